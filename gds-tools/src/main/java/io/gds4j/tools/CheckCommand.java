@@ -59,12 +59,6 @@ final class CheckCommand implements Callable<Integer> {
             description = "Exit with status 4 if any is missing: gpu, libcufile, nvfs, p2pdma, odirect (on each PATH).")
     private List<Requirement> required = new ArrayList<>();
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
-
     CheckCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -73,6 +67,6 @@ final class CheckCommand implements Callable<Integer> {
     public Integer call() {
         CheckArguments arguments = new CheckArguments(
                 List.copyOf(paths), directStorage.value(), printConfig, verbose, required);
-        return CheckRun.run(arguments, terminal, output.mode(), Schemas.of("check")).code();
+        return CheckRun.run(arguments, output.of(terminal, "check")).code();
     }
 }

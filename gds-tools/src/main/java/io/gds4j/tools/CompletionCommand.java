@@ -1,18 +1,16 @@
 package io.gds4j.tools;
 
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
-import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Locale;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import picocli.AutoComplete;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
 
@@ -52,12 +50,6 @@ final class CompletionCommand implements Callable<Integer> {
     @Parameters(paramLabel = "SHELL", description = "One of ${COMPLETION-CANDIDATES}.")
     private Shell shell = Shell.BASH;
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
-
     CompletionCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -70,12 +62,12 @@ final class CompletionCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         String script = script(spec.root().commandLine());
-        if (output.mode().json()) {
-            Map<String, Object> object = new LinkedHashMap<>();
-            object.put("schema", Schemas.of(spec.name()));
-            object.put("shell", shell.toString());
-            object.put("script", script);
-            terminal.out().println(Json.line(object));
+        Output to = output.of(terminal, spec.name());
+        if (to.json()) {
+            to.print(object -> {
+                object.put("shell", shell.toString());
+                object.put("script", script);
+            }, List::of);
         } else {
             terminal.out().print(script);
         }

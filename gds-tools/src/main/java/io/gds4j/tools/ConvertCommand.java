@@ -73,15 +73,8 @@ final class ConvertCommand implements Callable<Integer> {
             description = "Copy by way of the memory of this GPU. Default: host memory.")
     private @Nullable Target gpu;
 
-    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class, defaultValue = "auto",
-            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
-    private String backend = "auto";
-
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
+    @Mixin
+    private final BackendOption backend = new BackendOption();
 
     ConvertCommand(Terminal terminal) {
         this.terminal = terminal;
@@ -91,8 +84,8 @@ final class ConvertCommand implements Callable<Integer> {
     public Integer call() {
         ConvertArguments arguments = new ConvertArguments(
                 CheckpointPath.of(source, terminal.environment()),
-                CheckpointPath.of(destination, terminal.environment()), backend, options());
-        return ConvertRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("convert")).code();
+                CheckpointPath.of(destination, terminal.environment()), backend.value(), options());
+        return ConvertRun.run(arguments, statistics.with(output.of(terminal, "convert"))).code();
     }
 
     private SaveOptions options() {

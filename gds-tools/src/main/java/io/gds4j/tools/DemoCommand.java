@@ -62,12 +62,6 @@ final class DemoCommand implements Callable<Integer> {
             description = "Leave the checkpoint as gds-demo/model.safetensors in the folder, in place of an earlier one.")
     private boolean keep;
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
-
     DemoCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -75,6 +69,6 @@ final class DemoCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         DemoArguments arguments = new DemoArguments(size, dir, keep);
-        return DemoRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("demo")).code();
+        return DemoRun.run(arguments, statistics.with(output.of(terminal, "demo"))).code();
     }
 }

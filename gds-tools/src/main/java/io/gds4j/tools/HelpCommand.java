@@ -1,19 +1,18 @@
 package io.gds4j.tools;
 
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.Callable;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Model.CommandSpec;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Parameters;
 import picocli.CommandLine.Spec;
@@ -37,12 +36,6 @@ final class HelpCommand implements Callable<Integer> {
 
     @Mixin
     private final OutputOptions output = new OutputOptions();
-
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
 
     @Parameters(arity = "0..1", paramLabel = "TOPIC",
             description = "Name of a command, or exit-codes.")
@@ -73,29 +66,25 @@ final class HelpCommand implements Callable<Integer> {
     }
 
     private void usage(CommandLine command) {
-        if (output.mode().json()) {
-            Map<String, Object> object = new LinkedHashMap<>();
-            object.put("schema", Schemas.of("help"));
-            object.put("text", command.getUsageMessage(CommandLine.Help.Ansi.OFF));
-            terminal.out().println(Json.line(object));
+        Output to = output.of(terminal, "help");
+        if (to.json()) {
+            to.print(object -> object.put("text", command.getUsageMessage(CommandLine.Help.Ansi.OFF)), List::of);
         } else {
             command.usage(command.getOut());
         }
     }
 
     private void exitCodes() {
-        if (output.mode().json()) {
-            List<Map<String, Object>> rows = new ArrayList<>();
-            for (ExitStatus status : ExitStatus.values()) {
-                Map<String, Object> row = new LinkedHashMap<>();
-                row.put("status", status.code());
-                row.put("meaning", status.meaning());
-                rows.add(row);
-            }
-            Map<String, Object> object = new LinkedHashMap<>();
-            object.put("schema", Schemas.of(EXIT_CODES));
-            object.put("exitCodes", rows);
-            terminal.out().println(Json.line(object));
+        Output to = output.of(terminal, EXIT_CODES);
+        if (to.json()) {
+            to.print(object -> object.put("exitCodes", Stream.of(ExitStatus.values())
+                    .map(status -> {
+                        Map<String, Object> row = new LinkedHashMap<>();
+                        row.put("status", status.code());
+                        row.put("meaning", status.meaning());
+                        return row;
+                    })
+                    .toList()), List::of);
             return;
         }
         terminal.out().println("Exit status of every gds command:");

@@ -5,7 +5,7 @@ import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoRun;
 import io.gds4j.tools.io.JobFile;
 import io.gds4j.tools.terminal.CommandFailure;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.BufferedReader;
 import java.io.IOException;
@@ -63,12 +63,6 @@ final class IoCommand implements Callable<Integer> {
     @Mixin
     private final IoOptions options = new IoOptions();
 
-    @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
-
     @Parameters(arity = "0..1", paramLabel = "JOBS.gdsio", converter = PathConverter.class,
             description = "A job file in gdsio's format. The options of its sections add to those of the command line.")
     private @Nullable Path jobFile;
@@ -78,11 +72,11 @@ final class IoCommand implements Callable<Integer> {
                     + " holds options that add to those given here. /dev/stdin runs lines as they arrive.")
     private @Nullable Path series;
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
 
     IoCommand(Terminal terminal) {
         this.terminal = terminal;
@@ -93,9 +87,8 @@ final class IoCommand implements Callable<Integer> {
         if (series != null) {
             return runSeries(series);
         }
-        OutputMode mode = statistics.with(output.mode());
-        IoArguments arguments = arguments(mode);
-        return IoRun.run(arguments, terminal, mode, Schemas.of("io")).code();
+        Output to = statistics.with(output.of(terminal, "io"));
+        return IoRun.run(arguments(to), to).code();
     }
 
     /** Runs each line of a file; returns the status of the last line that failed, or 0. */
@@ -143,16 +136,16 @@ final class IoCommand implements Callable<Integer> {
         return line.isEmpty() ? null : line.toString();
     }
 
-    private IoArguments arguments(OutputMode mode) throws IOException {
+    private IoArguments arguments(Output to) throws IOException {
         if (jobFile == null) {
-            note(options, mode);
+            options.notes().forEach(to::note);
             return options.arguments(List.of(options.job("job")));
         }
         List<IoJob> jobs = new ArrayList<>();
         IoOptions first = options;
         for (JobFile.Section section : JobFile.read(jobFile)) {
             IoOptions own = optionsOf(jobFile, section);
-            note(own, mode);
+            own.notes().forEach(to::note);
             if (jobs.isEmpty()) {
                 first = own;
             }
@@ -183,12 +176,6 @@ final class IoCommand implements Callable<Integer> {
         } catch (CommandFailure e) {
             throw CommandFailure.badInput(
                     file.toString(), "%s: [%s]: %s".formatted(file, section.name(), e.getMessage()));
-        }
-    }
-
-    private void note(IoOptions own, OutputMode mode) {
-        if (!mode.quiet()) {
-            own.notes().forEach(note -> terminal.err().println("gds: note: " + note));
         }
     }
 }

@@ -109,9 +109,8 @@ final class IoOptions {
     @Option(names = "-J", description = "Show each job of a job file separately.")
     private boolean perJob;
 
-    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
-            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
-    private String backend = "auto";
+    @Mixin
+    private final BackendOption backend = new BackendOption();
 
     @Mixin
     private final DirectStorageOption directStorage = new DirectStorageOption();
@@ -183,7 +182,8 @@ final class IoOptions {
         CacheState cache = cold
                 ? CacheState.COLD
                 : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
-        return new IoArguments(jobs, backend, directStorage.value(), seconds, warmUp, cache, fresh, verify, seed,
+        return new IoArguments(jobs, backend.value(), directStorage.value(), seconds, warmUp, cache, fresh, verify,
+                seed,
                 perJob, gdsioFormat,
                 policy, ioUring, repeat);
     }

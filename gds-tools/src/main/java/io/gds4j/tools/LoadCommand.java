@@ -71,9 +71,8 @@ final class LoadCommand implements Callable<Integer> {
                     + " base_model_tp_plan). Default: replicate.")
     private @Nullable ParallelMode parallel;
 
-    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class, defaultValue = "auto",
-            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
-    private String backend = "auto";
+    @Mixin
+    private final BackendOption backend = new BackendOption();
 
     @Mixin
     private final DirectStorageOption directStorage = new DirectStorageOption();
@@ -94,12 +93,6 @@ final class LoadCommand implements Callable<Integer> {
             description = "List the tensors without loading them; reads only the headers.")
     private boolean list;
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
-
     LoadCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -107,8 +100,8 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = new LoadArguments(
-                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel, backend,
+                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel, backend.value(),
                 directStorage.value(), tensor, verify, digest, list);
-        return LoadRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("load")).code();
+        return LoadRun.run(arguments, statistics.with(output.of(terminal, "load"))).code();
     }
 }

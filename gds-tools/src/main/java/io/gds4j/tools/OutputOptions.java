@@ -1,9 +1,10 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.Terminal;
 import picocli.CommandLine.Option;
 
-/** Output options that every command has. */
+/** Options that every command has. */
 final class OutputOptions {
     @Option(names = "--json",
             description = "Print one JSON object on standard output, also on failure.")
@@ -18,7 +19,14 @@ final class OutputOptions {
             description = "Do not draw a progress bar. Only terminals ever show one.")
     private boolean noProgress;
 
-    OutputMode mode() {
-        return new OutputMode(json, quiet, !noProgress);
+    @Option(
+            names = {"-h", "--help"},
+            usageHelp = true,
+            description = "Print this help and exit.")
+    private boolean help;
+
+    /** Returns the output of a command; its schema has the command's name. */
+    Output of(Terminal terminal, String command) {
+        return new Output(terminal, Schemas.of(command), json, quiet, !noProgress, false);
     }
 }

@@ -60,9 +60,8 @@ final class PatternsCommand implements Callable<Integer> {
     @Option(names = "--memory", paramLabel = "KIND", description = "Kind of memory, as in gds sample.")
     private @Nullable String memory;
 
-    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
-            description = "auto, compat or libcufile. Default: auto.")
-    private @Nullable String backend;
+    @Mixin
+    private final BackendOption backend = new BackendOption();
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
             description = "Folder for the files. Default: target/, or the current folder without one.")
@@ -75,12 +74,6 @@ final class PatternsCommand implements Callable<Integer> {
     @Option(names = {"-o", "--output"}, paramLabel = "FILE", converter = PathConverter.class,
             description = "Chart to write; the name ends in .svg or .png.")
     private @Nullable Path chart;
-
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
 
     PatternsCommand(Terminal terminal) {
         this.terminal = terminal;
@@ -95,12 +88,10 @@ final class PatternsCommand implements Callable<Integer> {
         if (memory != null) {
             options.addAll(List.of("--memory", memory));
         }
-        if (backend != null) {
-            options.addAll(List.of("--backend", backend));
-        }
+        options.addAll(List.of("--backend", backend.value()));
         PatternsArguments arguments =
                 new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
-        return new PatternsRun(arguments, terminal, statistics.with(output.mode()), Schemas.of("patterns")).run()
+        return new PatternsRun(arguments, statistics.with(output.of(terminal, "patterns"))).run()
                 .code();
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.tools;
 
 import io.gds4j.tools.plot.PlotArguments;
 import io.gds4j.tools.plot.PlotRun;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -50,12 +51,6 @@ final class PlotCommand implements Callable<Integer> {
     @Option(names = "--title", paramLabel = "TEXT", description = "Title above the charts.")
     private String title = "";
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
-
     PlotCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -63,6 +58,6 @@ final class PlotCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         PlotArguments arguments = new PlotArguments(results, chart, title);
-        return PlotRun.run(arguments, terminal, output.mode(), Schemas.of("plot")).code();
+        return PlotRun.run(arguments, output.of(terminal, "plot")).code();
     }
 }

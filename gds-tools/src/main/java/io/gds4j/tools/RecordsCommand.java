@@ -45,12 +45,6 @@ final class RecordsCommand implements Callable<Integer> {
 
     private final Terminal terminal;
 
-    @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
-
     @Parameters(arity = "1..*", paramLabel = "PATH", converter = PathConverter.class,
             description = "Files of records. Without --record, the names tell the format: .npy, .bin with a Megatron .idx,"
                     + " .fvecs, .ivecs, .bvecs, .fbin, .ibin, .u8bin or .i8bin.")
@@ -132,15 +126,14 @@ final class RecordsCommand implements Callable<Integer> {
             description = "Destination of the records. Default: gpu:0 if there is a GPU, else host.")
     private @Nullable Target target;
 
-    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class, defaultValue = "auto",
-            description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
-    private String backend = "auto";
+    @Mixin
+    private final BackendOption backend = new BackendOption();
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
+    @Mixin
+    private final OutputOptions output = new OutputOptions();
+
+    @Mixin
+    private final StatisticsOption statistics = new StatisticsOption();
 
     RecordsCommand(Terminal terminal) {
         this.terminal = terminal;
@@ -173,8 +166,8 @@ final class RecordsCommand implements Callable<Integer> {
         RecordsArguments arguments = new RecordsArguments(
                 paths, record, header, batch, order(), epochs, new Share(rank, world), remainder,
                 skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
-                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend);
-        return RecordsRun.run(arguments, terminal, statistics.with(output.mode()), Schemas.of("records")).code();
+                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value());
+        return RecordsRun.run(arguments, statistics.with(output.of(terminal, "records"))).code();
     }
 
     private RecordOrder order() {

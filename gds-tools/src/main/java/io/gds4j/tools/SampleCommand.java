@@ -67,19 +67,12 @@ final class SampleCommand implements Callable<Integer> {
     @Option(names = "--gpu", paramLabel = "N", description = "Number of the GPU. Default: 0.")
     private @Nullable String gpu;
 
-    @Option(names = "--backend", paramLabel = "NAME", converter = BackendConverter.class,
-            description = "auto, compat or libcufile. Default: auto.")
-    private @Nullable String backend;
+    @Mixin
+    private final BackendOption backend = new BackendOption();
 
     @Option(names = "--dir", paramLabel = "DIR", converter = PathConverter.class,
             description = "Folder for the samples' files. Default: target/, or the current folder without one.")
     private @Nullable Path dir;
-
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
 
     SampleCommand(Terminal terminal) {
         this.terminal = terminal;
@@ -88,7 +81,7 @@ final class SampleCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         SampleSelection selection = new SampleSelection(names, list, all, options(), dir);
-        return new SampleRun(selection, terminal, statistics.with(output.mode()), Schemas.of("sample")).run().code();
+        return new SampleRun(selection, statistics.with(output.of(terminal, "sample"))).run().code();
     }
 
     private List<String> options() {
@@ -98,7 +91,7 @@ final class SampleCommand implements Callable<Integer> {
         add(options, "--threads", threads);
         add(options, "--memory", memory);
         add(options, "--gpu", gpu);
-        add(options, "--backend", backend);
+        add(options, "--backend", backend.value());
         return options;
     }
 

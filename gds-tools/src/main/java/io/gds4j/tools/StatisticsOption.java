@@ -1,6 +1,6 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import picocli.CommandLine.Option;
 
 /** The option {@code --stats} of commands that move bytes. */
@@ -10,7 +10,7 @@ final class StatisticsOption {
                     + " They include warm-up and verification.")
     private boolean statistics;
 
-    OutputMode with(OutputMode mode) {
-        return statistics ? mode.counting() : mode;
+    Output with(Output output) {
+        return statistics ? output.counting() : output;
     }
 }

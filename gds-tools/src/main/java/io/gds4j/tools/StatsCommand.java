@@ -5,7 +5,6 @@ import io.gds4j.tools.terminal.Terminal;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
 import picocli.CommandLine.Parameters;
 
 /** Options and help of {@code gds stats}. */
@@ -33,18 +32,12 @@ final class StatsCommand implements Callable<Integer> {
     @Parameters(paramLabel = "PID", description = "Process ID.")
     private long pid;
 
-    @Option(
-            names = {"-h", "--help"},
-            usageHelp = true,
-            description = "Print this help and exit.")
-    private boolean help;
-
     StatsCommand(Terminal terminal) {
         this.terminal = terminal;
     }
 
     @Override
     public Integer call() {
-        return StatsRun.run(pid, terminal, output.mode(), Schemas.of("stats")).code();
+        return StatsRun.run(pid, output.of(terminal, "stats")).code();
     }
 }

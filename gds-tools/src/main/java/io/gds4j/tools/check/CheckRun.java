@@ -17,18 +17,14 @@ import io.gds4j.ffi.verbs.RdmaDevices;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
-import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Output;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /** Runs {@code gds check}. */
 public final class CheckRun {
@@ -36,33 +32,28 @@ public final class CheckRun {
     }
 
     /** Examines the machine and prints the report. */
-    public static ExitStatus run(CheckArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    public static ExitStatus run(CheckArguments arguments, Output output) {
         if (arguments.printConfig()) {
-            printConfig(terminal, mode, schema);
+            printConfig(output);
             return ExitStatus.DONE;
         }
-        CheckReport report = examine(arguments, terminal);
+        CheckReport report = examine(arguments, output.environment());
         List<ErrorReport> failures = new ArrayList<>();
         report.paths().stream().flatMap(path -> path.error().stream()).forEach(failures::add);
         if (failures.isEmpty() && report.config().directStorage() == DirectStorage.REQUIRE) {
             noDirectStorage(report.config()).ifPresent(failures::add);
         }
         Optional<ErrorReport> failure = failures.stream().findFirst();
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.putAll(CheckJson.of(report));
-            failure.ifPresent(error -> object.put("error", error.toJson(schema).get("error")));
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            CheckText.lines(report, arguments.verbose()).forEach(terminal.out()::println);
-        }
+            failure.ifPresent(error -> object.put("error", error.toJson(output.schema()).get("error")));
+        }, () -> CheckText.lines(report, arguments.verbose()));
         failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
-                .forEach(message -> terminal.err().println("gds: " + message));
+                .forEach(output::warn);
         List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
-        lacking.forEach(message -> terminal.err().println("gds: required: " + message));
+        lacking.forEach(message -> output.warn("required: " + message));
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }
 
@@ -76,25 +67,24 @@ public final class CheckRun {
         }
     }
 
-    private static void printConfig(Terminal terminal, OutputMode mode, String schema) {
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
-            object.put("config", CheckJson.config(CuFileConfig.defaults()));
-            object.put("file", DefaultConfigFile.text());
-            terminal.out().println(Json.line(object));
+    private static void printConfig(Output output) {
+        if (output.json()) {
+            output.print(object -> {
+                object.put("config", CheckJson.config(CuFileConfig.defaults()));
+                object.put("file", DefaultConfigFile.text());
+            }, List::of);
         } else {
-            terminal.out().print(DefaultConfigFile.text());
+            output.terminal().out().print(DefaultConfigFile.text());
         }
     }
 
-    private static CheckReport examine(CheckArguments arguments, Terminal terminal) {
+    private static CheckReport examine(CheckArguments arguments, Map<String, String> environment) {
         SystemFiles files = SystemFiles.ofMachine();
-        CuFileConfig.Builder settings = CuFileConfig.load(terminal.environment()).toBuilder();
+        CuFileConfig.Builder settings = CuFileConfig.load(environment).toBuilder();
         arguments.directStorage().ifPresent(settings::directStorage);
         CuFileConfig config = settings.build();
         CudaAvailability cuda = CudaDriver.detect();
-        LibCuFile library = LibCuFile.find(files, terminal.environment());
+        LibCuFile library = LibCuFile.find(files, environment);
         Diagnosis diagnosis = CuFileDriver.diagnose(config);
         return new CheckReport(
                 diagnosis.platform(),
@@ -104,7 +94,7 @@ public final class CheckRun {
                 library,
                 diagnosis.backends(),
                 config,
-                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), terminal.environment()),
+                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), environment),
                 examine(arguments.paths(), config));
     }
 

@@ -12,30 +12,27 @@ import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.SourcePath;
-import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
-import java.util.Map;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /** Runs {@code gds convert}. */
 public final class ConvertRun {
@@ -44,20 +41,16 @@ public final class ConvertRun {
     private static final int MOST_NAMES = 8;
 
     private final ConvertArguments arguments;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
 
-    private ConvertRun(ConvertArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    private ConvertRun(ConvertArguments arguments, Output output) {
         this.arguments = arguments;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
     }
 
     /** Converts the checkpoint and prints the result. */
-    public static ExitStatus run(ConvertArguments arguments, Terminal terminal, OutputMode mode, String schema) {
-        return new ConvertRun(arguments, terminal, mode, schema).convert();
+    public static ExitStatus run(ConvertArguments arguments, Output output) {
+        return new ConvertRun(arguments, output).convert();
     }
 
     private ExitStatus convert() {
@@ -80,12 +73,10 @@ public final class ConvertRun {
         }
         long start = System.nanoTime();
         Checkpoint checkpoint = Checkpoint.open(arguments.source());
-        if (!mode.quiet()) {
-            checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
-        }
+        checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         SavePlan plan = plan(checkpoint, folder);
         long planned = System.nanoTime();
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
             SaveReport report = save(plan, opened.driver());
             Optional<ChecksumReport> verification = arguments.options().checksums()
                     ? Optional.of(ChecksumVerifier.verify(verified(plan)))
@@ -126,7 +117,7 @@ public final class ConvertRun {
 
     /** Saves; a signal that ends the process removes the unfinished files. */
     private SaveReport save(SavePlan plan, CuFileDriver driver) {
-        try (Progress progress = mode.start(terminal, "converting", plan.bytes())) {
+        try (Progress progress = output.start("converting", plan.bytes())) {
             CompletableFuture<SaveReport> saved = plan.saveAsync(driver, new SaveListener() {
                 @Override
                 public void progress(long bytesDone, long bytesTotal) {
@@ -168,9 +159,7 @@ public final class ConvertRun {
             Optional<ChecksumReport> verification,
             OpenedDriver opened) {
         long rate = seconds > 0 ? Math.round(report.bytes() / seconds) : 0;
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.put("path", arguments.source().toString());
             object.put("destination", arguments.destination().toString());
             object.put("format", checkpoint.format().id());
@@ -182,46 +171,32 @@ public final class ConvertRun {
             object.put("bytesPerSecond", rate);
             object.put("alignedTensors", report.alignedTensors());
             object.put("backend", opened.driver().backendName());
-            object.put("ioPaths", ioPaths(report));
+            object.put("ioPaths", PathBytes.of(report.ioPaths()));
             verification.ifPresent(known -> object.put("verified", known.verified()));
-            RunStatistics.add(object, opened.driver(), mode);
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            terminal.out().println(Text.row("checkpoint", arguments.source().toString()));
-            terminal.out().println(Text.row("", "%s, %s, %s".formatted(
+            RunStatistics.add(object, opened.driver(), output);
+        }, () -> {
+            List<String> lines = new ArrayList<>();
+            lines.add(Text.row("checkpoint", arguments.source().toString()));
+            lines.add(Text.row("", "%s, %s, %s".formatted(
                     checkpoint.format().id(),
                     Units.count(report.tensors(), "tensor"),
                     Units.bytes(report.bytes()))));
-            terminal.out().println(Text.row("written to", arguments.destination().toString()));
-            terminal.out().println(Text.row("", "%s, %s of %d at a multiple of %d".formatted(
+            lines.add(Text.row("written to", arguments.destination().toString()));
+            lines.add(Text.row("", "%s, %s of %d at a multiple of %d".formatted(
                     Units.count(report.files(), "file"),
                     Units.count(report.alignedTensors(), "tensor"),
                     report.tensors(),
                     Math.max(SaveOptions.DEFAULTS.align(), arguments.options().align()))));
-            terminal.out().println(Text.row("served by", ioPaths(report).entrySet()
-                    .stream()
-                    .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
-                    .collect(Collectors.joining(", ", opened.driver().backendName() + ": ", ""))));
-            terminal.out().println(Text.row(
-                    "converted in", "%s   %s".formatted(Units.seconds(seconds), Units.rate(rate))));
-            verification.ifPresent(known -> terminal.out().println(Text.row("verified", known.different().isEmpty()
+            lines.add(Text.row("served by", PathBytes.text(opened.driver().backendName(), report.ioPaths())));
+            lines.add(Text.row("converted in", "%s   %s".formatted(Units.seconds(seconds), Units.rate(rate))));
+            verification.ifPresent(known -> lines.add(Text.row("verified", known.different().isEmpty()
                     ? "%s read back, checksums equal".formatted(Units.bytes(known.bytes()))
                     : "different: " + known.different().stream()
                             .limit(MOST_NAMES)
                             .map(Text::oneLine)
                             .collect(Collectors.joining(", ")))));
-            RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
-        }
-    }
-
-    private static Map<String, Long> ioPaths(SaveReport report) {
-        Map<String, Long> bytes = new LinkedHashMap<>();
-        for (IoPath path : IoPath.values()) {
-            long count = report.ioPaths().getOrDefault(path, 0L);
-            if (count > 0) {
-                bytes.put(path.name(), count);
-            }
-        }
-        return bytes;
+            lines.addAll(RunStatistics.lines(opened.driver(), output));
+            return lines;
+        });
     }
 }

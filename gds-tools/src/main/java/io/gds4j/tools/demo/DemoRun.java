@@ -19,10 +19,8 @@ import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -30,9 +28,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
@@ -45,34 +41,30 @@ public final class DemoRun {
     private static final String KEPT_FOLDER = "gds-demo";
 
     private final DemoArguments arguments;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
 
-    private DemoRun(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    private DemoRun(DemoArguments arguments, Output output) {
         this.arguments = arguments;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
     }
 
     /** Creates, loads, verifies, compares and deletes or keeps the checkpoint, and prints the result. */
-    public static ExitStatus run(DemoArguments arguments, Terminal terminal, OutputMode mode, String schema)
+    public static ExitStatus run(DemoArguments arguments, Output output)
             throws IOException {
-        return new DemoRun(arguments, terminal, mode, schema).run();
+        return new DemoRun(arguments, output).run();
     }
 
     private ExitStatus run() throws IOException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
         Targets target = Targets.resolve(null);
-        try (OpenedDriver opened = OpenedDriver.open("auto", terminal.environment(), mode)) {
+        try (OpenedDriver opened = OpenedDriver.open("auto", output)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
             Path kept = null;
             try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
                 Path file = folder.path().resolve("model.safetensors");
-                say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
-                say(
+                output.say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
+                output.say(
                         Text.row(
                                 "",
                                 "shaped like Llama: %s, %d layers, width %d".formatted(
@@ -86,7 +78,7 @@ public final class DemoRun {
                 }
             }
             print(result, kept, opened.driver());
-            return LoadRun.status(result.verified(), terminal);
+            return LoadRun.status(result.verified(), output);
         }
     }
 
@@ -119,7 +111,7 @@ public final class DemoRun {
 
     private LoadResult load(Path file, Targets target, OpenedDriver opened, boolean verify) {
         LoadPlan plan = Checkpoint.open(file).plan().to(target.target().kind(), target.device());
-        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), terminal, mode)) {
+        try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), output)) {
             return new LoadResult(
                     file.toString(),
                     plan.checkpoint().format().id(),
@@ -127,7 +119,7 @@ public final class DemoRun {
                     opened.seconds(),
                     target,
                     opened.driver().backendName(),
-                    Inspection.of(tensors, verify, false, terminal, mode));
+                    Inspection.of(tensors, verify, false, output));
         }
     }
 
@@ -167,7 +159,7 @@ public final class DemoRun {
         }
         TensorPattern pattern = new TensorPattern(SEED);
         AtomicLong done = new AtomicLong();
-        try (Progress progress = mode.start(terminal, "creating", writer.bytes())) {
+        try (Progress progress = output.start("creating", writer.bytes())) {
             writer.write((name, offset, to) -> {
                 pattern.fill(name, offset, to);
                 progress.advanceTo(done.addAndGet(to.byteSize()));
@@ -181,30 +173,21 @@ public final class DemoRun {
         return (file.startsWith(here) ? here.relativize(file) : file).toString();
     }
 
-    private void say(String line) {
-        if (mode.table()) {
-            terminal.out().println(line);
-            terminal.out().flush();
-        }
-    }
-
     private void print(DemoResult result, @Nullable Path kept, CuFileDriver driver) {
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.putAll(result.toJson());
             object.put("kept", kept == null ? null : kept.toString());
-            RunStatistics.add(object, driver, mode);
-            terminal.out().println(Json.line(object));
-            return;
-        }
-        result.rows().forEach(this::say);
-        if (kept == null) {
-            say(Text.row("deleted", result.verified().path()));
-        } else {
-            say(Text.row("kept", shown(kept)));
-            say(Text.row("", "next: gds load " + shown(kept)));
-        }
-        RunStatistics.lines(driver, mode).forEach(this::say);
+            RunStatistics.add(object, driver, output);
+        }, () -> {
+            List<String> lines = new ArrayList<>(result.rows());
+            if (kept == null) {
+                lines.add(Text.row("deleted", result.verified().path()));
+            } else {
+                lines.add(Text.row("kept", shown(kept)));
+                lines.add(Text.row("", "next: gds load " + shown(kept)));
+            }
+            lines.addAll(RunStatistics.lines(driver, output));
+            return lines;
+        });
     }
 }

@@ -6,14 +6,13 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
-import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -23,33 +22,26 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** One run of {@code gds io}. */
 public final class IoRun {
     private final IoArguments arguments;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
     private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
     private final List<Map<IoPath, Long>> ioPathsOfRounds = new ArrayList<>();
 
-    private IoRun(IoArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    private IoRun(IoArguments arguments, Output output) {
         this.arguments = arguments;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
     }
 
     /**
      * Runs all rounds and prints the results.
-     *
-     * @param schema schema name of the JSON object
      */
-    public static ExitStatus run(IoArguments arguments, Terminal terminal, OutputMode mode, String schema)
+    public static ExitStatus run(IoArguments arguments, Output output)
             throws IOException {
-        return new IoRun(arguments, terminal, mode, schema).run();
+        return new IoRun(arguments, output).run();
     }
 
     private ExitStatus run() throws IOException {
@@ -61,7 +53,7 @@ public final class IoRun {
             targets.add(target);
         }
         try (OpenedDriver opened = OpenedDriver.open(
-                arguments.backend(), terminal.environment(), mode, this::configure)) {
+                arguments.backend(), output, this::configure)) {
             CuFileDriver driver = opened.driver();
             checkDirect(targets);
             List<List<IoResult>> rounds = new ArrayList<>();
@@ -147,30 +139,29 @@ public final class IoRun {
 
     private void print(List<List<IoResult>> rounds, List<Targets> targets, OpenedDriver opened) {
         IoResult total = IoResults.afterEachOther(rounds.stream().map(List::getLast).toList());
-        if (mode.json()) {
-            terminal.out().println(Json.line(object(rounds, total, targets, opened)));
-        } else if (arguments.gdsioFormat()) {
-            for (IoResult result : shown(rounds)) {
-                terminal.out().println(result.gdsioLine());
-            }
-        } else if (mode.table()) {
-            IoJob job = total.job();
-            terminal.out().println(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
-            terminal.out().println(
-                    Text.row("operation", "%s, %s, %s".formatted(
-                            job.operation(), Units.count(total.threads(), "thread"), job.transfer().meaning())));
-            terminal.out().println(Text.row("memory", targets.getFirst().description()));
-            terminal.out().println(Text.row("served by", servedBy(opened.driver())));
-            terminal.out().println();
-            IoResult.table(shown(rounds)).forEach(terminal.out()::println);
-            if (arguments.verify()) {
-                terminal.out().println();
-                terminal.out()
-                        .println(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
-                                + "; the comparison lowers the throughput"));
-            }
-            RunStatistics.lines(opened.driver(), mode).forEach(terminal.out()::println);
+        if (arguments.gdsioFormat() && !output.json()) {
+            shown(rounds).forEach(result -> output.terminal().out().println(result.gdsioLine()));
+            return;
         }
+        output.print(object -> add(object, rounds, total, targets, opened), () -> {
+            IoJob job = total.job();
+            List<String> lines = new ArrayList<>();
+            lines.add(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
+            lines.add(Text.row("operation", "%s, %s, %s".formatted(
+                    job.operation(), Units.count(total.threads(), "thread"), job.transfer().meaning())));
+            lines.add(Text.row("memory", targets.getFirst().description()));
+            lines.add(Text.row("served by", ioPaths.isEmpty() ? "the kernel, without gds4j"
+                    : PathBytes.text(opened.driver().backendName(), ioPaths)));
+            lines.add("");
+            lines.addAll(IoResult.table(shown(rounds)));
+            if (arguments.verify()) {
+                lines.add("");
+                lines.add(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
+                        + "; the comparison lowers the throughput"));
+            }
+            lines.addAll(RunStatistics.lines(opened.driver(), output));
+            return lines;
+        });
     }
 
     /** Returns the results of single jobs if requested, else the combined results. */
@@ -179,37 +170,15 @@ public final class IoRun {
                 round.size() - 1L)).toList();
     }
 
-    private String servedBy(CuFileDriver driver) {
-        Map<String, Long> paths = named(ioPaths);
-        return paths.isEmpty()
-                ? "the kernel, without gds4j"
-                : driver.backendName() + ": " + paths.entrySet().stream()
-                        .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
-                        .collect(Collectors.joining(", "));
-    }
-
-    /** Names the I/O paths of bytes that gds4j moved in measurements; without warm-ups. */
-    private static Map<String, Long> named(Map<IoPath, Long> ioPaths) {
-        Map<String, Long> paths = new LinkedHashMap<>();
-        for (IoPath path : IoPath.values()) {
-            long bytes = ioPaths.getOrDefault(path, 0L);
-            if (bytes > 0) {
-                paths.put(path.name(), bytes);
-            }
-        }
-        return paths;
-    }
-
-    private Map<String, @Nullable Object> object(
-            List<List<IoResult>> rounds, IoResult total, List<Targets> targets, OpenedDriver opened) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("schema", schema);
+    private void add(
+            Map<String, @Nullable Object> object, List<List<IoResult>> rounds, IoResult total, List<Targets> targets,
+            OpenedDriver opened) {
         object.putAll(total.toJson());
         object.put("path", total.job().path().toString());
         object.put("target", targets.getFirst().target().toString());
         object.put("backend", opened.driver().backendName());
         object.put("driverOpenSeconds", opened.seconds());
-        object.put("ioPaths", named(ioPaths));
+        object.put("ioPaths", PathBytes.of(ioPaths));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
         object.put("ioUring", opened.driver().statistics().engine().ioUring());
         object.put("cache", arguments.cache().name().toLowerCase(Locale.ROOT));
@@ -218,7 +187,7 @@ public final class IoRun {
         List<Map<String, @Nullable Object>> results = new ArrayList<>();
         for (int i = 0; i < rounds.size(); i++) {
             Map<String, @Nullable Object> result = rounds.get(i).getLast().toJson();
-            result.put("ioPaths", named(ioPathsOfRounds.get(i)));
+            result.put("ioPaths", PathBytes.of(ioPathsOfRounds.get(i)));
             results.add(result);
         }
         object.put("results", results);
@@ -226,8 +195,7 @@ public final class IoRun {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
         }
-        RunStatistics.add(object, opened.driver(), mode);
-        return object;
+        RunStatistics.add(object, opened.driver(), output);
     }
 
     private static Map<String, @Nullable Object> job(IoResult result) {

@@ -6,9 +6,8 @@ import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorDigest;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -29,10 +28,10 @@ public record Inspection(
 
     /** Verifies the tensors and computes digests, as requested. */
     public static Inspection of(
-            LoadedTensors loaded, boolean verify, boolean digest, Terminal terminal, OutputMode mode) {
+            LoadedTensors loaded, boolean verify, boolean digest, Output output) {
         VerificationReport verification = null;
         if (verify) {
-            try (Progress progress = mode.start(terminal, "verifying", loaded.report().bytes())) {
+            try (Progress progress = output.start("verifying", loaded.report().bytes())) {
                 verification = CheckpointVerifier.verify(loaded, progress::advanceTo);
             }
         }

@@ -4,7 +4,6 @@ import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.TensorMismatch;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.math.BigInteger;
@@ -12,7 +11,6 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -62,7 +60,7 @@ public record LoadResult(
         fields.put("bytesPerSecond", Math.round(report.bytesPerSecond()));
         fields.put("target", target.target().toString());
         fields.put("backend", backend);
-        fields.put("ioPaths", ioPaths());
+        fields.put("ioPaths", PathBytes.of(report.ioPaths()));
         fields.put("verified", verified());
         fields.put("peakStagingBytes", report.peakStagingBytes());
         fields.put("headerSeconds", report.headerSeconds());
@@ -75,17 +73,6 @@ public record LoadResult(
             fields.put("tensorList", inspection.tensors().stream().map(this::digested).toList());
         }
         return fields;
-    }
-
-    private Map<String, Long> ioPaths() {
-        Map<String, Long> bytes = new LinkedHashMap<>();
-        for (IoPath ioPath : IoPath.values()) {
-            long count = report.ioPaths().getOrDefault(ioPath, 0L);
-            if (count > 0) {
-                bytes.put(ioPath.name(), count);
-            }
-        }
-        return bytes;
     }
 
     private static Map<String, @Nullable Object> mismatch(TensorMismatch mismatch) {
@@ -149,15 +136,7 @@ public record LoadResult(
 
     /** Describes the backend and the bytes by I/O path. */
     public String shownPaths() {
-        Map<String, Long> bytes = ioPaths();
-        return "%s: %s".formatted(
-                backend,
-                bytes.isEmpty()
-                        ? "no bytes to move"
-                        : bytes.entrySet()
-                                .stream()
-                                .map(entry -> entry.getKey() + " " + Units.bytes(entry.getValue()))
-                                .collect(Collectors.joining(", ")));
+        return report.bytes() == 0 ? backend + ": no bytes to move" : PathBytes.text(backend, report.ioPaths());
     }
 
     /** Describes peak staging memory. */

@@ -15,10 +15,8 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -28,26 +26,23 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /** Runs {@code gds load}. */
 public final class LoadRun {
     private final LoadArguments arguments;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
 
-    private LoadRun(LoadArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    private LoadRun(LoadArguments arguments, Output output) {
         this.arguments = arguments;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
     }
 
     /** Loads or lists the checkpoint and prints the result. */
-    public static ExitStatus run(LoadArguments arguments, Terminal terminal, OutputMode mode, String schema)
+    public static ExitStatus run(LoadArguments arguments, Output output)
             throws IOException {
-        LoadRun run = new LoadRun(arguments, terminal, mode, schema);
+        LoadRun run = new LoadRun(arguments, output);
         if (arguments.list()) {
             return run.list();
         }
@@ -60,7 +55,7 @@ public final class LoadRun {
         try (OpenedDriver opened = open()) {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
-            try (LoadedTensors tensors = load(plan, opened.driver(), terminal, mode)) {
+            try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
                 result = new LoadResult(
                         arguments.path().toString(),
                         plan.checkpoint().format().id(),
@@ -68,10 +63,10 @@ public final class LoadRun {
                         opened.seconds(),
                         target,
                         opened.driver().backendName(),
-                        Inspection.of(tensors, arguments.verify(), arguments.digest(), terminal, mode));
+                        Inspection.of(tensors, arguments.verify(), arguments.digest(), output));
             }
             print(result, opened.driver());
-            return status(result, terminal);
+            return status(result, output);
         }
     }
 
@@ -91,7 +86,7 @@ public final class LoadRun {
             ParallelResult result;
             try (ParallelTensors tensors = load(plan, opened.driver())) {
                 ParallelInspection inspection = ParallelInspection.of(
-                        tensors, arguments.verify(), arguments.digest(), terminal, mode);
+                        tensors, arguments.verify(), arguments.digest(), output);
                 LoadResult load = new LoadResult(
                         arguments.path().toString(),
                         base.checkpoint().format().id(),
@@ -103,7 +98,7 @@ public final class LoadRun {
                 result = new ParallelResult(load, targets, shared, tensors.report(), inspection);
             }
             print(result, opened.driver());
-            return status(result.load(), terminal);
+            return status(result.load(), output);
         }
     }
 
@@ -123,7 +118,7 @@ public final class LoadRun {
     }
 
     private ParallelTensors load(ParallelLoadPlan plan, CuFileDriver driver) {
-        try (Progress progress = mode.start(terminal, "loading", plan.deliveredBytes())) {
+        try (Progress progress = output.start("loading", plan.deliveredBytes())) {
             return plan.load(driver, new ProgressListener() {
                 @Override
                 public void progress(long bytesDone, long bytesTotal, Path file) {
@@ -134,28 +129,37 @@ public final class LoadRun {
     }
 
     private void print(ParallelResult result, CuFileDriver driver) {
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.putAll(result.toJson());
-            RunStatistics.add(object, driver, mode);
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            result.rows().forEach(terminal.out()::println);
-            if (arguments.digest()) {
-                terminal.out().println();
-                for (ParallelInspection.Digested slice : result.inspection().slices()) {
-                    terminal.out().println("%s  %d  %s".formatted(
-                            slice.sha256(), slice.rank(), Text.oneLine(slice.slice().name())));
-                }
-            }
-            RunStatistics.lines(driver, mode).forEach(terminal.out()::println);
+            RunStatistics.add(object, driver, output);
+        }, () -> lines(result.rows(), result.inspection().slices().stream()
+                .map(slice -> "%s  %d  %s".formatted(slice.sha256(), slice.rank(), Text.oneLine(slice.slice().name()))),
+                driver));
+    }
+
+    private void print(LoadResult result, CuFileDriver driver) {
+        Map<String, String> digests = result.inspection().digests();
+        output.print(object -> {
+            object.putAll(result.toJson());
+            RunStatistics.add(object, driver, output);
+        }, () -> lines(result.rows(), result.inspection().tensors().stream()
+                .map(tensor -> digests.get(tensor.name()) + "  " + Text.oneLine(tensor.name())),
+                driver));
+    }
+
+    private List<String> lines(List<String> rows, Stream<String> digests, CuFileDriver driver) {
+        List<String> lines = new ArrayList<>(rows);
+        if (arguments.digest()) {
+            lines.add("");
+            lines.addAll(digests.toList());
         }
+        lines.addAll(RunStatistics.lines(driver, output));
+        return lines;
     }
 
     /** Loads a checkpoint and shows progress. */
-    public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Terminal terminal, OutputMode mode) {
-        try (Progress progress = mode.start(terminal, "loading", plan.bytes())) {
+    public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Output output) {
+        try (Progress progress = output.start("loading", plan.bytes())) {
             return plan.load(driver, new LoadListener() {
                 @Override
                 public void progress(long bytesDone, long bytesTotal, Path file) {
@@ -166,9 +170,9 @@ public final class LoadRun {
     }
 
     /** Returns the exit status; prints a line to standard error if verification found a difference. */
-    public static ExitStatus status(LoadResult result, Terminal terminal) {
+    public static ExitStatus status(LoadResult result, Output output) {
         if (Boolean.FALSE.equals(result.verified())) {
-            terminal.err().println("gds: " + Text.oneLine(result.mismatchLine()));
+            output.warn(Text.oneLine(result.mismatchLine()));
             return ExitStatus.DIFFERENCE;
         }
         return ExitStatus.DONE;
@@ -176,15 +180,13 @@ public final class LoadRun {
 
     private OpenedDriver open() {
         return OpenedDriver.open(
-                arguments.backend(), terminal.environment(), mode,
+                arguments.backend(), output,
                 settings -> arguments.directStorage().ifPresent(settings::directStorage));
     }
 
     private LoadPlan plan() {
         Checkpoint checkpoint = Checkpoint.open(arguments.path());
-        if (!mode.quiet()) {
-            checkpoint.warnings().forEach(warning -> terminal.err().println("gds: note: " + Text.oneLine(warning)));
-        }
+        checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {
             return whole;
@@ -199,32 +201,10 @@ public final class LoadRun {
         return plan;
     }
 
-    private void print(LoadResult result, CuFileDriver driver) {
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
-            object.putAll(result.toJson());
-            RunStatistics.add(object, driver, mode);
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            result.rows().forEach(terminal.out()::println);
-            if (arguments.digest()) {
-                terminal.out().println();
-                for (TensorInfo tensor : result.inspection().tensors()) {
-                    String digest = result.inspection().digests().get(tensor.name());
-                    terminal.out().println(digest + "  " + Text.oneLine(tensor.name()));
-                }
-            }
-            RunStatistics.lines(driver, mode).forEach(terminal.out()::println);
-        }
-    }
-
     private ExitStatus list() {
         LoadPlan plan = plan();
         List<TensorInfo> tensors = plan.tensors();
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.put("path", arguments.path().toString());
             object.put("format", plan.checkpoint().format().id());
             object.put("files", plan.files().size());
@@ -237,22 +217,19 @@ public final class LoadRun {
             }
             object.put("metadata", MetadataJson.of(plan.checkpoint().typedMetadata()));
             object.put("tensorList", tensors.stream().map(LoadResult::describe).toList());
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            List<List<String>> rows = new ArrayList<>();
-            for (TensorInfo tensor : tensors) {
-                rows.add(
-                        List.of(tensor.name(), tensor.dtype().toString(), shape(tensor), Units.bytes(tensor.length())));
-            }
-            Text.table(rows, false, false, false, true).forEach(terminal.out()::println);
-            terminal.out().println();
-            terminal.out().println(
-                    "  %s, %s, %s, %s".formatted(
-                            plan.checkpoint().format().id(),
-                            Units.count(tensors.size(), "tensor"),
-                            Units.bytes(plan.bytes()),
-                            Units.count(plan.files().size(), "file")));
-        }
+        }, () -> {
+            List<String> lines = new ArrayList<>(Text.table(tensors.stream()
+                    .map(tensor -> List.of(
+                            tensor.name(), tensor.dtype().toString(), shape(tensor), Units.bytes(tensor.length())))
+                    .toList(), false, false, false, true));
+            lines.add("");
+            lines.add("  %s, %s, %s, %s".formatted(
+                    plan.checkpoint().format().id(),
+                    Units.count(tensors.size(), "tensor"),
+                    Units.bytes(plan.bytes()),
+                    Units.count(plan.files().size(), "file")));
+            return lines;
+        });
         return ExitStatus.DONE;
     }
 

@@ -6,7 +6,7 @@ import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -20,10 +20,10 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
     private static final double NANOS = 1e9;
 
     /**
-     * Opens a driver with the configuration of these environment variables; collects statistics if the mode has them.
+     * Opens a driver with the configuration of these environment variables; collects statistics if the output has them.
      */
-    public static OpenedDriver open(String backend, Map<String, String> environment, OutputMode mode) {
-        return open(backend, environment, mode, builder -> {
+    public static OpenedDriver open(String backend, Output output) {
+        return open(backend, output, builder -> {
             // no further settings
         });
     }
@@ -31,15 +31,14 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
     /** Opens a driver with additional settings of the command. */
     public static OpenedDriver open(
             String backend,
-            Map<String, String> environment,
-            OutputMode mode,
+            Output output,
             Consumer<CuFileConfig.Builder> settings) {
         long start = System.nanoTime();
-        CuFileConfig.Builder builder = CuFileConfig.load(environment).toBuilder();
+        CuFileConfig.Builder builder = CuFileConfig.load(output.environment()).toBuilder();
         settings.accept(builder);
         CuFileDriver driver = CuFileDriver.open(builder.build(), backend);
         OpenedDriver opened = new OpenedDriver(driver, (System.nanoTime() - start) / NANOS);
-        if (mode.statistics()) {
+        if (output.statistics()) {
             RunStatistics.start(driver);
         }
         return opened;

@@ -8,9 +8,8 @@ import io.gds4j.loader.TensorDigest;
 import io.gds4j.loader.TensorMismatch;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -28,7 +27,7 @@ record ParallelInspection(@Nullable VerificationReport verification, List<Digest
     }
 
     static ParallelInspection of(
-            ParallelTensors loaded, boolean verify, boolean digest, Terminal terminal, OutputMode mode) {
+            ParallelTensors loaded, boolean verify, boolean digest, Output output) {
         List<Digested> slices = new ArrayList<>();
         if (digest) {
             for (int rank : loaded.ranks()) {
@@ -39,16 +38,16 @@ record ParallelInspection(@Nullable VerificationReport verification, List<Digest
                 }
             }
         }
-        return new ParallelInspection(verify ? verified(loaded, terminal, mode) : null, slices);
+        return new ParallelInspection(verify ? verified(loaded, output) : null, slices);
     }
 
-    private static VerificationReport verified(ParallelTensors loaded, Terminal terminal, OutputMode mode) {
+    private static VerificationReport verified(ParallelTensors loaded, Output output) {
         long total = loaded.report().ranks().stream().mapToLong(rank -> rank.bytes()).sum();
         int tensors = 0;
         long bytes = 0;
         double seconds = 0;
         List<TensorMismatch> mismatches = new ArrayList<>();
-        try (Progress progress = mode.start(terminal, "verifying", total)) {
+        try (Progress progress = output.start("verifying", total)) {
             for (int rank : loaded.ranks()) {
                 long before = bytes;
                 VerificationReport report =

@@ -5,20 +5,19 @@ import io.gds4j.dataset.LoaderReport;
 import io.gds4j.dataset.RecordLoader;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
-import io.gds4j.statistics.IoPath;
 import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.math.BigInteger;
-import java.util.LinkedHashMap;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -31,9 +30,7 @@ public final class RecordsRun {
     private static final double NANOS = 1e9;
 
     private final RecordsArguments arguments;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
 
     /** What was read, in all and in the warm-up. */
     private record Outcome(LoaderReport report, LoaderReport warmUp, long position, BigInteger recordSum,
@@ -52,16 +49,14 @@ public final class RecordsRun {
         }
     }
 
-    private RecordsRun(RecordsArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    private RecordsRun(RecordsArguments arguments, Output output) {
         this.arguments = arguments;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
     }
 
     /** Reads all records and prints the result. */
-    public static ExitStatus run(RecordsArguments arguments, Terminal terminal, OutputMode mode, String schema) {
-        return new RecordsRun(arguments, terminal, mode, schema).run();
+    public static ExitStatus run(RecordsArguments arguments, Output output) {
+        return new RecordsRun(arguments, output).run();
     }
 
     private ExitStatus run() {
@@ -69,14 +64,11 @@ public final class RecordsRun {
                 ? RecordFiles.open(arguments.paths())
                 : RecordFiles.fixed(arguments.paths(), arguments.header(), arguments.record());
         Targets target = Targets.resolve(arguments.target());
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), terminal.environment(), mode)) {
+        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
             CuFileDriver driver = opened.driver();
             Outcome outcome = read(driver, source, target);
-            if (mode.json()) {
-                terminal.out().println(Json.line(object(opened, source, target, outcome)));
-            } else if (mode.table()) {
-                print(driver, source, target, outcome);
-            }
+            output.print(object -> add(object, opened, source, target, outcome),
+                    () -> lines(driver, source, target, outcome));
         }
         return ExitStatus.DONE;
     }
@@ -102,7 +94,7 @@ public final class RecordsRun {
                 Math.min(memory, batchBytes(source)),
                 arguments.batch());
                 RecordLoader loader = builder.open();
-                Progress progress = mode.start(terminal, "reading", bytes(loader, source))) {
+                Progress progress = output.start("reading", bytes(loader, source))) {
             long begun = System.nanoTime();
             LoaderReport warm = loader.report();
             boolean isWarm = arguments.warmUp() == 0;
@@ -150,11 +142,10 @@ public final class RecordsRun {
         return asked != null ? asked : Math.max(DEFAULT_MEMORY, least);
     }
 
-    private Map<String, @Nullable Object> object(
-            OpenedDriver opened, RecordSource source, Targets target, Outcome outcome) {
+    private void add(
+            Map<String, @Nullable Object> object, OpenedDriver opened, RecordSource source, Targets target,
+            Outcome outcome) {
         LoaderReport report = outcome.report();
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("schema", schema);
         object.put("files", source.files().size());
         object.put("recordsPerEpoch", source.records());
         object.put("records", report.records());
@@ -173,46 +164,35 @@ public final class RecordsRun {
         object.put("driverOpenSeconds", opened.seconds());
         object.put("target", target.target().toString());
         object.put("backend", opened.driver().backendName());
-        object.put("ioPaths", paths(opened.driver()));
+        object.put("ioPaths", PathBytes.of(opened.driver().bytesByPath()));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
-        RunStatistics.add(object, opened.driver(), mode);
-        return object;
+        RunStatistics.add(object, opened.driver(), output);
     }
 
-    private static Map<String, Long> paths(CuFileDriver driver) {
-        Map<String, Long> paths = new LinkedHashMap<>();
-        Map<IoPath, Long> counted = driver.bytesByPath();
-        for (IoPath path : IoPath.values()) {
-            long bytes = counted.getOrDefault(path, 0L);
-            if (bytes > 0) {
-                paths.put(path.name(), bytes);
-            }
-        }
-        return paths;
-    }
-
-    private void print(CuFileDriver driver, RecordSource source, Targets target, Outcome outcome) {
+    private List<String> lines(CuFileDriver driver, RecordSource source, Targets target, Outcome outcome) {
         LoaderReport report = outcome.report();
-        terminal.out().println(Text.row("data set", "%s, %s in %s".formatted(
+        List<String> lines = new ArrayList<>();
+        lines.add(Text.row("data set", "%s, %s in %s".formatted(
                 arguments.paths().getFirst(),
                 Units.count(source.records(), "record"),
                 Units.count(source.files().size(), "file"))));
-        terminal.out().println(Text.row("target", target.description()));
-        terminal.out().println();
-        terminal.out().println(Text.row("read", "%s in %s, %s".formatted(
+        lines.add(Text.row("target", target.description()));
+        lines.add("");
+        lines.add(Text.row("read", "%s in %s, %s".formatted(
                 Units.count(report.records(), "record"),
                 Units.count(report.batches(), "batch").replace("batchs", "batches"),
                 Units.bytes(report.bytes()))));
-        terminal.out().println(Text.row("in", "%s   %s, %,d records/s".formatted(
+        lines.add(Text.row("in", "%s   %s, %,d records/s".formatted(
                 Units.seconds(report.seconds()),
                 Units.rate(outcome.bytesPerSecond()),
                 Math.round(outcome.recordsPerSecond()))));
-        terminal.out().println(Text.row("waiting", "%s for data, %s for the consumer".formatted(
+        lines.add(Text.row("waiting", "%s for data, %s for the consumer".formatted(
                 Units.seconds(report.waitingForDataSeconds()), Units.seconds(report.waitingForConsumerSeconds()))));
-        terminal.out().println(Text.row("memory", Units.bytes(report.memoryBytes()) + " of buffers"));
-        terminal.out().println();
-        terminal.out().println(Text.row("record sum", outcome.recordSum().toString()));
-        terminal.out().println(Text.row("order", outcome.orderDigest()));
-        RunStatistics.lines(driver, mode).forEach(terminal.out()::println);
+        lines.add(Text.row("memory", Units.bytes(report.memoryBytes()) + " of buffers"));
+        lines.add("");
+        lines.add(Text.row("record sum", outcome.recordSum().toString()));
+        lines.add(Text.row("order", outcome.orderDigest()));
+        lines.addAll(RunStatistics.lines(driver, output));
+        return lines;
     }
 }

@@ -4,7 +4,7 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.stats.RunStatistics;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -16,22 +16,20 @@ import org.jspecify.annotations.Nullable;
  * {@code --stats} each run opens its own driver.
  */
 final class CountingDrivers implements AutoCloseable {
-    private final Map<String, String> environment;
-    private final OutputMode mode;
+    private final Output output;
     private final Map<String, OpenedDriver> bySample = new LinkedHashMap<>();
 
-    CountingDrivers(Map<String, String> environment, OutputMode mode) {
-        this.environment = environment;
-        this.mode = mode;
+    CountingDrivers(Output output) {
+        this.output = output;
     }
 
     /** Returns the arguments to run a sample with. */
     SampleArguments with(NamedSample sample, SampleArguments arguments) {
-        if (!mode.statistics()) {
+        if (!output.statistics()) {
             return arguments;
         }
         return arguments.sharing(bySample.computeIfAbsent(
-                sample.name(), name -> OpenedDriver.open(arguments.backend(), environment, mode)).driver());
+                sample.name(), name -> OpenedDriver.open(arguments.backend(), output)).driver());
     }
 
     /** Returns the statistics of each sample's driver as gds_stats prints them. */

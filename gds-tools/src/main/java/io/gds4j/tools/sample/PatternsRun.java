@@ -11,10 +11,8 @@ import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.plot.ChartFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
-import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,7 +24,6 @@ import java.util.Map;
 import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
-import org.jspecify.annotations.Nullable;
 
 /**
  * One run of {@code gds patterns}. Runs the programs of the samples: all patterns in turn for each size and round, so
@@ -34,9 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PatternsRun {
     private final PatternsArguments arguments;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
     private final List<NamedSample> patterns;
     private final Map<String, SortedMap<Long, List<Double>>> seconds = new LinkedHashMap<>();
     private final Map<String, Long> bytes = new LinkedHashMap<>();
@@ -48,14 +43,10 @@ public final class PatternsRun {
 
     /**
      * Prepares a run.
-     *
-     * @param schema schema name of the JSON object
      */
-    public PatternsRun(PatternsArguments arguments, Terminal terminal, OutputMode mode, String schema) {
+    public PatternsRun(PatternsArguments arguments, Output output) {
         this.arguments = arguments;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
         this.patterns = arguments.patterns().stream().map(PatternsRun::pattern).toList();
     }
 
@@ -83,7 +74,7 @@ public final class PatternsRun {
         if (arguments.output() != null) {
             ChartFile.isSvg(arguments.output()); // fails before the measurement, not after it
         }
-        try (CountingDrivers drivers = new CountingDrivers(terminal.environment(), mode)) {
+        try (CountingDrivers drivers = new CountingDrivers(output)) {
             return run(drivers);
         }
     }
@@ -93,22 +84,20 @@ public final class PatternsRun {
         if (arguments.output() != null) {
             ChartFile.write(arguments.output(), result::chart);
         }
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.putAll(result.fields());
             object.put("chart", arguments.output() == null ? null : arguments.output().toString());
-            if (mode.statistics()) {
+            if (output.statistics()) {
                 object.put("stats", drivers.objects());
             }
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            result.table().forEach(terminal.out()::println);
+        }, () -> {
+            List<String> lines = new ArrayList<>(result.table());
             if (arguments.output() != null) {
-                terminal.out().println("  chart: " + arguments.output());
+                lines.add("  chart: " + arguments.output());
             }
-            drivers.lines().forEach(terminal.out()::println);
-        }
+            lines.addAll(drivers.lines());
+            return lines;
+        });
         return result.verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
     }
 
@@ -129,9 +118,9 @@ public final class PatternsRun {
 
     private void measure(CountingDrivers drivers) throws IOException, InterruptedException {
         Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
-        OpenedDriver.require(arguments(parent, arguments.options()).backend(), terminal.environment());
+        OpenedDriver.require(arguments(parent, arguments.options()).backend(), output.environment());
         long runs = (long) arguments.rounds() * patterns.stream().mapToInt(pattern -> sizes(pattern).size()).sum();
-        try (Progress progress = mode.start(terminal, "patterns", runs * arguments.size())) {
+        try (Progress progress = output.start("patterns", runs * arguments.size())) {
             long done = 0;
             for (int round = 0; round <= arguments.rounds(); round++) {
                 for (long ioSize : round == 0 ? arguments.ioSizes().subList(0, 1) : arguments.ioSizes()) {
@@ -177,7 +166,7 @@ public final class PatternsRun {
 
     /** Returns the bytes of a run. Under {@code --stats} the runs of a pattern share a driver, which counts all of them. */
     private Map<IoPath, Long> ofThisRun(NamedSample pattern, Map<IoPath, Long> counted) {
-        Map<IoPath, Long> earlier = mode.statistics() ? counters.put(pattern.name(), counted) : null;
+        Map<IoPath, Long> earlier = output.statistics() ? counters.put(pattern.name(), counted) : null;
         if (earlier == null) {
             return counted;
         }

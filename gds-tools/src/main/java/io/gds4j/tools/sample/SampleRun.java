@@ -9,9 +9,7 @@ import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
-import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -25,20 +23,14 @@ import org.jspecify.annotations.Nullable;
 /** One run of {@code gds sample}. */
 public final class SampleRun {
     private final SampleSelection selection;
-    private final Terminal terminal;
-    private final OutputMode mode;
-    private final String schema;
+    private final Output output;
 
     /**
      * Prepares a run.
-     *
-     * @param schema schema name of the JSON object
      */
-    public SampleRun(SampleSelection selection, Terminal terminal, OutputMode mode, String schema) {
+    public SampleRun(SampleSelection selection, Output output) {
         this.selection = selection;
-        this.terminal = terminal;
-        this.mode = mode;
-        this.schema = schema;
+        this.output = output;
     }
 
     /** Lists or runs samples. */
@@ -49,18 +41,20 @@ public final class SampleRun {
         }
         List<NamedSample> chosen = chosen();
         Path parent = DemoFolder.parent(selection.dir()).toAbsolutePath();
-        OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), terminal.environment());
+        OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), output.environment());
         List<SampleOutcome> outcomes = new ArrayList<>();
         for (NamedSample sample : chosen) {
             outcomes.add(run(sample, parent));
         }
         boolean several = selection.all() || chosen.size() > 1;
-        if (several && mode.table()) {
-            summary(outcomes);
-        }
-        if (mode.json()) {
-            terminal.out().println(Json.line(several ? objectOf(outcomes) : objectOf(outcomes.getFirst())));
-        }
+        output.print(object -> {
+            if (several) {
+                object.put("verified", outcomes.stream().allMatch(SampleOutcome::verified));
+                object.put("samples", outcomes.stream().map(SampleRun::fields).toList());
+            } else {
+                object.putAll(fields(outcomes.getFirst()));
+            }
+        }, () -> several ? summary(outcomes) : List.of());
         return status(outcomes);
     }
 
@@ -85,31 +79,24 @@ public final class SampleRun {
     }
 
     private SampleOutcome run(NamedSample sample, Path parent) throws IOException, InterruptedException {
-        if (mode.table()) {
-            terminal.out().printf("%s: %s%n", sample.name(), sample.summary());
-        }
+        output.say("%s: %s".formatted(sample.name(), sample.summary()));
         List<String> lines = new ArrayList<>();
         SampleOutcome outcome;
         try (DemoFolder folder = DemoFolder.in(parent, "gds-sample-");
-                CountingDrivers drivers = new CountingDrivers(terminal.environment(), mode)) {
+                CountingDrivers drivers = new CountingDrivers(output)) {
             SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.path(), lines)));
             outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);
-            if (mode.table()) {
-                result.lines().forEach(line -> terminal.out().println("  " + line));
-                drivers.lines().forEach(line -> terminal.out().println(line.isEmpty() ? line : "  " + line));
-            }
+            result.lines().forEach(line -> output.say("  " + line));
+            drivers.lines().forEach(line -> output.say(line.isEmpty() ? line : "  " + line));
         } catch (IOException | RuntimeException e) {
             ErrorReport report = ErrorReport.of(e);
             if (!selection.all() || report.status() == ExitStatus.INTERNAL_ERROR) {
                 throw e;
             }
             outcome = new SampleOutcome(sample, lines, Map.of(), null, report);
-            terminal.err().println("gds: " + sample.name() + ": " + report.message());
+            output.warn(sample.name() + ": " + report.message());
         }
-        if (mode.table()) {
-            terminal.out().println();
-            terminal.out().flush();
-        }
+        output.say("");
         return outcome;
     }
 
@@ -117,9 +104,7 @@ public final class SampleRun {
         try {
             return SampleArguments.read(folder, line -> {
                 lines.add(line);
-                if (mode.table()) {
-                    terminal.out().println("  " + line);
-                }
+                output.say("  " + line);
             }, selection.options().toArray(String[]::new));
         } catch (IllegalArgumentException e) {
             throw CommandFailure.usage(e.getMessage());
@@ -137,21 +122,14 @@ public final class SampleRun {
     }
 
     private void list() {
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
-            object.put("samples", Samples.all().stream().map(SampleRun::description).toList());
-            terminal.out().println(Json.line(object));
-            return;
-        }
-        List<List<String>> rows = new ArrayList<>();
-        for (NamedSample sample : Samples.all()) {
-            rows.add(List.of(sample.name(), sample.summary()));
-        }
-        Text.table(rows, false, false).forEach(terminal.out()::println);
+        output.print(
+                object -> object.put("samples", Samples.all().stream().map(SampleRun::description).toList()),
+                () -> Text.table(Samples.all().stream()
+                        .map(sample -> List.of(sample.name(), sample.summary()))
+                        .toList(), false, false));
     }
 
-    private void summary(List<SampleOutcome> outcomes) {
+    private static List<String> summary(List<SampleOutcome> outcomes) {
         List<List<String>> rows = new ArrayList<>();
         for (SampleOutcome outcome : outcomes) {
             SampleResult result = outcome.result();
@@ -161,22 +139,7 @@ public final class SampleRun {
                     result == null ? "" : Units.rate(result.bytesPerSecond()),
                     result == null ? "failed" : result.verified() ? "verified" : "DIFFERENT"));
         }
-        Text.table(rows, false, true, true, false).forEach(terminal.out()::println);
-    }
-
-    private Map<String, @Nullable Object> objectOf(List<SampleOutcome> outcomes) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("schema", schema);
-        object.put("verified", outcomes.stream().allMatch(SampleOutcome::verified));
-        object.put("samples", outcomes.stream().map(SampleRun::fields).toList());
-        return object;
-    }
-
-    private Map<String, @Nullable Object> objectOf(SampleOutcome outcome) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("schema", schema);
-        object.putAll(fields(outcome));
-        return object;
+        return Text.table(rows, false, true, true, false);
     }
 
     private static Map<String, @Nullable Object> description(NamedSample sample) {

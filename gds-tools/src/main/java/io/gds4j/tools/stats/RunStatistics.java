@@ -1,7 +1,7 @@
 package io.gds4j.tools.stats;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.tools.terminal.OutputMode;
+import io.gds4j.tools.terminal.Output;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -21,8 +21,8 @@ public final class RunStatistics {
     }
 
     /** Adds the field {@code stats} to a command's object. */
-    public static void add(Map<String, @Nullable Object> object, CuFileDriver driver, OutputMode mode) {
-        if (mode.statistics()) {
+    public static void add(Map<String, @Nullable Object> object, CuFileDriver driver, Output output) {
+        if (output.statistics()) {
             object.put("stats", object(COMMAND, driver));
         }
     }
@@ -33,8 +33,8 @@ public final class RunStatistics {
     }
 
     /** Returns an empty line and the statistics as gds_stats prints them; no lines without {@code --stats}. */
-    public static List<String> lines(CuFileDriver driver, OutputMode mode) {
-        if (!mode.statistics()) {
+    public static List<String> lines(CuFileDriver driver, Output output) {
+        if (!output.statistics()) {
             return List.of();
         }
         return lines(COMMAND, driver);

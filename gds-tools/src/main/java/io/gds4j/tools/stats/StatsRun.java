@@ -3,9 +3,7 @@ package io.gds4j.tools.stats;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
-import io.gds4j.tools.terminal.Json;
-import io.gds4j.tools.terminal.OutputMode;
-import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Output;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -17,7 +15,7 @@ public final class StatsRun {
     }
 
     /** Reads the statistics of a process and prints them. */
-    public static ExitStatus run(long pid, Terminal terminal, OutputMode mode, String schema) {
+    public static ExitStatus run(long pid, Output output) {
         List<SessionStatistics> sessions = RunningJvm.sessions(pid);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
@@ -25,15 +23,10 @@ public final class StatsRun {
                     "process %d collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
                             .formatted(pid));
         }
-        if (mode.json()) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", schema);
+        output.print(object -> {
             object.put("pid", pid);
             object.put("sessions", sessions.stream().map(StatsRun::object).toList());
-            terminal.out().println(Json.line(object));
-        } else if (mode.table()) {
-            sessions.forEach(session -> StatsText.lines(session).forEach(terminal.out()::println));
-        }
+        }, () -> sessions.stream().flatMap(session -> StatsText.lines(session).stream()).toList());
         return ExitStatus.DONE;
     }
 

@@ -1,0 +1,78 @@
+package io.gds4j.tools.terminal;
+
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Where and how a command prints its result.
+ *
+ * @param terminal the streams
+ * @param schema schema name of the JSON object
+ * @param json whether to print one JSON object on standard output
+ * @param quiet whether to print only errors and the JSON object
+ * @param progress whether to draw progress on a terminal
+ * @param statistics whether to collect and print statistics
+ */
+public record Output(
+        Terminal terminal, String schema, boolean json, boolean quiet, boolean progress, boolean statistics) {
+    /** Returns this output with statistics. */
+    public Output counting() {
+        return new Output(terminal, schema, json, quiet, progress, true);
+    }
+
+    /** Returns the environment variables. */
+    public Map<String, String> environment() {
+        return terminal.environment();
+    }
+
+    /** True if the command prints its result as text. */
+    public boolean table() {
+        return !json && !quiet;
+    }
+
+    /**
+     * Prints the result.
+     *
+     * @param fields adds the fields of the JSON object, behind its schema
+     * @param lines returns the lines of the text
+     */
+    public void print(Consumer<Map<String, @Nullable Object>> fields, Supplier<List<String>> lines) {
+        if (json) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            object.put("schema", schema);
+            fields.accept(object);
+            terminal.out().println(Json.line(object));
+        } else if (table()) {
+            lines.get().forEach(terminal.out()::println);
+        }
+    }
+
+    /** Prints a line of the text at once. */
+    public void say(String line) {
+        if (table()) {
+            terminal.out().println(line);
+            terminal.out().flush();
+        }
+    }
+
+    /** Prints a note to standard error, unless the command is quiet. */
+    public void note(String text) {
+        if (!quiet) {
+            warn("note: " + text);
+        }
+    }
+
+    /** Prints a line to standard error. */
+    public void warn(String text) {
+        terminal.err().println("gds: " + text);
+    }
+
+    /** Starts a progress bar if this output and the terminal allow it. */
+    public Progress start(String task, long total) {
+        return Progress.start(terminal, progress && !quiet, task, total);
+    }
+}
