@@ -15,9 +15,9 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.ForwardingBackend;
+import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
-import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -39,7 +39,6 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     private static final String REGISTER_STREAM = "cuFileStreamRegister";
     private static final String DEREGISTER_STREAM = "cuFileStreamDeregister";
     private static final String SUBMIT = "cuFileBatchIOSubmit";
-    private static final long CELL_BYTES = 8;
     private static final long KIB = 1024;
     private static final long POLL_NANOS = 50_000;
 
@@ -51,8 +50,6 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     private final @Nullable Random random;
     private final Map<Long, Integer> flags = new HashMap<>();
     private final Set<FakeOperation> onHostStreams = ConcurrentHashMap.newKeySet();
-    private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
-    });
 
     FakeGpuBackend(
             CuFileConfig config, FakeMemory memory, FakeSchedule schedule, long pinnableBytes,
@@ -291,7 +288,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
 
     @Override
     public synchronized void streamRegister(long stream, int bits) {
-        if ((bits & ~FakeOperation.ALL_FLAGS) != 0) {
+        if ((bits & ~StreamArguments.ALL_FLAGS) != 0) {
             throw invalid(REGISTER_STREAM, "flags are 0x%x, allowed: 0 to 0xf".formatted(bits));
         }
         if (find(stream).isEmpty()) {
@@ -326,7 +323,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
         if (!config.get(CuFileKeys.PARALLEL_IO)) {
             throw CuFileException.of(CuFileError.ASYNC_NOT_SUPPORTED, function, "execution.parallel_io is false");
         }
-        checkCells(function, request);
+        StreamArguments.checkCells(function, request);
         onHost(request.memory(), function);
         FakeOperation operation = new FakeOperation(
                 this, request, write, flags(request.stream()), this::move, schedule.misuse());
@@ -385,22 +382,6 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
         schedule.finish(operations);
         while (onHostStreams.stream().anyMatch(operations)) {
             LockSupport.parkNanos(POLL_NANOS);
-        }
-    }
-
-    private void checkCells(String function, StreamRequest request) {
-        for (MemorySegment cell : List.of(request.size(), request.fileOffset(), request.bufferOffset(),
-                request.bytesDone())) {
-            boolean fits = cell.isNative()
-                    && cell.byteSize() >= CELL_BYTES
-                    && cell.address() != 0
-                    && cell.address() % CELL_BYTES == 0;
-            if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(stranger)) {
-                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
-            }
-        }
-        if (request.bytesDone().isReadOnly()) {
-            throw invalid(function, "the cell of the result is read-only");
         }
     }
 

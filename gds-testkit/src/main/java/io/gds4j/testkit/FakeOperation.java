@@ -6,10 +6,8 @@ import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 import java.util.function.ToLongFunction;
 
 /**
@@ -17,24 +15,11 @@ import java.util.function.ToLongFunction;
  * the stream reaches the operation.
  */
 final class FakeOperation implements Runnable {
-    static final int ALL_FLAGS = 15;
-
-    private static final int FIXED_BUFFER_OFFSET = 1;
-    private static final int FIXED_FILE_OFFSET = 2;
-    private static final int FIXED_SIZE = 4;
-    private static final int PAGE_ALIGNED = 8;
-    private static final long PAGE_MASK = 4095;
-    private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
-
     private final Object session;
     private final StreamRequest request;
-    private final boolean write;
-    private final int flags;
+    private final StreamArguments arguments;
     private final ToLongFunction<BatchRequest> mover;
     private final FakeMisuse misuse;
-    private final long largest;
-    private final long fixedFileOffset;
-    private final long fixedBufferOffset;
     private final CallSite place = new CallSite();
 
     /**
@@ -52,17 +37,9 @@ final class FakeOperation implements Runnable {
             FakeMisuse misuse) {
         this.session = session;
         this.request = request;
-        this.write = write;
-        this.flags = flags;
+        this.arguments = new StreamArguments(request, write, flags);
         this.mover = mover;
         this.misuse = misuse;
-        this.largest = get(request.size());
-        this.fixedFileOffset = get(request.fileOffset());
-        this.fixedBufferOffset = get(request.bufferOffset());
-    }
-
-    private static long get(MemorySegment cell) {
-        return (long) CELL.getAcquire(cell, 0L);
     }
 
     boolean isOf(Object backend) {
@@ -87,7 +64,7 @@ final class FakeOperation implements Runnable {
     public void run() {
         long result = result();
         try {
-            CELL.setRelease(request.bytesDone(), 0L, result);
+            arguments.settle(result);
         } catch (IllegalStateException e) {
             freedCell(e);
         }
@@ -95,7 +72,7 @@ final class FakeOperation implements Runnable {
 
     private long result() {
         try {
-            return mover.applyAsLong(bind());
+            return mover.applyAsLong(arguments.bind());
         } catch (CuFileException e) {
             return code(e);
         } catch (IllegalStateException e) {
@@ -115,30 +92,8 @@ final class FakeOperation implements Runnable {
         return e.error() == CuFileError.IO_ERROR && errno != 0 ? -errno : -e.error().code();
     }
 
-    private long bound(int flag, long fixed, MemorySegment cell) {
-        return (flags & flag) != 0 ? fixed : get(cell);
-    }
-
-    private BatchRequest bind() {
-        long size = bound(FIXED_SIZE, largest, request.size());
-        long fileOffset = bound(FIXED_FILE_OFFSET, fixedFileOffset, request.fileOffset());
-        long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
-        if (size > largest) {
-            throw invalid("size %d is larger than %d at submission".formatted(size, largest));
-        }
-        long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
-        if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
-            throw invalid("the stream is registered for page-aligned requests");
-        }
-        return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
-    }
-
-    private CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, write ? "cuFileWriteAsync" : "cuFileReadAsync", detail);
-    }
-
     @Override
     public String toString() {
-        return "%s of %s".formatted(write ? "write" : "read", request.file());
+        return "%s of %s".formatted(arguments.isWrite() ? "write" : "read", request.file());
     }
 }

@@ -8,8 +8,8 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.posix.LibcExitHandlers;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -23,8 +23,6 @@ public final class RegisteredStreams {
     /** Last of the three special values for CUDA's default streams. */
     public static final long LAST_SPECIAL_STREAM = 2;
 
-    private static final long CELL_BYTES = 8;
-
     private final Optional<CudaContexts> contexts;
     private final StreamMovers movers;
     private final Optional<ReleaseWords> words;
@@ -32,8 +30,6 @@ public final class RegisteredStreams {
     private final boolean parallel;
     private final Map<Long, StreamOrder> orders = new HashMap<>();
     private boolean closed;
-    private final Thread stranger = Thread.ofPlatform().unstarted(() -> {
-    });
 
     /**
      * Has no stream yet.
@@ -57,7 +53,7 @@ public final class RegisteredStreams {
      * @param flags what the program promises, 0 to 15
      */
     public synchronized void register(long stream, int flags) {
-        if ((flags & ~StreamOperation.ALL_FLAGS) != 0) {
+        if ((flags & ~StreamArguments.ALL_FLAGS) != 0) {
             throw invalid(REGISTER, "flags are 0x%x, allowed: 0 to 0xf".formatted(flags));
         }
         if (orders.containsKey(stream)) {
@@ -134,7 +130,7 @@ public final class RegisteredStreams {
      * @throws CuFileException if it could not be queued; nothing has changed then
      */
     public void submit(String function, StreamRequest request, boolean write, StreamTransfer transfer) {
-        checkCells(function, request);
+        StreamArguments.checkCells(function, request);
         StreamOrder order;
         synchronized (this) {
             order = orders.get(request.stream());
@@ -153,23 +149,6 @@ public final class RegisteredStreams {
             if (!operation.isQueued()) {
                 operation.end();
             }
-        }
-    }
-
-    private void checkCells(String function, StreamRequest request) {
-        List<MemorySegment> cells =
-                List.of(request.size(), request.fileOffset(), request.bufferOffset(), request.bytesDone());
-        for (MemorySegment cell : cells) {
-            boolean fits = cell.isNative()
-                    && cell.byteSize() >= CELL_BYTES
-                    && cell.address() != 0
-                    && cell.address() % CELL_BYTES == 0;
-            if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(stranger)) {
-                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
-            }
-        }
-        if (request.bytesDone().isReadOnly()) {
-            throw invalid(function, "the cell of the result is read-only");
         }
     }
 

@@ -5,42 +5,23 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
-import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
-import java.lang.invoke.VarHandle;
 
 /**
  * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}. Arguments that the program promised to be fixed are read at submission, the
  * others when the stream reaches the operation. Holds its file and its memory until it ends.
  */
 final class StreamOperation {
-    static final int FIXED_BUFFER_OFFSET = 1;
-    static final int FIXED_FILE_OFFSET = 2;
-    static final int FIXED_SIZE = 4;
-    static final int PAGE_ALIGNED = 8;
-    static final int ALL_FLAGS = 15;
-
-    private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
-    private static final long PAGE_MASK = 4095;
-
     private final StreamRequest request;
-    private final boolean write;
-    private final int flags;
+    private final StreamArguments arguments;
     private final StreamTransfer transfer;
-    private final long largest;
-    private final long fixedFileOffset;
-    private final long fixedBufferOffset;
     private boolean queued;
 
     StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer transfer) {
         this.request = request;
-        this.write = write;
-        this.flags = flags;
+        this.arguments = new StreamArguments(request, write, flags);
         this.transfer = transfer;
-        this.largest = get(request.size());
-        this.fixedFileOffset = get(request.fileOffset());
-        this.fixedBufferOffset = get(request.bufferOffset());
         transfer.begin();
         try {
             request.memory().retain();
@@ -50,19 +31,11 @@ final class StreamOperation {
         }
     }
 
-    private static long get(MemorySegment cell) {
-        return (long) CELL.getAcquire(cell, 0L);
-    }
-
-    private long bound(int flag, long fixed, MemorySegment cell) {
-        return (flags & flag) != 0 ? fixed : get(cell);
-    }
-
     /** Moves the bytes and sets the result cell. Never throws. */
     void run(StreamMover mover) {
         long result;
         try {
-            result = mover.move(bind());
+            result = mover.move(arguments.bind());
         } catch (RuntimeException e) {
             result = code(e);
         }
@@ -91,7 +64,7 @@ final class StreamOperation {
     /** Sets the result cell. */
     void settle(long result) {
         try {
-            CELL.setRelease(request.bytesDone(), 0L, result);
+            arguments.settle(result);
         } catch (RuntimeException e) {
             transfer.log("the result cell of a stream operation is gone", e);
         }
@@ -99,7 +72,7 @@ final class StreamOperation {
 
     /** Returns the most bytes to move. A size past the memory is refused once it is bound. */
     long largest() {
-        return Math.min(largest, request.memory().length());
+        return Math.min(arguments.largest(), request.memory().length());
     }
 
     /** The serving thread will end it from now on. */
@@ -112,7 +85,7 @@ final class StreamOperation {
     }
 
     boolean isWrite() {
-        return write;
+        return arguments.isWrite();
     }
 
     MemoryRange memory() {
@@ -126,7 +99,7 @@ final class StreamOperation {
 
     /** Returns the request with all late-bound arguments, checked. */
     BatchRequest bindStaged() {
-        BatchRequest bound = bind();
+        BatchRequest bound = arguments.bind();
         transfer.check(bound);
         return bound;
     }
@@ -139,26 +112,8 @@ final class StreamOperation {
     CuFileException brokenOff() {
         return CuFileException.of(
                 CuFileError.CUDA_DRIVER_ERROR,
-                write ? "cuFileWriteAsync" : "cuFileReadAsync",
+                isWrite() ? "cuFileWriteAsync" : "cuFileReadAsync",
                 "CUDA took a part of the operation only");
-    }
-
-    private BatchRequest bind() {
-        long size = bound(FIXED_SIZE, largest, request.size());
-        long fileOffset = bound(FIXED_FILE_OFFSET, fixedFileOffset, request.fileOffset());
-        long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
-        if (size > largest) {
-            throw invalid("size %d is larger than %d at submission".formatted(size, largest));
-        }
-        long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
-        if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
-            throw invalid("the stream is registered for page-aligned requests");
-        }
-        return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileReadAsync", detail);
     }
 
     /** Returns the value of the result cell for a failure. */

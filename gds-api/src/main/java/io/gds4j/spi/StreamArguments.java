@@ -1,0 +1,132 @@
+package io.gds4j.spi;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
+import java.util.List;
+
+/**
+ * Binds the arguments of a stream operation for backends: those that the program promised to be fixed are read at submission, the
+ * others when the stream reaches the operation. Immutable.
+ *
+ * @since 0.1
+ */
+public final class StreamArguments {
+    /** All flags of {@code cuFileStreamRegister}. */
+    public static final int ALL_FLAGS = 15;
+
+    private static final int FIXED_BUFFER_OFFSET = 1;
+    private static final int FIXED_FILE_OFFSET = 2;
+    private static final int FIXED_SIZE = 4;
+    private static final int PAGE_ALIGNED = 8;
+
+    private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
+    private static final long PAGE_MASK = 4095;
+
+    /** A thread that no confined memory belongs to. */
+    private static final Thread STRANGER = Thread.ofPlatform().unstarted(() -> {
+    });
+
+    private final StreamRequest request;
+    private final boolean write;
+    private final int flags;
+    private final long largest;
+    private final long fixedFileOffset;
+    private final long fixedBufferOffset;
+
+    /**
+     * Reads the cells at submission.
+     *
+     * @param flags what the program promises for the stream, 0 to {@link #ALL_FLAGS}
+     */
+    public StreamArguments(StreamRequest request, boolean write, int flags) {
+        this.request = request;
+        this.write = write;
+        this.flags = flags;
+        this.largest = get(request.size());
+        this.fixedFileOffset = get(request.fileOffset());
+        this.fixedBufferOffset = get(request.bufferOffset());
+    }
+
+    private static long get(MemorySegment cell) {
+        return (long) CELL.getAcquire(cell, 0L);
+    }
+
+    /**
+     * Refuses cells that another thread cannot use.
+     *
+     * @param function name of the call
+     * @throws CuFileException INVALID_VALUE if a cell is not native, aligned, alive and open to all threads, or the result's is read-only
+     */
+    public static void checkCells(String function, StreamRequest request) {
+        for (MemorySegment cell : List.of(
+                request.size(), request.fileOffset(), request.bufferOffset(), request.bytesDone())) {
+            boolean fits = cell.isNative()
+                    && cell.byteSize() >= Long.BYTES
+                    && cell.address() != 0
+                    && cell.address() % Long.BYTES == 0;
+            if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(STRANGER)) {
+                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
+            }
+        }
+        if (request.bytesDone().isReadOnly()) {
+            throw invalid(function, "the cell of the result is read-only");
+        }
+    }
+
+    /** {@return the request} */
+    public StreamRequest request() {
+        return request;
+    }
+
+    /** {@return true for a write} */
+    public boolean isWrite() {
+        return write;
+    }
+
+    /** {@return the size at submission, in bytes; the bound size is at most this} */
+    public long largest() {
+        return largest;
+    }
+
+    /**
+     * Returns the request with all arguments bound. Call it when the stream reaches the operation.
+     *
+     * @throws CuFileException INVALID_VALUE if the size has grown, or arguments are unaligned that the program promised to align
+     * @throws IllegalStateException if the memory of a cell was freed
+     */
+    public BatchRequest bind() {
+        long size = bound(FIXED_SIZE, largest, request.size());
+        long fileOffset = bound(FIXED_FILE_OFFSET, fixedFileOffset, request.fileOffset());
+        long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
+        String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
+        if (size > largest) {
+            throw invalid(function, "size %d is larger than %d at submission".formatted(size, largest));
+        }
+        long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
+        if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
+            throw invalid(function, "the stream is registered for page-aligned requests");
+        }
+        return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
+    }
+
+    private long bound(int flag, long fixed, MemorySegment cell) {
+        return (flags & flag) != 0 ? fixed : get(cell);
+    }
+
+    /**
+     * Sets the cell of the result.
+     *
+     * @param result bytes moved, or a negative error
+     * @throws IllegalStateException if its memory was freed
+     */
+    public void settle(long result) {
+        CELL.setRelease(request.bytesDone(), 0L, result);
+    }
+
+    private static CuFileException invalid(String function, String detail) {
+        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+    }
+}
