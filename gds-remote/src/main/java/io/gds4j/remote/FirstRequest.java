@@ -102,9 +102,8 @@ final class FirstRequest {
         if (RangePart.isTransient(status)) {
             throw new Passing(RemoteFailure.meaning(status));
         }
-        if (status == 416
-                && ContentRange.totalOfUnsatisfied(headers.firstValue("Content-Range").orElse("")) == 0) {
-            return source(ObjectVersion.of(0, headers), head.asSlice(0, 0));
+        if (status == 416) {
+            return empty(headers);
         }
         if (status == 200) {
             return sequential();
@@ -129,6 +128,24 @@ final class FirstRequest {
             throw new Passing("the body ends %d bytes early".formatted(expected - body.received()));
         }
         return source(ObjectVersion.of(range.total(), headers), head.asSlice(0, expected));
+    }
+
+    /** Opens an object whose first bytes do not exist. Not every server tells that its size is 0: the whole object does. */
+    private Optional<HttpSource> empty(HttpHeaders refused) throws InterruptedException, ExecutionException {
+        String range = refused.firstValue("Content-Range").orElse("");
+        if (ContentRange.totalOfUnsatisfied(range) == 0) {
+            return source(ObjectVersion.of(0, refused), MemorySegment.NULL);
+        }
+        if (!range.isEmpty()) {
+            throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
+        }
+        RangeBody body = new RangeBody(MemorySegment.ofArray(new byte[1]));
+        HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
+        HttpResponse<Void> whole = await(request, info -> info.statusCode() == 200 ? body : dropped(), body);
+        if (whole.statusCode() != 200 || body.received() > 0 || body.isTooLong()) {
+            throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
+        }
+        return source(ObjectVersion.of(0, whole.headers()), MemorySegment.NULL);
     }
 
     private Optional<HttpSource> source(ObjectVersion version, MemorySegment head) {

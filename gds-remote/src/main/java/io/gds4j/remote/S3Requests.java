@@ -46,7 +46,8 @@ record S3Requests(HttpConnections connections) {
                 if (status / 100 == 2 && code.isEmpty()) {
                     return response;
                 }
-                why = RemoteFailure.meaning(status) + (code.isEmpty() ? "" : ", " + code);
+                why = code.equals("NoSuchBucket") ? "status %d: there is no such bucket".formatted(status)
+                        : RemoteFailure.meaning(status) + (code.isEmpty() ? "" : ", " + code);
                 errno = RemoteFailure.errno(status);
                 boolean passes =
                         RangePart.isTransient(status) || code.equals("InternalError") || code.equals("SlowDown");

@@ -103,6 +103,24 @@ class HttpSourceTest {
     }
 
     @ParameterizedTest
+    @ValueSource(ints = {0, 5})
+    void rangeIsRefusedWithoutASizeForEmptyObjectsOnly(int size) throws Exception {
+        server.on((exchange, request) -> {
+            if (exchange.getRequestHeaders().containsKey("Range")) {
+                return status(exchange, 416);
+            }
+            exchange.sendResponseHeaders(200, size == 0 ? -1 : size);
+            exchange.getResponseBody().write(BYTES, 0, size);
+            return true;
+        });
+        if (size == 0) {
+            assertThat(read(HttpSource.open(uri, OPTIONS), 0, 10)).isEmpty();
+        } else {
+            assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).hasMessageContaining("status 416");
+        }
+    }
+
+    @ParameterizedTest
     @ValueSource(ints = {408, 429, 500, 502, 503, 504})
     void failuresThatPassAreRepeated(int status) throws Exception {
         Set<String> failed = ConcurrentHashMap.newKeySet();

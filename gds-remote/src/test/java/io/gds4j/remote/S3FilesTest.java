@@ -168,6 +168,16 @@ class S3FilesTest {
     }
 
     @Test
+    void missingBucketIsNamed() {
+        server.on((exchange, request) -> {
+            S3Server.answer(exchange, 404, "<Error><Code>NoSuchBucket</Code></Error>");
+            return true;
+        });
+        assertThatThrownBy(() -> Files.size(path("a"))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("/models/").hasMessageContaining("no such bucket");
+    }
+
+    @Test
     void failuresOfListsThatPassAreRepeated() throws IOException {
         server.objects.put("m/a", new byte[1]);
         server.on((exchange, request) -> {

@@ -13,6 +13,7 @@ import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 
@@ -65,6 +66,14 @@ record GdsRun(int status, String out, String err) {
         } catch (IOException e) {
             throw new UncheckedIOException("not JSON: " + out, e);
         }
+    }
+
+    /** Returns the digests in a report of {@code gds load --digest}, by the names of the tensors. */
+    static Map<String, String> digests(JsonNode report) {
+        Map<String, String> digests = new TreeMap<>();
+        report.get("tensorList").forEach(
+                tensor -> digests.put(tensor.get("name").asText(), tensor.get("sha256").asText()));
+        return digests;
     }
 
     /** Returns standard error, which must be a single line. */

@@ -6,8 +6,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
 import java.nio.file.Path;
-import java.util.HashMap;
-import java.util.Map;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,10 +41,7 @@ class GpuCommandTest {
         JsonNode json = run.json();
         assertThat(json.get("target").asText()).isEqualTo("gpu:0");
         assertThat(json.get("verified").asBoolean()).isTrue();
-        Map<String, String> digests = new HashMap<>();
-        json.get("tensorList")
-                .forEach(tensor -> digests.put(tensor.get("name").asText(), tensor.get("sha256").asText()));
-        assertThat(digests).isEqualTo(TestCheckpoints.digests(file));
+        assertThat(GdsRun.digests(json)).isEqualTo(TestCheckpoints.digests(file));
     }
 
     @Test

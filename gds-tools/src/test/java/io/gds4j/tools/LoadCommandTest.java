@@ -37,12 +37,6 @@ class LoadCommandTest {
     @TempDir
     private Path folder;
 
-    private static Map<String, String> digests(JsonNode tensorList) {
-        Map<String, String> digests = new HashMap<>();
-        tensorList.forEach(tensor -> digests.put(tensor.get("name").asText(), tensor.get("sha256").asText()));
-        return digests;
-    }
-
     @Test
     void directStorageThatIsOffOverridesTheEnvironment() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
@@ -89,7 +83,7 @@ class LoadCommandTest {
 
         JsonNode json = gds("load", file.toString(), "--target", "host", "--digest", "--json").json();
 
-        assertThat(digests(json.get("tensorList"))).isEqualTo(TestCheckpoints.digests(file)).hasSize(7);
+        assertThat(GdsRun.digests(json)).isEqualTo(TestCheckpoints.digests(file)).hasSize(7);
         JsonNode tensor = StreamSupport.stream(json.get("tensorList").spliterator(), false)
                 .filter(each -> each.get("name").asText().equals("model.layers.0.weight"))
                 .findFirst()
@@ -113,7 +107,7 @@ class LoadCommandTest {
 
             assertThat(json.get("files").asInt()).isEqualTo(2);
             assertThat(json.get("verified").asBoolean()).isTrue();
-            assertThat(digests(json.get("tensorList"))).isEqualTo(expected).hasSize(4);
+            assertThat(GdsRun.digests(json)).isEqualTo(expected).hasSize(4);
         }
     }
 
@@ -127,7 +121,7 @@ class LoadCommandTest {
         assertThat(json.get("tensors").asInt()).isEqualTo(2);
         assertThat(json.get("bytes").asLong()).isEqualTo(4097 + 3 * 5 * 7);
         Map<String, String> all = TestCheckpoints.digests(file);
-        assertThat(digests(json.get("tensorList"))).isEqualTo(
+        assertThat(GdsRun.digests(json)).isEqualTo(
                 Map.of(
                         "model.layers.1.weight", all.get("model.layers.1.weight"),
                         "model.layers.10.weight", all.get("model.layers.10.weight")));
@@ -189,7 +183,7 @@ class LoadCommandTest {
 
         assertThat(json.get("format").asText()).isEqualTo("gguf");
         assertThat(json.get("verified").asBoolean()).isTrue();
-        assertThat(digests(json.get("tensorList"))).isEqualTo(expected);
+        assertThat(GdsRun.digests(json)).isEqualTo(expected);
         assertThat(gds("load", file.toString(), "-t", "host", "--tensor", "norm", "--json").json().get("bytes").asInt())
                 .isEqualTo(20);
     }

@@ -1,6 +1,7 @@
 package io.gds4j.tools;
 
 import static io.gds4j.tools.GdsRun.gds;
+import static io.gds4j.tools.TestCheckpoints.LIBRARIES;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
@@ -8,11 +9,7 @@ import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.Map;
-import java.util.TreeMap;
-import java.util.stream.Collectors;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -20,35 +17,24 @@ import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code gds load} of files that torch and NumPy wrote, compared with the digests that they computed. */
 class LoadFormatsTest {
-    private static final Path FILES = Path.of("../gds-loader/src/test/resources/io/gds4j/loader/libraries");
-
     @TempDir
     Path folder;
-
-    private static Map<String, String> digests(String file) throws IOException {
-        return Files.readAllLines(FILES.resolve("expected.txt")).stream()
-                .map(line -> line.split("; "))
-                .filter(fields -> fields[0].equals(file))
-                .collect(Collectors.toMap(fields -> fields[1], fields -> fields[4]));
-    }
 
     @ParameterizedTest
     @CsvSource({"types.pt, torch", "nested.bin, torch", "arrays.npz, npz", "fortran.npy, npy",
             "distributed, safetensors"})
     void filesOfLibrariesHaveTheirDigestsInMemory(String file, String format) throws IOException {
         JsonNode json =
-                gds("load", FILES.resolve(file).toString(), "-t", "host", "--verify", "--digest", "--json").json();
+                gds("load", LIBRARIES.resolve(file).toString(), "-t", "host", "--verify", "--digest", "--json").json();
         assertThat(json.get("format").asText()).isEqualTo(format);
         assertThat(json.get("verified").asBoolean()).isTrue();
-        Map<String, String> found = new TreeMap<>();
-        json.get("tensorList").forEach(tensor -> found.put(tensor.get("name").asText(), tensor.get("sha256").asText()));
-        assertThat(found).isEqualTo(digests(file));
+        assertThat(GdsRun.digests(json)).isEqualTo(TestCheckpoints.libraryDigests(file));
     }
 
     @Test
     void tensorsAreChosenByTheirNamesWithDots() {
         JsonNode json = gds(
-                "load", FILES.resolve("nested.bin").toString(), "-t", "host", "--tensor", "^model\\.", "--digest",
+                "load", LIBRARIES.resolve("nested.bin").toString(), "-t", "host", "--tensor", "^model\\.", "--digest",
                 "--json")
                 .json();
         assertThat(json.get("tensorList")).extracting(tensor -> tensor.get("name").asText())
@@ -57,14 +43,14 @@ class LoadFormatsTest {
 
     @Test
     void listsShowFormatMetadataAndOffsets() {
-        JsonNode torch = gds("load", FILES.resolve("nested.bin").toString(), "--list", "--json").json();
+        JsonNode torch = gds("load", LIBRARIES.resolve("nested.bin").toString(), "--list", "--json").json();
         assertThat(torch.get("format").asText()).isEqualTo("torch");
         assertThat(torch.get("metadata").get("epoch").asInt()).isEqualTo(7);
         assertThat(torch.get("tensorList")).allSatisfy(
                 tensor -> assertThat(tensor.get("fileOffset").asLong() % 64).isZero());
-        JsonNode fortran = gds("load", FILES.resolve("fortran.npy").toString(), "--list", "--json").json();
+        JsonNode fortran = gds("load", LIBRARIES.resolve("fortran.npy").toString(), "--list", "--json").json();
         assertThat(fortran.get("metadata").get("fortran.fortran_order").asBoolean()).isTrue();
-        JsonNode distributed = gds("load", FILES.resolve("distributed").toString(), "--list", "--json").json();
+        JsonNode distributed = gds("load", LIBRARIES.resolve("distributed").toString(), "--list", "--json").json();
         assertThat(distributed.get("metadata").get("rows.global_shape").asText()).isEqualTo("[5, 4]");
     }
 
@@ -72,7 +58,7 @@ class LoadFormatsTest {
     @CsvSource({"legacy.pt, UnsupportedFormat", "script.pt, UnsupportedFormat", "compressed.pt, UnsupportedFormat",
             "conjugated.pt, UnsupportedTensor", "compressed.npz, UnsupportedFormat", "objects.npy, NpyDescr"})
     void filesThatAreNotReadGiveStatusThree(String file, String rule) {
-        GdsRun run = gds("load", FILES.resolve(file).toString(), "-t", "host");
+        GdsRun run = gds("load", LIBRARIES.resolve(file).toString(), "-t", "host");
         assertThat(run.status()).isEqualTo(3);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(file, rule);
@@ -80,11 +66,7 @@ class LoadFormatsTest {
 
     @Test
     void listOfExtentsFitsItsSchemaAndLoads() throws IOException {
-        Files.write(folder.resolve("data.raw"), new byte[100]);
-        Path list = Files.writeString(folder.resolve("list.json"), """
-                {"schema": "gds4j.extents/1", "extents": [
-                  {"name": "x", "file": "data.raw", "offset": 10, "bytes": 24, "dtype": "F32", "shape": [2, 3]}]}
-                """);
+        Path list = TestCheckpoints.extents(folder);
         Schema schema = SchemaRegistry.withDefaultDialect(SpecificationVersion.DRAFT_2020_12)
                 .getSchema(OutputSchemas.read(Path.of("../docs/schemas/extents-1.json")));
         assertThat(schema.validate(OutputSchemas.read(list))).isEmpty();

@@ -3,7 +3,6 @@ package io.gds4j.tools;
 import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.fasterxml.jackson.databind.JsonNode;
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
 import io.gds4j.CuFileDriver;
@@ -26,20 +25,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.TreeMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
-import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds load} of URLs: the same tensors as from files. */
 class LoadRemoteTest {
-    private static final Path FILES = Path.of("../gds-loader/src/test/resources/io/gds4j/loader/libraries");
-
     @TempDir
     Path folder;
 
@@ -117,36 +111,34 @@ class LoadRemoteTest {
     }
 
     private GdsRun s3(String... arguments) {
-        return gds(Map.of(
-                "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
-                "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString(),
-                "GDS4J_REMOTE_CACHE", folder.resolve("cache").toString(), "GDS4J_REMOTE_CACHE_BYTES", "64M"),
-                () -> false, arguments);
+        return gds(environment(), () -> false, arguments);
     }
 
-    private void loadsTheSameFromS3(String name, String key) {
-        JsonNode file = gds("load", folder.resolve(name).toString(), "-t", "host", "--digest", "--json").json();
-        GdsRun run = s3("load", "s3://models/" + key, "-t", "host", "--digest", "--json");
-        assertThat(run.err()).isEmpty();
-        assertThat(digests(run.json())).isEqualTo(digests(file)).isNotEmpty();
-        assertThat(run.json().get("path").asText()).isEqualTo("s3://models/" + key);
+    private Map<String, String> environment() {
+        return Map.of(
+                "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
+                "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString(),
+                "GDS4J_REMOTE_CACHE", folder.resolve("cache").toString(), "GDS4J_REMOTE_CACHE_BYTES", "64M");
+    }
+
+    @Test
+    void everyFormatLoadsFromAUrl() throws IOException {
+        EveryFormat formats = EveryFormat.write(folder);
+        for (String name : EveryFormat.FILES) {
+            formats.assertLoadsAlike(name, url(name), Map.of());
+        }
     }
 
     @Test
     void everyFormatLoadsFromS3() throws IOException {
-        for (String name : List.of("types.pt", "nested.bin", "arrays.npz", "fortran.npy")) {
-            Files.copy(FILES.resolve(name), folder.resolve(name));
-            loadsTheSameFromS3(name, name);
+        EveryFormat formats = EveryFormat.write(folder);
+        for (String name : EveryFormat.FILES) {
+            formats.assertLoadsAlike(name, "s3://models/" + name, environment());
         }
-        TestCheckpoints.odd(folder.resolve("model.safetensors"));
-        loadsTheSameFromS3("model.safetensors", "model.safetensors");
-        TestCheckpoints.gguf(folder.resolve("model.gguf"));
-        loadsTheSameFromS3("model.gguf", "model.gguf");
-        Path shards = Files.createDirectory(folder.resolve("shards"));
-        TestCheckpoints.sharded(shards);
-        loadsTheSameFromS3("shards", "shards/");
-        loadsTheSameFromS3("shards", "shards");
-        loadsTheSameFromS3("shards/model.safetensors.index.json", "shards/model.safetensors.index.json");
+        for (String name : EveryFormat.FOLDERS) {
+            formats.assertLoadsAlike(name, "s3://models/" + name, environment());
+        }
+        formats.assertLoadsAlike("shards", "s3://models/shards", environment());
     }
 
     @Test
@@ -155,7 +147,7 @@ class LoadRemoteTest {
         GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K", "--json");
         assertThat(run.err()).isEmpty();
         assertThat(stored).hasSize(3).endsWith("model.safetensors.index.json");
-        loadsTheSameFromS3("odd.safetensors", "out/");
+        new EveryFormat(folder).assertLoadsAlike("odd.safetensors", "s3://models/out/", environment());
         GdsRun again = s3("convert", source.toString(), "s3://models/out/");
         assertThat(again.status()).isEqualTo(3);
         assertThat(again.err().lines()).singleElement().asString().contains("s3://models/out/", "already");
@@ -175,52 +167,6 @@ class LoadRemoteTest {
 
     private String url(String path) {
         return "http://localhost:%d/%s".formatted(server.getAddress().getPort(), path);
-    }
-
-    private static Map<String, String> digests(JsonNode json) {
-        Map<String, String> digests = new TreeMap<>();
-        json.get("tensorList").forEach(
-                tensor -> digests.put(tensor.get("name").asText(), tensor.get("sha256").asText()));
-        return digests;
-    }
-
-    private void loadsTheSame(String name) {
-        JsonNode file = gds("load", folder.resolve(name).toString(), "-t", "host", "--digest", "--json").json();
-        GdsRun run = gds("load", url(name), "-t", "host", "--digest", "--verify", "--json");
-        assertThat(run.err()).isEmpty();
-        assertThat(run.status()).isZero();
-        JsonNode remote = run.json();
-        assertThat(digests(remote)).isEqualTo(digests(file)).isNotEmpty();
-        assertThat(remote.get("format")).isEqualTo(file.get("format"));
-        assertThat(remote.get("verified").asBoolean()).isTrue();
-        assertThat(remote.get("ioPaths").fieldNames()).toIterable().containsExactly("USER_SOURCE");
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"types.pt", "nested.bin", "arrays.npz", "fortran.npy"})
-    void filesOfLibrariesLoadFromAUrl(String name) throws IOException {
-        Files.copy(FILES.resolve(name), folder.resolve(name));
-        loadsTheSame(name);
-    }
-
-    @Test
-    void safetensorsAndGgufLoadFromAUrl() throws IOException {
-        TestCheckpoints.odd(folder.resolve("model.safetensors"));
-        loadsTheSame("model.safetensors");
-        TestCheckpoints.gguf(folder.resolve("model.gguf"));
-        loadsTheSame("model.gguf");
-    }
-
-    @Test
-    void shardsAndExtentsLoadFromTheUrlOfTheirList() throws IOException {
-        TestCheckpoints.sharded(folder);
-        loadsTheSame("model.safetensors.index.json");
-        Files.write(folder.resolve("data.raw"), new byte[100]);
-        Files.writeString(folder.resolve("list.json"), """
-                {"schema": "gds4j.extents/1", "extents": [
-                  {"name": "x", "file": "data.raw", "offset": 10, "bytes": 24, "dtype": "F32", "shape": [2, 3]}]}
-                """);
-        loadsTheSame("list.json");
     }
 
     @Test

@@ -18,12 +18,36 @@ import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Random;
+import java.util.stream.Collectors;
 
 /** Creates checkpoints for tests, and reads them without code of the loader. */
 final class TestCheckpoints {
     static final String UNICODE = "größe.重み";
 
+    /** Files that torch and NumPy wrote. */
+    static final Path LIBRARIES = Path.of("../gds-loader/src/test/resources/io/gds4j/loader/libraries");
+
     private TestCheckpoints() {
+    }
+
+    /** Returns the digests that torch or NumPy computed for a file below {@link #LIBRARIES}, by the names of the tensors. */
+    static Map<String, String> libraryDigests(String file) throws IOException {
+        return Files.readAllLines(LIBRARIES.resolve("expected.txt")).stream()
+                .map(line -> line.split("; "))
+                .filter(fields -> fields[0].equals(file))
+                .collect(Collectors.toMap(fields -> fields[1], fields -> fields[4]));
+    }
+
+    /** Writes a list of one extent and its data. */
+    static Path extents(Path folder) throws IOException {
+        byte[] data = new byte[100];
+        new Random(1).nextBytes(data);
+        Files.write(folder.resolve("data.raw"), data);
+        return Files.writeString(folder.resolve("list.json"), """
+                {"schema": "gds4j.extents/1", "extents": [
+                  {"name": "x", "file": "data.raw", "offset": 10, "bytes": 24, "dtype": "F32", "shape": [2, 3]}]}
+                """);
     }
 
     /** Writes tensors of odd sizes after a header of odd size, so that almost none is aligned. */
@@ -70,8 +94,24 @@ final class TestCheckpoints {
      * @return digests of the tensors by name
      */
     static Map<String, String> gguf(Path file) throws IOException {
+        return gguf(file, 0, 1);
+    }
+
+    /** Writes a set of two GGUF files, each as {@link #gguf(Path)} writes them. */
+    static void ggufSet(Path folder) throws IOException {
+        for (int part = 0; part < 2; part++) {
+            gguf(folder.resolve("model-0000%d-of-00002.gguf".formatted(part + 1)), part, 2);
+        }
+    }
+
+    private static Map<String, String> gguf(Path file, int part, int parts) throws IOException {
         ByteBuffer out = ByteBuffer.allocate(4096).order(ByteOrder.LITTLE_ENDIAN);
-        out.put("GGUF".getBytes(StandardCharsets.US_ASCII)).putInt(3).putLong(2).putLong(6);
+        out.put("GGUF".getBytes(StandardCharsets.US_ASCII)).putInt(3).putLong(2).putLong(parts == 1 ? 6 : 9);
+        if (parts > 1) {
+            text(out, "split.no").putInt(2).putShort((short) part);
+            text(out, "split.count").putInt(2).putShort((short) parts);
+            text(out, "split.tensors.count").putInt(5).putInt(2 * parts);
+        }
         text(text(out, "general.architecture").putInt(8), "llama");
         text(out, "llama.rope.freq_base").putInt(6).putFloat(1e-6f);
         text(out, "general.big").putInt(10).putLong(-1);
@@ -81,16 +121,19 @@ final class TestCheckpoints {
         for (int i = 0; i < 20; i++) {
             text(out, "token" + i);
         }
-        text(out, "token_embd.weight").putInt(2).putLong(32).putLong(2).putInt(2).putLong(0);
-        text(out, "output_norm.weight").putInt(1).putLong(5).putInt(0).putLong(64);
+        String prefix = part == 0 ? "" : part + ".";
+        String embedding = prefix + "token_embd.weight";
+        String norm = prefix + "output_norm.weight";
+        text(out, embedding).putInt(2).putLong(32).putLong(2).putInt(2).putLong(0);
+        text(out, norm).putInt(1).putLong(5).putInt(0).putLong(64);
         int data = out.position() + 31 & -32;
         int end = data + 64 + 20;
         for (int i = data; i < end; i++) {
-            out.put(i, (byte) (7 * i));
+            out.put(i, (byte) (7 * i + part));
         }
         byte[] bytes = Arrays.copyOf(out.array(), end);
         Files.write(file, bytes);
-        return Map.of("token_embd.weight", sha256(bytes, data, 36), "output_norm.weight", sha256(bytes, data + 64, 20));
+        return Map.of(embedding, sha256(bytes, data, 36), norm, sha256(bytes, data + 64, 20));
     }
 
     private static ByteBuffer text(ByteBuffer out, String text) {
