@@ -39,6 +39,8 @@ public final class StreamArguments {
     /**
      * Reads the cells at submission.
      *
+     * @param request the operation; its cells are checked
+     * @param write true for memory to file
      * @param flags what the program promises for the stream, 0 to {@link #ALL_FLAGS}
      */
     public StreamArguments(StreamRequest request, boolean write, int flags) {
@@ -58,6 +60,7 @@ public final class StreamArguments {
      * Refuses cells that another thread cannot use.
      *
      * @param function name of the call
+     * @param request the operation
      * @throws CuFileException INVALID_VALUE if a cell is not native, aligned, alive and open to all threads, or the result's is read-only
      */
     public static void checkCells(String function, StreamRequest request) {
@@ -94,6 +97,7 @@ public final class StreamArguments {
     /**
      * Returns the request with all arguments bound. Call it when the stream reaches the operation.
      *
+     * @return the request with its numbers
      * @throws CuFileException INVALID_VALUE if the size has grown, or arguments are unaligned that the program promised to align
      * @throws IllegalStateException if the memory of a cell was freed
      */
