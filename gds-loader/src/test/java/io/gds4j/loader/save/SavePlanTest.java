@@ -31,6 +31,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CancellationException;
@@ -482,5 +483,32 @@ class SavePlanTest {
     void checkpointWithoutTensorsIsSaved() {
         SavePlan.builder().toFolder(folder).save(driver);
         assertThat(Checkpoint.open(folder).tensors()).isEmpty();
+    }
+
+    @Test
+    void twoDotsBehindALinkLeadWhereTheKernelGoes() throws IOException {
+        Files.createDirectories(folder.resolve("disk/models"));
+        Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("disk/models"));
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().toFolder(link.resolve("../step")).save(driver);
+            tensors.check(link.resolve("../step"));
+            tensors.plan().toFile(link.resolve("../one.safetensors")).save(driver);
+            tensors.check(link.resolve("../one.safetensors"));
+        }
+        assertThat(names()).containsExactly("disk", "link");
+    }
+
+    @Test
+    void namesOfFilesHaveAsciiDigitsInEveryLanguage() throws IOException {
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+        try (Tensors tensors = Tensors.small(driver, 2)) {
+            tensors.plan().options(SaveOptions.DEFAULTS.withMaxShardBytes(100_000)).toFolder(folder).save(driver);
+            assertThat(ShardedSave.part(folder, 1, 2)).isEqualTo(folder.resolve("shard-00001-2.safetensors"));
+        } finally {
+            Locale.setDefault(before);
+        }
+        assertThat(names()).containsExactly("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                "model.safetensors.index.json");
     }
 }
