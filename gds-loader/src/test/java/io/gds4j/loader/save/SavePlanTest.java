@@ -378,6 +378,26 @@ class SavePlanTest {
     }
 
     @Test
+    void cancelReturnsFalseOnlyForACompleteCheckpoint() {
+        long seed = System.nanoTime();
+        SplittableRandom random = new SplittableRandom(seed);
+        long end = seed + 300_000_000;
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            SavePlan plan = tensors.plan().toFolder(folder);
+            while (System.nanoTime() < end) {
+                CompletableFuture<SaveReport> future = plan.saveAsync(driver);
+                long moment = System.nanoTime() + random.nextLong(1_000_000);
+                while (System.nanoTime() < moment) {
+                    Thread.onSpinWait();
+                }
+                boolean cancelled = future.cancel(true);
+                assertThat(future.isCancelled()).as("seed %d", seed).isEqualTo(cancelled);
+                assertThat(future.isCompletedExceptionally()).as("seed %d", seed).isEqualTo(cancelled);
+            }
+        }
+    }
+
+    @Test
     void interruptEndsTheSave() throws IOException {
         try (Tensors tensors = Tensors.small(driver, 2)) {
             Thread.currentThread().interrupt();
