@@ -146,7 +146,6 @@ class ChecksumTest {
     }
 
     @Test
-    @Timeout(5)
     void checksumNeedsAPageOfMemoryAndAValidRange() throws IOException {
         Path file = Files.write(folder.resolve("bytes"), new byte[10_000]);
         try (CuFileHandle handle = driver.openFile(file);
