@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.loader.internal.Closing;
+import io.gds4j.loader.internal.FileSize;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -157,9 +158,13 @@ final class FileWriter implements AutoCloseable {
     private void openOriginals() {
         for (SaveFile file : content.files()) {
             for (SaveTensor tensor : file.tensors()) {
-                if (tensor.source() instanceof SaveTensor.InFile original) {
+                if (tensor.source() instanceof SaveTensor.InFile original
+                        && !originals.containsKey(original.tensor().file())) {
                     control.checkStopped();
-                    originals.computeIfAbsent(original.tensor().file(), driver::openFile);
+                    Path path = original.tensor().file();
+                    CuFileHandle handle = driver.openFile(path);
+                    originals.put(path, handle);
+                    FileSize.check(path, original.fileSize(), handle.size());
                 }
             }
         }

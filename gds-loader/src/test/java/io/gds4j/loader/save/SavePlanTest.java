@@ -12,8 +12,12 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
@@ -530,5 +534,17 @@ class SavePlanTest {
         }
         assertThat(names()).containsExactly("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
                 "model.safetensors.index.json");
+    }
+
+    @Test
+    void filesThatChangedSinceTheirHeadersWereReadAreNotCopied() throws IOException {
+        Path source = folder.resolve("source.safetensors");
+        new SafetensorsWriter(source).tensor("a", DType.U8, 5000).write(new TensorPattern(1));
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source)).toFolder(folder.resolve("copy"));
+        new SafetensorsWriter(source).tensor("other", DType.U8, 9000).write(new TensorPattern(2));
+        assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
+        folder = plan.target();
+        assertThat(names()).isEmpty();
     }
 }
