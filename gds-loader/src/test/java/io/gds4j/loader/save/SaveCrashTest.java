@@ -244,7 +244,8 @@ class SaveCrashTest {
         save(folder, NEW, SHARDS, several);
         assertThat(several.names()).containsExactly(
                 "createFolder", "list", "open", "permissions", "open", "permissions", "reserve", "reserve", "data",
-                "data", "header", "header", "force", "force", "close", "close", "sync", "index", "rename", "sync", "list",
+                "data", "header", "header", "force", "force", "close", "close", "sync", "index", "rename", "sync",
+                "list",
                 "delete", "link", "link", "sync", "index", "rename", "sync", "delete", "delete");
         remove(folder);
     }
