@@ -6,6 +6,7 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.internal.FileSize;
 import java.util.List;
 
 /** Opens the files of a load and notices that one has changed since its header was read. */
@@ -20,13 +21,7 @@ final class DataFile {
                 : driver.openFile(file.path());
         open.add(handle);
         DirectStorageDemand.check(options.directStorage(), file.path(), handle);
-        long size = handle.size();
-        if (size != file.size()) {
-            throw CheckpointException.of(
-                    CheckpointRule.FILE_CHANGED,
-                    file.path(),
-                    "the file had %d bytes when its header was read, now it has %d".formatted(file.size(), size));
-        }
+        FileSize.check(file.path(), file.size(), handle.size());
     }
 
     /** Throws if a read has brought fewer bytes than requested. */

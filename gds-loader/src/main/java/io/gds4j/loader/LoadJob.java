@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -116,7 +117,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
                 try {
                     closeFiles();
                 } finally {
-                    blocks.forEach(DestinationBlock::release);
+                    Closing.all(blocks, DestinationBlock::release);
                 }
             }
         }
@@ -196,8 +197,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
     }
 
     private void closeFiles() {
-        handles.forEach(CuFileHandle::close);
-        handles.clear();
+        Closing.all(handles, CuFileHandle::close);
     }
 
     private LoadReport report(long start, long memoryNanos, Map<IoPath, Long> before) {

@@ -228,6 +228,9 @@ final class ParallelLayoutPlanner {
                 brought.add(sliced.tensor);
             }
         }
+        if (pieces.isEmpty()) {
+            return; // other ranks' parts of long rows
+        }
         left -= Math.min(left, delivered);
         requests.add(new Request(file, fileOffset, length, merged(pieces), List.copyOf(brought), delivered));
     }

@@ -2,7 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import java.util.ArrayList;
+import io.gds4j.loader.internal.Closing;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;
@@ -55,17 +55,7 @@ public final class ParallelTensors implements AutoCloseable {
      */
     @Override
     public void close() {
-        List<CuFileException> failures = new ArrayList<>();
-        for (LoadedTensors tensors : ranks.values()) {
-            try {
-                tensors.close();
-            } catch (CuFileException e) {
-                failures.add(e);
-            }
-        }
-        if (!failures.isEmpty()) {
-            throw failures.getFirst();
-        }
+        Closing.all(ranks.values(), LoadedTensors::close);
     }
 
     @Override

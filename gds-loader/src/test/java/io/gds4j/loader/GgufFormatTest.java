@@ -36,6 +36,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -413,6 +414,18 @@ class GgufFormatTest {
             assertThat(checkpoint.files()).hasSize(3);
             assertThat(checkpoint.tensors().keySet()).containsExactly("b", "c", "d");
             assertThat(checkpoint.metadata()).containsEntry("general.name", "m");
+        }
+    }
+
+    @Test
+    void partsAreFoundInEveryLanguage() {
+        Path first = set();
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+        try {
+            assertThat(Checkpoint.open(first).files()).hasSize(3);
+        } finally {
+            Locale.setDefault(before);
         }
     }
 

@@ -15,6 +15,9 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -371,5 +374,27 @@ class LoadFailureTest {
     void deletedFileIsNamed() throws IOException {
         Files.delete(file);
         assertThatThrownBy(() -> plan.load(driver)).hasMessageContaining("m.safetensors");
+    }
+
+    @Test
+    void fileThatCannotBeClosedKeepsNoOtherOpen() {
+        for (String name : List.of("x", "y", "z")) {
+            HeaderText.write(
+                    folder.resolve(name + ".safetensors"),
+                    HeaderText.file("{\"" + name + "\":{\"dtype\":\"U8\",\"shape\":[9],\"data_offsets\":[0,9]}}", 9));
+        }
+        CheckpointException failure = CheckpointException.of(CheckpointRule.READ_FAILED, file, "cannot be closed");
+        CuFileBackend failing = new ForwardingBackend(backend) {
+            @Override
+            public void handleDeregister(BackendFile one) {
+                super.handleDeregister(one);
+                throw failure;
+            }
+        };
+        LoadPlan four = Checkpoint.open(folder).plan();
+        try (CuFileDriver other = CuFileDriver.open(failing)) {
+            assertThatThrownBy(() -> four.load(other)).isSameAs(failure);
+            assertThat(backend.openFiles()).isZero();
+        }
     }
 }

@@ -309,4 +309,18 @@ class ParallelLoadTest {
             assertThat(report.mismatches().getFirst().offset()).isEqualTo(70_001);
         }
     }
+
+    @Test
+    void rangesWithoutBytesOfTheRankAreNotRead() {
+        new SafetensorsWriter(folder.resolve("wide.safetensors")).durable(false)
+                .tensor("down_proj.weight", DType.U8, 3, 3 << 20)
+                .write(PATTERN);
+        ParallelLoadPlan plan =
+                Checkpoint.open(folder.resolve("wide.safetensors")).plan().requestSize(1 << 20).rank(5, 64, LLAMA);
+        try (ParallelTensors tensors = plan.load(driver)) {
+            check(plan, tensors);
+        }
+        assertThat(plan.requests()).hasSize(3);
+        readOnce(plan.storageBytes());
+    }
 }

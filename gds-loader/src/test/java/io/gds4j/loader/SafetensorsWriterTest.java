@@ -208,4 +208,17 @@ class SafetensorsWriterTest {
                         CuFileException.class,
                         e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE)));
     }
+
+    @Test
+    void interruptedThreadWritesNothingAndKeepsItsFlag() throws IOException {
+        Thread.currentThread().interrupt();
+        try {
+            assertThatThrownBy(() -> writer().tensor("a", DType.U8, 3).write(new TensorPattern(1)))
+                    .isInstanceOf(CuFileInterruptedException.class);
+            assertThatThrownBy(() -> writer().writeSparse()).isInstanceOf(CuFileInterruptedException.class);
+        } finally {
+            assertThat(Thread.interrupted()).isTrue();
+        }
+        assertThat(files()).isEmpty();
+    }
 }

@@ -190,7 +190,7 @@ public final class HttpSource implements RangeSource {
     CompletableFuture<HttpResponse<Void>> send(
             long first, long size, HttpResponse.BodyHandler<Void> handler) {
         HttpRequest.Builder request = request(connections, uri, place, basic)
-                .header("Range", "bytes=%d-%d".formatted(first, first + size - 1));
+                .header("Range", "bytes=" + first + "-" + (first + size - 1));
         if (version.canBeDemanded()) {
             request.header("If-Match", version.etag());
         }

@@ -23,6 +23,7 @@ import java.net.ProxySelector;
 import java.net.URI;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.Locale;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -83,6 +84,17 @@ class HttpSourceTest {
         assertThat(read(source, SIZE - 10, 100)).isEqualTo(Arrays.copyOfRange(BYTES, SIZE - 10, SIZE));
         assertThat(read(source, SIZE, 100)).isEmpty();
         assertThat(server.exchanges.getLast().getRequestHeaders().getFirst("If-Match")).isEqualTo("\"v1\"");
+    }
+
+    @Test
+    void rangesHaveAsciiDigitsInEveryLanguage() throws Exception {
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+        try {
+            assertThat(readAll()).isEqualTo(BYTES);
+        } finally {
+            Locale.setDefault(before);
+        }
     }
 
     @Test

@@ -103,7 +103,7 @@ final class RangeServer implements AutoCloseable {
     /** Sends a range with headers that say so, but only the first {@code sent} bytes of it. */
     void send(HttpExchange exchange, byte[] bytes, int first, int last, int sent) throws IOException {
         exchange.getResponseHeaders().set("ETag", etag);
-        exchange.getResponseHeaders().set("Content-Range", "bytes %d-%d/%d".formatted(first, last, bytes.length));
+        exchange.getResponseHeaders().set("Content-Range", "bytes " + first + "-" + last + "/" + bytes.length);
         exchange.sendResponseHeaders(206, last - first + 1);
         exchange.getResponseBody().write(bytes, first, sent);
         exchange.getResponseBody().flush();

@@ -229,12 +229,20 @@ public final class ModelRegistry implements AutoCloseable {
             tensors = withRoom(entry, () -> slices.load(driver).rank(rank));
             storage = slices.storageBytes();
         }
-        Optional<String> difference = stamp.difference();
-        if (difference.isPresent()) {
-            tensors.close();
-            throw CheckpointException.of(CheckpointRule.FILE_CHANGED, key.path(), "this executor " + difference.get());
+        boolean unchanged = false;
+        try {
+            Optional<String> difference = stamp.difference();
+            if (difference.isPresent()) {
+                throw CheckpointException.of(
+                        CheckpointRule.FILE_CHANGED, key.path(), "this executor " + difference.get());
+            }
+            unchanged = true;
+            return new Loaded(tensors, stamp, storage);
+        } finally {
+            if (!unchanged) {
+                tensors.close();
+            }
         }
-        return new Loaded(tensors, stamp, storage);
     }
 
     /** Loads, and once more without idle models if others have taken the memory that the budget promises. */

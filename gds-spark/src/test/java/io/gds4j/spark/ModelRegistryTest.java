@@ -9,10 +9,16 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.Gate;
+import io.gds4j.testkit.LeakDetector;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
@@ -142,6 +148,35 @@ class ModelRegistryTest {
             old.close();
             old.close();
             assertThat(old.tensors().isOpen()).isFalse();
+        }
+    }
+
+    @Test
+    void failureBehindALoadFreesItsMemory() {
+        Path path = Path.of(file("model.safetensors", 1));
+        LeakDetector memory = new LeakDetector(new ReferenceBackend().allocator());
+        CuFileBackend backend = new ForwardingBackend(new ReferenceBackend()) {
+            @Override
+            public MemoryAllocator allocator() {
+                return memory;
+            }
+
+            @Override
+            public void handleDeregister(BackendFile file) {
+                super.handleDeregister(file);
+                try {
+                    Files.deleteIfExists(path);
+                    Files.createSymbolicLink(path, path);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        };
+        try (CuFileDriver own = CuFileDriver.open(backend);
+                ModelRegistry registry = new ModelRegistry(own, new ModelBudget(own, 1 << 20, -1))) {
+            assertThatThrownBy(() -> registry.acquire(path.toString(), PLAN)).isInstanceOf(CuFileException.class);
+            assertThat(registry.bytes()).isZero();
+            memory.verify();
         }
     }
 

@@ -183,7 +183,7 @@ final class TensorSlicer {
                         .formatted(block, rank, range.start(), range.end() - 1));
             }
             long start = Math.min(range.start() / block, blocks);
-            ranges.add(new Range(start, Math.ceilDiv(range.end(), block) - start));
+            ranges.add(new Range(start, range.length() == 0 ? 0 : Math.ceilDiv(range.end(), block) - start));
         }
         return ranges;
     }

@@ -9,6 +9,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -92,7 +93,7 @@ public final class ChecksumVerifier {
             workers.run(FUNCTION);
             workers.<RuntimeException>throwFailure();
         } finally {
-            handles.values().forEach(CuFileHandle::close);
+            Closing.all(handles.values(), CuFileHandle::close);
         }
         List<String> different = compare(crcs);
         Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);

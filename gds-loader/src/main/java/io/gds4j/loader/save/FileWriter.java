@@ -3,6 +3,8 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.loader.internal.Closing;
+import io.gds4j.loader.internal.FileSize;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -68,17 +70,21 @@ final class FileWriter implements AutoCloseable {
         writeContent();
     }
 
-    /**
-     * Writes the tensors that are here, as one of several writers.
-     *
-     * @return the parts of pages that are not written because other writers share them
-     */
-    List<ShareFile.Fragment> writeShare(Publication publication, List<Run> runs) {
-        total = runs.stream().mapToLong(run -> run.end() - run.begin()).sum();
+    /** Opens the temporary files as one of several writers. */
+    void openShare(Publication publication) {
         openOriginals();
         for (int i = 0; i < content.files().size(); i++) {
             handles.add(open(publication.temporary(i), StandardOpenOption.CREATE));
         }
+    }
+
+    /**
+     * Writes the tensors that are here.
+     *
+     * @return the parts of pages that are not written because other writers share them
+     */
+    List<ShareFile.Fragment> writeShare(List<Run> runs) {
+        total = runs.stream().mapToLong(run -> run.end() - run.begin()).sum();
         reserve();
         int inFlight = content.options().writesInFlight();
         List<Piece> pieces = Piece.ofRuns(content.files(), runs, inFlight, staged);
@@ -131,6 +137,7 @@ final class FileWriter implements AutoCloseable {
         CuFileHandle handle = open(publication.place(0), StandardOpenOption.CREATE);
         handles.add(handle);
         written = 0;
+        publication.keepTemporary();
         handle.truncate(0);
         reserve();
         writeContent();
@@ -151,9 +158,13 @@ final class FileWriter implements AutoCloseable {
     private void openOriginals() {
         for (SaveFile file : content.files()) {
             for (SaveTensor tensor : file.tensors()) {
-                if (tensor.source() instanceof SaveTensor.InFile original) {
+                if (tensor.source() instanceof SaveTensor.InFile original
+                        && !originals.containsKey(original.tensor().file())) {
                     control.checkStopped();
-                    originals.computeIfAbsent(original.tensor().file(), driver::openFile);
+                    Path path = original.tensor().file();
+                    CuFileHandle handle = driver.openFile(path);
+                    originals.put(path, handle);
+                    FileSize.check(path, original.fileSize(), handle.size());
                 }
             }
         }
@@ -209,22 +220,7 @@ final class FileWriter implements AutoCloseable {
         open.addAll(originals.values());
         handles.clear();
         originals.clear();
-        closeAll(open);
-    }
-
-    /** Closes all files, even if one reports a failure. */
-    private static void closeAll(List<CuFileHandle> open) {
-        for (int i = 0; i < open.size(); i++) {
-            boolean closed = false;
-            try {
-                open.get(i).close();
-                closed = true;
-            } finally {
-                if (!closed) {
-                    closeAll(open.subList(i + 1, open.size()));
-                }
-            }
-        }
+        Closing.all(open, CuFileHandle::close);
     }
 
     /** Writes pieces on one thread; allocates the memory to put them together at first need. */

@@ -18,7 +18,7 @@ import java.util.function.Predicate;
  * complete checkpoint.
  *
  * <p>
- * A single file is renamed over the old one. Of several files, an index that names the temporary files is renamed over the
+ * A single file is renamed over the old one, unless an index names that. Of several files, an index that names the temporary files is renamed over the
  * old index: this commits all of them at once. The files then get their final names as hard links, a second index names these, and
  * the temporary names go.
  */
@@ -57,12 +57,22 @@ final class Publication {
     void removeLeftovers() {
         Set<String> left = present(target::isTemporary);
         if (!left.isEmpty()) {
-            // names of temporary files are ASCII; other bytes need no decoding
-            byte[] bytes = calls.read(target.folder().resolve(target.indexName()));
-            String index = new String(bytes, StandardCharsets.ISO_8859_1);
-            left.removeIf(name -> index.contains('"' + name + '"'));
+            left.removeIf(namedByIndex());
             left.forEach(this::delete);
         }
+    }
+
+    /** Returns true if the index names temporary files of this save: they are the checkpoint. */
+    boolean isNamed() {
+        return temporaries.stream().anyMatch(namedByIndex());
+    }
+
+    /** Reads the index; returns the test for names in it. */
+    private Predicate<String> namedByIndex() {
+        // names of our files are ASCII; other bytes need no decoding
+        byte[] bytes = calls.read(target.folder().resolve(target.indexName()));
+        String index = new String(bytes, StandardCharsets.ISO_8859_1);
+        return name -> index.contains('"' + name + '"');
     }
 
     /** Gives a temporary file the permissions of the file that it will replace. */
@@ -76,7 +86,14 @@ final class Publication {
      * @return false if the file system renames no files; then nothing has changed, and the only file is to be written in place
      */
     boolean publish() {
-        return files.size() == 1 ? publishFile() : publishFolder();
+        return files.size() == 1 && !replacesFileOfIndex() ? publishFile() : publishFolder();
+    }
+
+    /** Returns true if the old index names the only file: a rename over the file would leave an index of other tensors. */
+    private boolean replacesFileOfIndex() {
+        return target.isFolder()
+                && Files.exists(target.folder().resolve(target.indexName()))
+                && namedByIndex().test(names.getFirst());
     }
 
     private boolean publishFile() {
@@ -98,6 +115,8 @@ final class Publication {
 
     private boolean publishFolder() {
         Path index = target.folder().resolve(target.indexName());
+        // no crash may leave an index without the names in it
+        sync();
         boolean renames = replaceIndex(index, temporaries);
         committed = true;
         sync();
@@ -106,7 +125,11 @@ final class Publication {
         removeOthers(current);
         if (renames && linkAll()) {
             sync();
-            replaceIndex(index, names);
+            if (names.size() == 1) {
+                delete(target.indexName());
+            } else {
+                replaceIndex(index, names);
+            }
             sync();
             temporaries.forEach(this::delete);
         }
@@ -157,6 +180,11 @@ final class Publication {
         Set<String> found = new TreeSet<>(calls.list(target.folder()));
         found.removeIf(wanted.negate());
         return found;
+    }
+
+    /** Keeps the temporary file from now on: while the only file is written in place, it is the only complete one. */
+    void keepTemporary() {
+        committed = true;
     }
 
     /** Removes the temporary files, unless they are the checkpoint already. Logs what it cannot remove. */

@@ -12,6 +12,7 @@ final class SaveFuture extends CompletableFuture<SaveReport> {
     private final SaveJob job;
     private final CountDownLatch released = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile boolean cancelling;
 
     private SaveFuture(Function<Runnable, SaveJob> job) {
         this.job = job.apply(released::countDown);
@@ -32,7 +33,12 @@ final class SaveFuture extends CompletableFuture<SaveReport> {
         try {
             complete(job.run());
         } catch (Throwable e) {
-            completeExceptionally(e);
+            // a save that cancel() has stopped may end before cancel() completes the future
+            if (cancelling && job.isStopped()) {
+                super.cancel(false);
+            } else {
+                completeExceptionally(e);
+            }
         } finally {
             released.countDown();
             ended.countDown();
@@ -67,6 +73,7 @@ final class SaveFuture extends CompletableFuture<SaveReport> {
 
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
+        cancelling = true;
         boolean cancelled = job.cancel() && super.cancel(mayInterruptIfRunning);
         if (!job.isOwnThread()) {
             Workers.awaitUninterruptibly(ended);

@@ -180,6 +180,11 @@ abstract class SaveJob implements SaveControl {
         return true;
     }
 
+    /** Returns true after a {@link #cancel} that was not too late. */
+    final synchronized boolean isStopped() {
+        return stopped;
+    }
+
     final synchronized boolean isOwnThread() {
         return Thread.currentThread() == runner || workers != null && workers.isOwnThread();
     }

@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
@@ -133,18 +134,23 @@ public final class SavePlan {
                     metadata(key, value);
                 }
             });
-            for (TensorInfo info : checkpoint.tensors().values()) {
-                DType dtype = info.dtype();
-                long[] shape = shape(info);
-                if (!DType.ofSafetensors().contains(dtype)) {
-                    metadata(FOREIGN_TYPE + info.name(), "%s %s".formatted(dtype, info.shape()));
-                    dtype = DType.U8;
-                    shape = byteShape(shape, info.length());
-                }
-                add("tensor " + OneLine.quote(info.name()),
-                        new SaveTensor(info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info)));
+            for (CheckpointFile file : checkpoint.files()) {
+                file.tensors().forEach(info -> add(info, file.size()));
             }
             return this;
+        }
+
+        private void add(TensorInfo info, long fileSize) {
+            DType dtype = info.dtype();
+            long[] shape = shape(info);
+            if (!DType.ofSafetensors().contains(dtype)) {
+                metadata(FOREIGN_TYPE + info.name(), "%s %s".formatted(dtype, info.shape()));
+                dtype = DType.U8;
+                shape = byteShape(shape, info.length());
+            }
+            add("tensor " + OneLine.quote(info.name()),
+                    new SaveTensor(
+                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize)));
         }
 
         /** Returns the shape whose last dimension counts bytes; a single dimension if rows are no whole bytes. */
@@ -313,6 +319,8 @@ public final class SavePlan {
      *
      * @param listener receives progress; an exception of it ends the save and is thrown as it is
      * @return what was written
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the size of a file of {@link Builder#checkpoint} changed
+     *         after its header was read
      * @throws CuFileException INVALID_VALUE if a tensor is elsewhere; with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
      *         space, EBUSY if another save writes to the same name, EACCES or EROFS in a read-only folder, ENOENT if the
      *         folder is missing or disappears, EIO; NOMEM_ERROR if there is no room for a snapshot; as

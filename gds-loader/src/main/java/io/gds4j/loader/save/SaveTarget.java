@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Objects;
 import java.util.regex.Pattern;
 
@@ -24,13 +25,24 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
     private static final String NUMBERS = "-\\d{5}-of-\\d{5}";
 
     static SaveTarget folder(Path folder) {
-        return new SaveTarget(folder, folder.toAbsolutePath().normalize(), STEM, true);
+        return new SaveTarget(folder, absolute(folder), STEM, true);
+    }
+
+    /** Returns the absolute path. Keeps two dots: behind a link, the kernel goes elsewhere than {@link Path#normalize}. */
+    static Path absolute(Path path) {
+        Path absolute = path.toAbsolutePath();
+        for (Path name : absolute) {
+            if (name.toString().equals("..")) {
+                return absolute;
+            }
+        }
+        return absolute.normalize();
     }
 
     /** @throws CuFileException INVALID_VALUE unless the name ends with {@code .safetensors} */
     static SaveTarget file(Path file) {
         Objects.requireNonNull(file, "file");
-        Path absolute = file.toAbsolutePath().normalize();
+        Path absolute = absolute(file);
         Path parent = absolute.getParent();
         String name = String.valueOf(absolute.getFileName());
         if (parent == null || !name.endsWith(SUFFIX) || name.length() == SUFFIX.length() || name.startsWith(".")) {
@@ -50,7 +62,7 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
         }
         List<String> names = new ArrayList<>(files);
         for (int i = 1; i <= files; i++) {
-            names.add("%s-%05d-of-%05d%s".formatted(stem, i, files, SUFFIX));
+            names.add(String.format(Locale.ROOT, "%s-%05d-of-%05d%s", stem, i, files, SUFFIX));
         }
         return names;
     }
@@ -79,7 +91,7 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
 
     /** Returns the hidden name of what one of several writers leaves for the one that commits. */
     String shareName(String id, int rank) {
-        return ".%s.%s.part-%05d".formatted(stem, id, rank);
+        return String.format(Locale.ROOT, ".%s.%s.part-%05d", stem, id, rank);
     }
 
     /** Returns true for names that a checkpoint of this stem has in a folder. */

@@ -32,8 +32,12 @@ record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source sou
     record Elsewhere() implements Source {
     }
 
-    /** Bytes in a file of a checkpoint. */
-    record InFile(TensorInfo tensor) implements Source {
+    /**
+     * Bytes in a file of a checkpoint.
+     *
+     * @param fileSize size of the file when its header was read
+     */
+    record InFile(TensorInfo tensor, long fileSize) implements Source {
     }
 
     SaveTensor withSource(Source other) {

@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -54,11 +55,11 @@ public final class ShardedSave implements AutoCloseable {
      * Begins a save: removes what an interrupted save to this folder left, and creates the temporary folder.
      *
      * @param folder the checkpoint's folder, absent or empty; its parents are created
-     * @throws CuFileException IO_ERROR with EEXIST if the folder has entries, EBUSY if another process saves to it; otherwise with
+     * @throws CuFileException IO_ERROR with EEXIST if the folder has entries or is a symbolic link, EBUSY if another process saves to it; otherwise with
      *         the errno of the call that failed
      */
     public static ShardedSave begin(Path folder) {
-        Path place = folder.toAbsolutePath().normalize();
+        Path place = SaveTarget.absolute(folder);
         Path parent = place.getParent();
         if (parent == null) {
             throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
@@ -86,7 +87,7 @@ public final class ShardedSave implements AutoCloseable {
      * @param attempt a number that no other attempt has
      */
     public static Path part(Path temporary, int rank, long attempt) {
-        return temporary.resolve("shard-%05d-%d.safetensors".formatted(rank, attempt));
+        return temporary.resolve(String.format(Locale.ROOT, "shard-%05d-%d.safetensors", rank, attempt));
     }
 
     /** Returns the folder in which the attempts write. */
@@ -96,11 +97,11 @@ public final class ShardedSave implements AutoCloseable {
 
     private void prepare() {
         Path folder = target.folder();
-        boolean used = Files.isDirectory(folder)
+        boolean used = Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
                 ? !calls.list(folder).isEmpty()
                 : Files.exists(folder, LinkOption.NOFOLLOW_LINKS);
         if (used) {
-            throw failure(folder, Errno.EEXIST, "the folder exists and is not empty; a save writes a new one");
+            throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
         }
         removeTree(temporary);
         calls.createFolder(temporary);
@@ -112,11 +113,16 @@ public final class ShardedSave implements AutoCloseable {
      *
      * @param parts files of {@link #part}, complete and durable, one for each rank
      * @return the files of the checkpoint, one for each part; the folder for a part that was left out
+     * @throws CuFileException INVALID_VALUE for no parts
      * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
      *         them have a tensor of the same name
      * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then
      */
     public List<Path> commit(List<Path> parts) {
+        if (parts.isEmpty()) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, "there are no shards; allowed are 1 and more");
+        }
         Map<String, TensorInfo> tensors = new LinkedHashMap<>();
         List<Path> filled = new ArrayList<>();
         for (Path part : parts) {

@@ -144,12 +144,15 @@ public final class SharedSave {
 
     /**
      * Removes the files of all writers, which have ended; for a save that is given up. The next save of the same name removes them,
-     * too.
+     * too. Keeps files that belong to the checkpoint already, because a commit failed after it had replaced the index.
      *
      * @throws CuFileException with an errno if a file cannot be deleted
      */
     public void abandon() {
-        publication().abandon();
+        Publication publication = publication();
+        if (!publication.isNamed()) {
+            publication.abandon();
+        }
         removeShares();
     }
 
@@ -170,13 +173,19 @@ public final class SharedSave {
             List<Run> runs = Run.of(content.files());
             try (Snapshot sources = sources();
                     FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
-                List<ShareFile.Fragment> fragments = writer.writeShare(publication, runs);
+                writer.openShare(publication);
+                List<Long> opened = inodes(publication);
+                List<ShareFile.Fragment> fragments = writer.writeShare(runs);
                 tensors = SharedSave.tensors(runs, writer.shareChecksums());
                 written();
                 beginPublishing();
                 sync(() -> {
                     writer.sync();
-                    ShareFile share = new ShareFile(world, layout(), inodes(publication), tensors, fragments);
+                    // another save may have removed the files, and another writer made them anew
+                    if (!inodes(publication).equals(opened)) {
+                        throw replaced(content.target().path());
+                    }
+                    ShareFile share = new ShareFile(world, layout(), opened, tensors, fragments);
                     calls.write(share(rank), share.toBytes());
                     calls.sync(content.target().folder());
                 });

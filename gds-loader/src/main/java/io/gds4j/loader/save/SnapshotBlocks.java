@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.internal.Closing;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -80,7 +81,7 @@ final class SnapshotBlocks implements AutoCloseable {
         if (inUse) {
             throw busy();
         }
-        blocks.values().forEach(MemoryAllocation::close);
+        Closing.all(blocks.values(), MemoryAllocation::close);
     }
 
     private static CuFileException busy() {

@@ -47,6 +47,9 @@ final class SystemFileCalls implements FileCalls {
         }
         if (result != -Errno.EEXIST || !Files.isDirectory(folder)) {
             check(folder, "create the folder", result);
+            if (parent != null && Files.isReadable(parent)) {
+                sync(parent);
+            }
         }
     }
 

@@ -67,11 +67,19 @@ public final class TensorChecksums {
      * @param fileOffset offset of the first byte
      * @param length bytes, 0 or more
      * @param buffer host memory of 4 KiB or more that the reads pass through; its whole pages are the size of a read
-     * @throws CuFileException as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}
+     * @throws CuFileException INVALID_VALUE for a number out of range; as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}
      */
     public static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer) {
         CRC32C crc = new CRC32C();
         long most = Piece.down(buffer.range().length());
+        if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - SaveFile.PAGE - length) {
+            throw CuFileException.builder(FUNCTION)
+                    .error(CuFileError.INVALID_VALUE)
+                    .path(file.path())
+                    .detail("%d bytes at %d by a buffer of %d bytes; allowed are ranges within 2^63 bytes, buffers of %d and more"
+                            .formatted(length, fileOffset, buffer.range().length(), SaveFile.PAGE))
+                    .build();
+        }
         long end = fileOffset + length;
         long size = file.size();
         for (long at = fileOffset; at < end;) {

@@ -261,4 +261,15 @@ class TensorSliceTest {
             assertThat(kept).containsOnly(1);
         }
     }
+
+    @Test
+    void rankWithoutRowsKeepsNoScale() {
+        TensorInfo weight = new TensorInfo("w", DType.U8, List.of(80L, 2L), FILE, 0, 160);
+        TensorInfo scale = new TensorInfo("w_scale", DType.F32, List.of(3L, 2L), FILE, 160, 24);
+        Split heads = new Split.Column(List.of(new Part(1, 5)), true);
+        List<TensorSlice> slices = ParallelPlan.of("test", List.of(new ParallelRule("*", heads)))
+                .slice(FILE, List.of(weight, scale), 4);
+        assertThat(slices).extracting(slice -> slice.shape().getFirst())
+                .containsExactly(32L, 32L, 16L, 0L, 1L, 1L, 1L, 0L);
+    }
 }

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -15,6 +18,8 @@ import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -24,6 +29,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.SplittableRandom;
 import java.util.zip.CRC32C;
+import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -137,5 +143,26 @@ class ChecksumTest {
         CRC32C crc = new CRC32C();
         crc.update(bytes, from, length);
         return (int) crc.getValue();
+    }
+
+    @Test
+    void checksumNeedsAPageOfMemoryAndAValidRange() throws IOException {
+        Path file = Files.write(folder.resolve("bytes"), new byte[10_000]);
+        try (CuFileHandle handle = driver.openFile(file);
+                MemoryAllocation small = driver.allocator().allocate(MemoryKind.HOST, 4095);
+                MemoryAllocation page = driver.allocator().allocate(MemoryKind.HOST, 4096)) {
+            assertInvalid(() -> TensorChecksums.of(handle, 0, 10_000, small));
+            assertInvalid(() -> TensorChecksums.of(handle, -1, 10, page));
+            assertInvalid(() -> TensorChecksums.of(handle, 10, -1, page));
+            assertInvalid(() -> TensorChecksums.of(handle, 10, Long.MAX_VALUE, page));
+            CRC32C expected = new CRC32C();
+            expected.update(new byte[9_999]);
+            assertThat(TensorChecksums.of(handle, 1, 9_999, page)).isEqualTo((int) expected.getValue());
+        }
+    }
+
+    private static void assertInvalid(ThrowingCallable call) {
+        assertThatThrownBy(call).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE));
     }
 }

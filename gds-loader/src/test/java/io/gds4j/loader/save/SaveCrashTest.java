@@ -7,6 +7,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.ChildJvm;
+import io.gds4j.loader.format.DType;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -243,7 +244,8 @@ class SaveCrashTest {
         save(folder, NEW, SHARDS, several);
         assertThat(several.names()).containsExactly(
                 "createFolder", "list", "open", "permissions", "open", "permissions", "reserve", "reserve", "data",
-                "data", "header", "header", "force", "force", "close", "close", "index", "rename", "sync", "list",
+                "data", "header", "header", "force", "force", "close", "close", "sync", "index", "rename", "sync",
+                "list",
                 "delete", "link", "link", "sync", "index", "rename", "sync", "delete", "delete");
         remove(folder);
     }
@@ -317,5 +319,56 @@ class SaveCrashTest {
             }
         }))).isInstanceOfSatisfying(
                 CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ENOENT));
+    }
+
+    @Test
+    void crashLeavesTheOldCheckpointWhoseIndexNamesTheOnlyFile() throws IOException {
+        boolean done = false;
+        // the calls before write hidden files only
+        for (int n = 9; !done; n++) {
+            int last = n;
+            Path folder = newFolder();
+            try (CuFileDriver driver = CuFileDriver.open(new ReferenceBackend());
+                    Tensors other = new Tensors(driver, OLD).add("other", DType.U8, 7)) {
+                other.plan().toFolder(folder).save(driver);
+            }
+            Files.writeString(folder.resolve("model.safetensors.index.json"),
+                    "{\"weight_map\":{\"other\":\"model.safetensors\"}}");
+            try {
+                save(folder, NEW, ONE_FILE, new WatchedCalls((number, name) -> {
+                    if (number > last) {
+                        throw new Crash();
+                    }
+                }));
+                done = true;
+                assertThat(names(folder)).containsExactly("model.safetensors");
+            } catch (Crash e) {
+                assertThat(e).isNotNull();
+            }
+            assertThat(Tensors.seedOf(folder, OLD, NEW)).as("after call %d; files %s", n, names(folder))
+                    .isNotEqualTo(-1);
+            remove(folder);
+        }
+    }
+
+    @Test
+    void failureInPlaceKeepsTheCompleteTemporaryFile() throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, ONE_FILE, unhindered());
+        boolean[] inPlace = {false};
+        assertThatThrownBy(() -> save(folder, NEW, ONE_FILE, new WatchedCalls((number, name) -> {
+            if (name.equals("rename")) {
+                inPlace[0] = true;
+                throw WatchedCalls.refusal(Errno.ENOSYS);
+            }
+            if (inPlace[0] && name.equals("data")) {
+                throw WatchedCalls.refusal(Errno.ENOSPC);
+            }
+        }))).isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ENOSPC));
+        List<String> hidden = names(folder).stream().filter(name -> name.startsWith(".")).toList();
+        assertThat(hidden).hasSize(1);
+        assertThat(Tensors.seedOf(folder.resolve(hidden.getFirst()), NEW)).isEqualTo(NEW);
+        assertNextSaveCleansUp(folder, ONE_FILE);
+        remove(folder);
     }
 }

@@ -12,8 +12,12 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
@@ -31,6 +35,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.SplittableRandom;
 import java.util.concurrent.CancellationException;
@@ -377,6 +382,26 @@ class SavePlanTest {
     }
 
     @Test
+    void cancelReturnsFalseOnlyForACompleteCheckpoint() {
+        long seed = System.nanoTime();
+        SplittableRandom random = new SplittableRandom(seed);
+        long end = seed + 300_000_000;
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            SavePlan plan = tensors.plan().toFolder(folder);
+            while (System.nanoTime() < end) {
+                CompletableFuture<SaveReport> future = plan.saveAsync(driver);
+                long moment = System.nanoTime() + random.nextLong(1_000_000);
+                while (System.nanoTime() < moment) {
+                    Thread.onSpinWait();
+                }
+                boolean cancelled = future.cancel(true);
+                assertThat(future.isCancelled()).as("seed %d", seed).isEqualTo(cancelled);
+                assertThat(future.isCompletedExceptionally()).as("seed %d", seed).isEqualTo(cancelled);
+            }
+        }
+    }
+
+    @Test
     void interruptEndsTheSave() throws IOException {
         try (Tensors tensors = Tensors.small(driver, 2)) {
             Thread.currentThread().interrupt();
@@ -482,5 +507,44 @@ class SavePlanTest {
     void checkpointWithoutTensorsIsSaved() {
         SavePlan.builder().toFolder(folder).save(driver);
         assertThat(Checkpoint.open(folder).tensors()).isEmpty();
+    }
+
+    @Test
+    void twoDotsBehindALinkLeadWhereTheKernelGoes() throws IOException {
+        Files.createDirectories(folder.resolve("disk/models"));
+        Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("disk/models"));
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().toFolder(link.resolve("../step")).save(driver);
+            tensors.check(link.resolve("../step"));
+            tensors.plan().toFile(link.resolve("../one.safetensors")).save(driver);
+            tensors.check(link.resolve("../one.safetensors"));
+        }
+        assertThat(names()).containsExactly("disk", "link");
+    }
+
+    @Test
+    void namesOfFilesHaveAsciiDigitsInEveryLanguage() throws IOException {
+        Locale before = Locale.getDefault();
+        Locale.setDefault(Locale.forLanguageTag("ar-EG"));
+        try (Tensors tensors = Tensors.small(driver, 2)) {
+            tensors.plan().options(SaveOptions.DEFAULTS.withMaxShardBytes(100_000)).toFolder(folder).save(driver);
+            assertThat(ShardedSave.part(folder, 1, 2)).isEqualTo(folder.resolve("shard-00001-2.safetensors"));
+        } finally {
+            Locale.setDefault(before);
+        }
+        assertThat(names()).containsExactly("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                "model.safetensors.index.json");
+    }
+
+    @Test
+    void filesThatChangedSinceTheirHeadersWereReadAreNotCopied() throws IOException {
+        Path source = folder.resolve("source.safetensors");
+        new SafetensorsWriter(source).tensor("a", DType.U8, 5000).write(new TensorPattern(1));
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source)).toFolder(folder.resolve("copy"));
+        new SafetensorsWriter(source).tensor("other", DType.U8, 9000).write(new TensorPattern(2));
+        assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
+        folder = plan.target();
+        assertThat(names()).isEmpty();
     }
 }

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
@@ -151,5 +152,33 @@ class ShardedSaveTest {
                     .hasMessageContaining("'a'");
         }
         assertThat(names(folder)).isEmpty();
+    }
+
+    @Test
+    void commitWithoutShardsIsRefused() throws IOException {
+        try (ShardedSave save = ShardedSave.begin(step())) {
+            assertThatThrownBy(() -> save.commit(List.of())).isInstanceOfSatisfying(
+                    CuFileException.class, e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE));
+        }
+        assertThat(names(folder)).isEmpty();
+    }
+
+    @Test
+    void linkInPlaceOfTheFolderIsRefusedBeforeTheShardsAreWritten() throws IOException {
+        Files.createSymbolicLink(step(), Files.createDirectory(folder.resolve("empty")));
+        assertThatThrownBy(() -> ShardedSave.begin(step())).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EEXIST));
+        assertThat(names(folder)).containsExactly("empty", "step-7");
+    }
+
+    @Test
+    void twoDotsBehindALinkLeadWhereTheKernelGoes() throws IOException {
+        Files.createDirectories(folder.resolve("disk/models"));
+        Path link = Files.createSymbolicLink(folder.resolve("link"), folder.resolve("disk/models"));
+        try (ShardedSave save = ShardedSave.begin(link.resolve("../step"))) {
+            save.commit(List.of(shard(save, 0, 1, "a")));
+        }
+        assertThat(Checkpoint.open(link.resolve("../step")).tensors()).containsOnlyKeys("a");
+        assertThat(names(folder)).containsExactly("disk", "link");
     }
 }

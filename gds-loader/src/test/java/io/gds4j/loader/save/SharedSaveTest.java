@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.HostStream;
+import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.ChildJvm;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
@@ -21,6 +23,7 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -277,5 +280,47 @@ class SharedSaveTest {
         SavePlan plan = plan(0, new int[]{10, 20}, SaveOptions.DEFAULTS);
         assertThatThrownBy(() -> plan.save(driver)).hasMessageContaining("'t1' has no memory here");
         assertThatThrownBy(() -> SharedSave.of(plan, "a", 3, 3)).hasMessageContaining("writer 3 of 3");
+    }
+
+    @Test
+    void abandonKeepsACheckpointThatACommitHasNamed() throws IOException {
+        int[] sizes = {300_000, 6000, 400_000};
+        SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(350_000);
+        SharedSave first = writer(0, sizes, options);
+        first.write(driver);
+        writer(1, sizes, options).write(driver);
+        writer(2, sizes, options).write(driver);
+        // a place that the commit cannot take, after its index has replaced the old one
+        Files.createDirectories(folder.resolve("model-00001-of-00002.safetensors/full"));
+        assertThatThrownBy(() -> first.commit(driver)).isInstanceOf(CuFileException.class);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        first.abandon();
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    @Test
+    void writerNoticesThatItsFilesWereReplacedWhileItWrote() {
+        int[] sizes = {5000, 6000, 7000};
+        SharedSave slow = writer(0, sizes, SaveOptions.DEFAULTS);
+        SharedSave second = writer(1, sizes, SaveOptions.DEFAULTS);
+        SharedSave third = writer(2, sizes, SaveOptions.DEFAULTS);
+        AtomicBoolean replaced = new AtomicBoolean();
+        assertThatThrownBy(() -> slow.write(driver, new SaveListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal) {
+                if (!replaced.getAndSet(true)) {
+                    try (Tensors tensors = Tensors.small(driver, 6)) {
+                        tensors.plan().toFolder(folder).save(driver);
+                    }
+                    second.write(driver);
+                    third.write(driver);
+                }
+            }
+        })).isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ESTALE));
+        assertThatThrownBy(() -> second.commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
+        assertThat(Tensors.seedOf(folder, 6)).isEqualTo(6);
+        slow.write(driver);
+        second.commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
     }
 }

@@ -10,11 +10,13 @@ import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /** Parses a list of extents and checks each of them. Pure: bytes in, tensors out. */
@@ -206,7 +208,11 @@ final class ExtentsList {
                             .formatted(CheckpointException.quote(name), CheckpointException.quote(file)));
         }
         try {
-            Path resolved = path.resolveSibling(file).normalize();
+            // Path.normalize would resolve the two dots of the list's own path, too, and not as the kernel does behind a link
+            String plain = Arrays.stream(file.split("/"))
+                    .filter(part -> !part.isEmpty() && !part.equals("."))
+                    .collect(Collectors.joining("/"));
+            Path resolved = path.resolveSibling(plain);
             files.put(file, resolved);
             return resolved;
         } catch (InvalidPathException e) {

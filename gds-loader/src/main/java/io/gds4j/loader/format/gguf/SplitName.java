@@ -1,6 +1,7 @@
 package io.gds4j.loader.format.gguf;
 
 import java.nio.file.Path;
+import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -27,7 +28,7 @@ record SplitName(Path folder, String prefix, int number, int count) {
 
     /** Returns the file of another part of the set. */
     Path part(int other) {
-        return folder.resolveSibling("%s-%05d-of-%05d.gguf".formatted(prefix, other, count));
+        return folder.resolveSibling(String.format(Locale.ROOT, "%s-%05d-of-%05d.gguf", prefix, other, count));
     }
 
     /** Returns what all parts of a set have in common. */

@@ -122,4 +122,15 @@ class ExtentsFormatTest {
                 .getBytes(StandardCharsets.UTF_8);
         FormatFuzz.run(new ExtentsFormat(), folder, List.of(json));
     }
+
+    @Test
+    void listFindsItsFilesBehindALinkAndTwoDots() throws IOException {
+        Path link = Files.createSymbolicLink(Files.createDirectory(folder.resolve("other")).resolve("link"),
+                folder.resolve("sub"));
+        Files.writeString(folder.resolve("list"), list(extent("x", "./sub/.//b.bin", "10", "24", "F32", "[6]"),
+                extent("y", "sub/b.bin", "0", "1", "U8", "[1]")));
+        Checkpoint checkpoint = Checkpoint.open(link.resolve("../list"));
+        assertThat(checkpoint.files()).extracting(file -> file.path().toRealPath())
+                .containsExactly(folder.toRealPath().resolve("sub/b.bin"));
+    }
 }
