@@ -268,6 +268,7 @@ final class BatchRing {
     BatchTaker take() {
         BatchTaker taker = new BatchTaker();
         synchronized (this) {
+            account();
             waiting.add(taker);
             account();
             notifyAll();
@@ -283,7 +284,6 @@ final class BatchRing {
             RecordBatch batch = null;
             Throwable reason = null;
             synchronized (this) {
-                waiting.removeIf(BatchTaker::isClaimed);
                 account();
                 BatchBuffer first = flight.isEmpty() ? null : flight.get(0);
                 boolean ready = first != null && !first.isIncomplete();
@@ -381,8 +381,9 @@ final class BatchRing {
         return memory;
     }
 
-    /** Tells the counters who waits: the consumer for data, or the readers for a buffer. */
+    /** Forgets who has given up, and tells the counters who waits: the consumer for data, or the readers for a buffer. */
     private void account() {
+        waiting.removeIf(BatchTaker::isClaimed);
         boolean reading = flight.first(BatchBuffer::isIncomplete) != null;
         counters.account(!waiting.isEmpty(), mayPlan() && free.isEmpty() && !reading, stalls());
     }
@@ -434,11 +435,13 @@ final class BatchRing {
 
     private void free() {
         bean.unregister();
+        List<Runnable> all = new ArrayList<>();
         for (BufferQueue queue : List.of(passing, free, flight)) {
             while (!queue.isEmpty()) {
-                queue.remove().awaitPassed();
+                all.add(queue.remove()::awaitPassed);
             }
         }
-        memory.close();
+        all.add(memory::close);
+        Failures.runAll(all);
     }
 }
