@@ -137,7 +137,7 @@ public final class DlPackCapsule implements AutoCloseable {
      * @return address of the struct
      * @throws CuFileException INVALID_VALUE if the capsule was used or closed
      */
-    public long handOver() {
+    public synchronized long handOver() {
         State before = state.compareAndExchange(State.NEW, State.USED);
         if (before != State.NEW) {
             throw Refusals.invalid(before == State.USED
@@ -156,7 +156,7 @@ public final class DlPackCapsule implements AutoCloseable {
      *         strides that gds4j does not know, or an address that another import holds; CUDA_MEMORY_TYPE_INVALID and
      *         DEVICE_NOT_FOUND as {@link DlPackDevice#kind}
      */
-    public DlPackImport open() {
+    public synchronized DlPackImport open() {
         if (!isUnused()) {
             return DlPackImport.of(version, handOver());
         }
@@ -167,7 +167,7 @@ public final class DlPackCapsule implements AutoCloseable {
 
     /** Calls the deleter unless the tensor was taken. Idempotent. */
     @Override
-    public void close() {
+    public synchronized void close() { // not while another thread looks at the struct
         cleanable.clean();
     }
 
