@@ -188,7 +188,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
      * Returns the batches as a publisher for one subscriber. The subscriber closes each batch. Take no batches by other methods at the
      * same time.
      *
-     * @param executor runs the subscriber
+     * @param executor runs the subscriber, and may do so at once; if it refuses a task, the subscriber gets {@code onError}
      * @return publishes the batches from the current position on, and completes after the last
      */
     public Flow.Publisher<RecordBatch> publisher(Executor executor) {

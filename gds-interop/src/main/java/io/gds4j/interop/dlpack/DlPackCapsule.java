@@ -137,15 +137,17 @@ public final class DlPackCapsule implements AutoCloseable {
      * @return address of the struct
      * @throws CuFileException INVALID_VALUE if the capsule was used or closed
      */
-    public synchronized long handOver() {
-        State before = state.compareAndExchange(State.NEW, State.USED);
-        if (before != State.NEW) {
-            throw Refusals.invalid(before == State.USED
-                    ? "the capsule was used already: a tensor has one consumer"
-                    : "the capsule is closed");
+    public long handOver() {
+        synchronized (state) {
+            State before = state.compareAndExchange(State.NEW, State.USED);
+            if (before != State.NEW) {
+                throw Refusals.invalid(before == State.USED
+                        ? "the capsule was used already: a tensor has one consumer"
+                        : "the capsule is closed");
+            }
+            cleanable.clean();
+            return address;
         }
-        cleanable.clean();
-        return address;
     }
 
     /**
@@ -156,19 +158,23 @@ public final class DlPackCapsule implements AutoCloseable {
      *         strides that gds4j does not know, or an address that another import holds; CUDA_MEMORY_TYPE_INVALID and
      *         DEVICE_NOT_FOUND as {@link DlPackDevice#kind}
      */
-    public synchronized DlPackImport open() {
-        if (!isUnused()) {
+    public DlPackImport open() {
+        synchronized (state) {
+            if (isUnused()) {
+                // Checked before: a tensor that is refused stays with the capsule, whose close calls the deleter.
+                DlPackImport.check(version, address);
+            }
             return DlPackImport.of(version, handOver());
         }
-        // Checked before: a tensor that is refused stays with the capsule, whose close calls the deleter.
-        DlPackImport.check(version, address);
-        return DlPackImport.of(version, handOver());
     }
 
     /** Calls the deleter unless the tensor was taken. Idempotent. */
     @Override
-    public synchronized void close() { // not while another thread looks at the struct
-        cleanable.clean();
+    public void close() {
+        // Not while another thread looks at the struct.
+        synchronized (state) {
+            cleanable.clean();
+        }
     }
 
     @Override
