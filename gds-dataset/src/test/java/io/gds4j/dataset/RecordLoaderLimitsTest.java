@@ -23,6 +23,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -156,5 +159,24 @@ class RecordLoaderLimitsTest {
         }
         gpu.verify();
         assertThat(seen).hasSize(RECORDS);
+    }
+
+    /** The failure came from the common pool, whose threads may wait for the very consumer that it is for. */
+    @Test
+    void closeTimeoutNeedsNoThreadOfThePool() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        List<RecordBatch> open = new ArrayList<>();
+        try (RecordLoader loader = loader(10).memory(2 * 4096).closeTimeout(Duration.ofMillis(20)).open()) {
+            for (int i = 0; i < 16; i++) {
+                CompletableFuture.runAsync(() -> catchThrowable(end::await));
+            }
+            open.add(loader.next());
+            open.add(loader.next());
+            CompletableFuture<RecordBatch> stalled = loader.nextAsync();
+            assertThatThrownBy(() -> stalled.get(5, TimeUnit.SECONDS)).hasMessageContaining("for 20 ms");
+        } finally {
+            end.countDown();
+            open.forEach(RecordBatch::close);
+        }
     }
 }

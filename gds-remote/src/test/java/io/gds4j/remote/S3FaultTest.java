@@ -29,7 +29,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class S3FaultTest {
     private static final HttpOptions OPTIONS = HttpOptions.DEFAULTS
             .withPatience(Duration.ofSeconds(20), 3, Duration.ofMillis(1));
-    private static final HttpOptions HASTY = OPTIONS.withPatience(Duration.ofMillis(100), 1, Duration.ZERO);
+    private static final HttpOptions HASTY = OPTIONS.withPatience(Duration.ofMillis(200), 1, Duration.ZERO);
 
     @TempDir
     Path folder;
@@ -62,7 +62,7 @@ class S3FaultTest {
         });
         try {
             assertThatThrownBy(() -> Files.list(path("m/", HASTY))).isInstanceOf(CuFileException.class)
-                    .hasMessageContaining("no whole answer within 100 ms");
+                    .hasMessageContaining("no whole answer within 200 ms");
         } finally {
             end.countDown();
         }
@@ -75,7 +75,7 @@ class S3FaultTest {
             for (int i = 0; i < 4; i++) {
                 exchange.getRequestBody().readNBytes(3 << 20);
                 try {
-                    TimeUnit.MILLISECONDS.sleep(40);
+                    TimeUnit.MILLISECONDS.sleep(80);
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                 }
