@@ -100,7 +100,8 @@ final class BatchRing {
                     stalled = awaitWork();
                 } else {
                     polled = true;
-                    toAwait = flight.isEmpty() && polls >= POLLS_BEFORE_WAIT ? passing.get(0) : null;
+                    // Taken out: nobody else may use it again before the wait is over.
+                    toAwait = flight.isEmpty() && polls >= POLLS_BEFORE_WAIT ? passing.remove() : null;
                 }
             }
             if (toPlan != null) {
@@ -187,6 +188,10 @@ final class BatchRing {
             // Wakes no other reader: this one looks again at once.
             synchronized (this) {
                 polled = false;
+                if (toAwait != null) {
+                    toAwait.state = State.FREE;
+                    free.add(toAwait);
+                }
             }
         }
     }
