@@ -8,6 +8,7 @@ import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.FakeStream;
@@ -37,10 +38,11 @@ import org.junit.jupiter.api.io.TempDir;
 
 /**
  * Loaders of records of random lengths, whose reads fail, with several consumers, one of which may close the loader at any time. A record
- * arrives at most once, whole, and in order; nothing hangs, and no memory stays.
+ * arrives at most once, whole, and in order; nothing hangs, and no memory stays. {@code -Dgds4j.property.seconds} sets the length,
+ * {@code -Dgds4j.property.seed} repeats a failure.
  */
 class RecordLoaderFaultSoakTest {
-    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
+    private static final Duration LENGTH = Duration.ofMillis(Long.getLong("gds4j.property.seconds", 0) * 1000 + 300);
     private static final long GPU_BYTES = 8 << 20;
 
     @TempDir
@@ -146,7 +148,7 @@ class RecordLoaderFaultSoakTest {
             List<Future<?>> ends = new ArrayList<>();
             for (int i = 0; i < count; i++) {
                 Consumer consumer = new Consumer(
-                        driver, loader, stream, source, new Random(random.nextLong()),
+                        driver, loader, queue, stream, source, new Random(random.nextLong()),
                         closes && i == 0 ? random.nextInt(20) : Integer.MAX_VALUE);
                 consumers.add(consumer);
                 ends.add(threads.submit(consumer));
@@ -188,6 +190,7 @@ class RecordLoaderFaultSoakTest {
     private static final class Consumer implements Runnable {
         private final CuFileDriver driver;
         private final RecordLoader loader;
+        private final FakeStream queue;
         private final CuFileStream stream;
         private final Records source;
         private final Random random;
@@ -197,10 +200,11 @@ class RecordLoaderFaultSoakTest {
         Optional<CuFileException> failure = Optional.empty();
 
         Consumer(
-                CuFileDriver driver, RecordLoader loader, CuFileStream stream, Records source, Random random,
-                int closesAfter) {
+                CuFileDriver driver, RecordLoader loader, FakeStream queue, CuFileStream stream, Records source,
+                Random random, int closesAfter) {
             this.driver = driver;
             this.loader = loader;
+            this.queue = queue;
             this.stream = stream;
             this.source = source;
             this.random = random;
@@ -219,6 +223,7 @@ class RecordLoaderFaultSoakTest {
                     if (random.nextBoolean()) {
                         batch.close();
                     } else {
+                        enqueueCheck(batch);
                         batch.close(stream);
                     }
                 }
@@ -227,6 +232,21 @@ class RecordLoaderFaultSoakTest {
             } catch (CuFileException e) {
                 failure = Optional.of(e);
             }
+        }
+
+        /** The bytes stay until the stream has passed this work. */
+        private void enqueueCheck(RecordBatch batch) {
+            MemoryRange memory = batch.memory();
+            byte[] before = bytes(memory);
+            queue.enqueue(() -> assertThat(bytes(memory)).isEqualTo(before));
+        }
+
+        private byte[] bytes(MemoryRange memory) {
+            byte[] bytes = new byte[(int) memory.length()];
+            if (bytes.length > 0) {
+                driver.allocator().copyToHost(memory, MemorySegment.ofArray(bytes));
+            }
+            return bytes;
         }
 
         private RecordBatch next() {
@@ -266,10 +286,7 @@ class RecordLoaderFaultSoakTest {
         private void check(RecordBatch batch) {
             positions.add(batch.position());
             records += batch.count();
-            byte[] bytes = new byte[(int) batch.memory().length()];
-            if (bytes.length > 0) {
-                driver.allocator().copyToHost(batch.memory(), MemorySegment.ofArray(bytes));
-            }
+            byte[] bytes = bytes(batch.memory());
             long at = 0;
             for (int i = 0; i < batch.count(); i++) {
                 long record = batch.record(i);
