@@ -203,7 +203,7 @@ class RecordPublisherTest {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         Random random = new Random(seed);
         try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
-            for (int i = 0; i < 100; i++) {
+            for (int i = 0; i < 40; i++) {
                 Consumer consumer = new Consumer(1 + random.nextInt(3));
                 try (RecordLoader loader = open(1 + random.nextInt(9))) {
                     loader.publisher(random.nextBoolean() ? threads : Runnable::run).subscribe(consumer);
