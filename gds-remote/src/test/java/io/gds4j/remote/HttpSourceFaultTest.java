@@ -105,6 +105,19 @@ class HttpSourceFaultTest {
     }
 
     @Test
+    void failureThatPassesIsRepeatedWithoutRangesToo() throws Exception {
+        server.on((exchange, request) -> {
+            boolean busy = request == 2;
+            exchange.sendResponseHeaders(busy ? 503 : 200, busy ? -1 : SIZE);
+            if (!busy) {
+                exchange.getResponseBody().write(BYTES);
+            }
+            return true;
+        });
+        assertReads(HttpSource.open(uri, OPTIONS.withSequential(true)), 100_000, 500_000);
+    }
+
+    @Test
     void locationThatIsNoUrlStaysOutOfTheTrace() {
         server.on((exchange, request) -> redirect(exchange, "http://h/ ?key=hush"));
         assertThat(catchThrowable(() -> HttpSource.open(uri, OPTIONS))).isInstanceOf(CuFileException.class)
