@@ -19,8 +19,8 @@ import org.jspecify.annotations.Nullable;
 record S3Requests(HttpConnections connections) {
     private static final int LARGEST_ANSWER = 16 << 20;
 
-    /** Bytes of a body for which the patience of a request grows: the slowest connection that is not given up. */
-    private static final int PROGRESS = 1 << 20;
+    /** Bytes of a body that each stall timeout of a request is for: a slower connection is given up. */
+    private static final int PROGRESS = 4 << 20;
     private static final Pattern CODE = Pattern.compile("<Code>([A-Za-z0-9]{1,64})</Code>");
 
     /**
