@@ -107,7 +107,7 @@ class DlPackCapsuleTest {
     @Test
     void capsuleThatIsClosedMeanwhileIsImportedOrRefused() throws Exception {
         try (ExecutorService other = Executors.newSingleThreadExecutor()) {
-            for (int i = 0; i < 1000; i++) {
+            for (int i = 0; i < 500; i++) {
                 DlPackCapsule capsule = tensor.capsule();
                 AtomicInteger ready = new AtomicInteger();
                 int delay = i % 20;
@@ -129,7 +129,7 @@ class DlPackCapsuleTest {
     private static void meet(AtomicInteger ready, int delay) {
         ready.incrementAndGet();
         while (ready.get() < 2) {
-            Thread.onSpinWait();
+            Thread.yield();
         }
         for (int i = 0; i < delay; i++) {
             Thread.onSpinWait();
