@@ -162,12 +162,16 @@ final class BatchBuffer {
         return result == null || result.result() != PENDING;
     }
 
-    /** Waits until the stream has passed the marker: closing memory waits for the operations that use it. */
+    /**
+     * Waits until the stream has passed the marker: closing memory waits for the operations that use it. A failed operation may set
+     * its result later, or never, so the next marker has other cells.
+     */
     void awaitPassed() {
         MemoryAllocation target = marker;
         marker = null;
         if (target != null) {
             target.close();
         }
+        cells = null;
     }
 }

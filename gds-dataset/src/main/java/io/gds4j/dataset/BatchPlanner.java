@@ -57,10 +57,11 @@ final class BatchPlanner {
         }
         long bytes = 0;
         for (int i = 0; i < most; i++) {
-            bytes += source.length(itinerary.record(position + i));
-            if (bytes > bufferBytes) {
+            long length = source.length(itinerary.record(position + i));
+            if (length > bufferBytes - bytes) {
                 return Math.max(1, i);
             }
+            bytes += Math.max(0, length);
         }
         return most;
     }
@@ -76,6 +77,10 @@ final class BatchPlanner {
         for (int i = 0; i < buffer.count; i++) {
             long record = buffer.records[i];
             long length = source.length(record);
+            if (length < 0 || length > bufferBytes - at) {
+                throw Failures.invalid("record %d has %d bytes, allowed by its source: 0 to %d".formatted(
+                        record, length, source.maxLength()));
+            }
             buffer.offsets[i] = at;
             int file = source.file(record);
             long fileOffset = source.fileOffset(record);
@@ -90,10 +95,6 @@ final class BatchPlanner {
             runEnd = fileOffset + length;
             runBytes += length;
             at += length;
-            if (length < 0 || at > bufferBytes) {
-                throw Failures.invalid("record %d has %d bytes, allowed by its source: 0 to %d".formatted(
-                        record, length, source.maxLength()));
-            }
         }
         buffer.offsets[buffer.count] = at;
         buffer.runFirst[runs] = buffer.count;

@@ -2,11 +2,12 @@ package io.gds4j.dataset;
 
 import java.util.NoSuchElementException;
 import java.util.Objects;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
+import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /** Publishes the batches of a loader to one subscriber, as many as it asks for. */
@@ -43,16 +44,21 @@ final class BatchPublisher implements Flow.Publisher<RecordBatch> {
         subscriber.onError(new IllegalStateException("the publisher of a loader has one subscriber"));
     }
 
-    /** Calls the subscriber one signal at a time, on the executor. */
+    /**
+     * Calls the subscriber in rounds on the executor. Every event wants a round; rounds follow each other and never nest, so that an
+     * executor may run its tasks at once.
+     */
     private static final class Delivery implements Flow.Subscription {
         private final BatchRing ring;
         private final Executor executor;
         private final Flow.Subscriber<? super RecordBatch> subscriber;
-        private long demand;
-        private boolean begun;
-        private boolean busy;
-        private boolean ended;
-        private @Nullable CompletableFuture<RecordBatch> taker;
+        /** Events since the last round began. The first is the end of {@code onSubscribe}. */
+        private final AtomicInteger events = new AtomicInteger(1);
+        private final AtomicLong demand = new AtomicLong();
+        private volatile @Nullable Throwable refusal;
+        private volatile boolean ended;
+        /** The batch to come; only rounds change it. */
+        private volatile @Nullable BatchTaker taker;
 
         Delivery(BatchRing ring, Executor executor, Flow.Subscriber<? super RecordBatch> subscriber) {
             this.ring = ring;
@@ -60,101 +66,100 @@ final class BatchPublisher implements Flow.Publisher<RecordBatch> {
             this.subscriber = subscriber;
         }
 
-        void begin() {
-            synchronized (this) {
-                begun = true;
-            }
-            goOn();
-        }
-
         @Override
         public void request(long count) {
             if (count < 1) {
-                fail(new IllegalArgumentException("request is %d, allowed: 1 or more".formatted(count)));
-                return;
+                refusal = new IllegalArgumentException("request is %d, allowed: 1 or more".formatted(count));
+            } else {
+                demand.accumulateAndGet(count, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b);
             }
-            synchronized (this) {
-                demand = demand + count < 0 ? Long.MAX_VALUE : demand + count;
-            }
-            goOn();
+            wake();
         }
 
         @Override
         public void cancel() {
-            CompletableFuture<RecordBatch> pending;
-            synchronized (this) {
-                ended = true;
-                pending = taker;
-            }
+            ended = true;
+            BatchTaker pending = taker;
             if (pending != null) {
                 pending.cancel(false);
             }
         }
 
-        /** Takes the next batch if the subscriber wants one, and completes at the end of the data. */
-        private void goOn() {
-            synchronized (this) {
-                if (!begun || busy || ended || demand == 0 && ring.hasNext()) {
-                    return;
-                }
-                busy = true;
+        private void wake() {
+            if (events.getAndIncrement() == 0) {
+                begin();
             }
-            CompletableFuture<RecordBatch> next = ring.take();
-            boolean cancelled;
-            synchronized (this) {
-                taker = next;
-                cancelled = ended;
-            }
-            if (cancelled) {
-                next.cancel(false);
-            }
-            next.whenCompleteAsync(this::signal, executor);
         }
 
-        private void signal(@Nullable RecordBatch batch, @Nullable Throwable failure) {
-            boolean over;
-            synchronized (this) {
-                taker = null;
-                over = ended;
-            }
-            if (over) {
-                if (batch != null) {
-                    batch.close();
-                }
-                return;
-            }
-            if (batch == null) {
-                Throwable reason = failure instanceof CompletionException e && e.getCause() != null
-                        ? e.getCause()
-                        : Objects.requireNonNull(failure);
-                fail(reason);
-                return;
-            }
+        void begin() {
             try {
-                subscriber.onNext(batch);
+                executor.execute(this::run);
             } catch (RuntimeException | Error e) {
-                // The subscriber broke its contract. It gets no further signal.
-                cancel();
-                throw e;
+                // Whatever the executor refused: the subscriber hears of it here.
+                refusal = e;
+                run();
             }
-            synchronized (this) {
-                busy = false;
-                demand = demand == Long.MAX_VALUE ? demand : demand - 1;
-            }
-            goOn();
         }
 
-        private void fail(Throwable reason) {
-            synchronized (this) {
-                if (ended) {
-                    return;
+        private void run() {
+            for (int seen = events.get(); seen != 0; seen = events.addAndGet(-seen)) {
+                try {
+                    while (step()) {
+                        // until an event is missing
+                    }
+                } catch (Throwable e) {
+                    // The subscriber broke its contract. It gets no further signal.
+                    cancel();
+                    System.getLogger("io.gds4j.dataset").log(System.Logger.Level.WARNING, "a subscriber failed", e);
                 }
-                ended = true;
             }
-            if (reason instanceof NoSuchElementException) {
-                subscriber.onComplete();
-            } else {
+        }
+
+        /** Takes a batch if the subscriber wants one, or gives it what came; false to wait for the next event. */
+        private boolean step() {
+            Throwable reason = refusal;
+            if (reason != null && !ended) {
+                cancel();
                 subscriber.onError(reason);
+            }
+            BatchTaker next = taker;
+            if (next == null) {
+                // At the end of the data nothing is left to ask for.
+                if (ended || demand.get() == 0 && ring.hasNext()) {
+                    return false;
+                }
+                next = ring.take();
+                taker = next;
+                next.whenComplete((batch, failure) -> wake());
+                if (ended) {
+                    next.cancel(false);
+                }
+            }
+            if (!next.isDone()) {
+                return false;
+            }
+            taker = null;
+            signal(next);
+            return true;
+        }
+
+        private void signal(BatchTaker done) {
+            boolean delivered = done.state() == Future.State.SUCCESS;
+            if (ended) {
+                if (delivered) {
+                    done.resultNow().close();
+                }
+            } else if (delivered) {
+                demand.updateAndGet(left -> left == Long.MAX_VALUE ? left : left - 1);
+                subscriber.onNext(done.resultNow());
+            } else {
+                ended = true;
+                Throwable reason = done.exceptionNow();
+                if (reason instanceof NoSuchElementException) {
+                    subscriber.onComplete();
+                } else {
+                    subscriber.onError(reason);
+                }
             }
         }
     }

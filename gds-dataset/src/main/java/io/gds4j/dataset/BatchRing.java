@@ -11,7 +11,6 @@ import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
 import java.util.NoSuchElementException;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
@@ -82,6 +81,7 @@ final class BatchRing {
         while (true) {
             BatchBuffer toPlan = null;
             BatchBuffer toAwait = null;
+            List<BatchTaker> stalled = null;
             synchronized (this) {
                 if (isOver()) {
                     return null;
@@ -97,19 +97,21 @@ final class BatchRing {
                 } else if (!mayPlan() && flight.first(BatchBuffer::isPlanning) == null) {
                     return null;
                 } else if (passing.isEmpty() || polled) {
-                    awaitWork();
-                    continue;
+                    stalled = awaitWork();
                 } else {
                     polled = true;
-                    toAwait = flight.isEmpty() && polls >= POLLS_BEFORE_WAIT ? passing.get(0) : null;
+                    // Taken out: nobody else may use it again before the wait is over.
+                    toAwait = flight.isEmpty() && polls >= POLLS_BEFORE_WAIT ? passing.remove() : null;
                 }
             }
-            if (toPlan == null) {
-                poll(toAwait);
-                polls++;
-            } else {
+            if (toPlan != null) {
                 plan(toPlan);
                 polls = 0;
+            } else if (stalled == null) {
+                poll(toAwait);
+                polls++;
+            } else if (!stalled.isEmpty()) {
+                failStalled(stalled);
             }
         }
     }
@@ -139,18 +141,14 @@ final class BatchRing {
         return planned < end() && !failed;
     }
 
-    /** Waits for a change. Takers fail if for too long all buffers belong to batches that no one closes. */
-    private void awaitWork() {
+    /** Waits for a change. Returns the takers that have to fail because for too long all buffers belong to batches that no one closes. */
+    private List<BatchTaker> awaitWork() {
         long nanos = stalls() ? closeTimeout.toNanos() - (System.nanoTime() - counters.stalledSince()) : Long.MAX_VALUE;
         if (nanos <= 0) {
-            failTakers(CuFileException.builder(Failures.FUNCTION)
-                    .error(CuFileError.IO_ERROR)
-                    .errno(Errno.ETIMEDOUT)
-                    .detail("all %d buffers belong to batches that are not closed, for %d ms; close each batch"
-                            .formatted(
-                                    buffers, closeTimeout.toMillis()))
-                    .build());
-            return;
+            List<BatchTaker> takers = new ArrayList<>(waiting);
+            takers.removeIf(taker -> !taker.claim());
+            account();
+            return takers;
         }
         try {
             wait(nanos == Long.MAX_VALUE ? 0 : TimeUnit.NANOSECONDS.toMillis(nanos) + 1);
@@ -158,19 +156,22 @@ final class BatchRing {
             // Our own thread: it ends when the loader closes.
             System.getLogger("io.gds4j.dataset").log(System.Logger.Level.DEBUG, "a reader was interrupted", e);
         }
+        return List.of();
+    }
+
+    /** Fails takers on this thread, outside the lock: the threads of a pool may wait for the consumer. */
+    private void failStalled(List<BatchTaker> takers) {
+        CuFileException reason = CuFileException.builder(Failures.FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.ETIMEDOUT)
+                .detail("all %d buffers belong to batches that are not closed, for %d ms; close each batch".formatted(
+                        buffers, closeTimeout.toMillis()))
+                .build();
+        takers.forEach(taker -> taker.fail(reason));
     }
 
     private boolean stalls() {
         return !waiting.isEmpty() && held == buffers;
-    }
-
-    private void failTakers(CuFileException reason) {
-        List<BatchTaker> takers = new ArrayList<>(waiting);
-        takers.removeIf(taker -> !taker.claim());
-        waiting.clear();
-        account();
-        // On another thread: dependents may take the lock's time, or wait for a reader.
-        CompletableFuture.runAsync(() -> takers.forEach(taker -> taker.fail(reason)));
     }
 
     private void poll(@Nullable BatchBuffer toAwait) {
@@ -187,6 +188,10 @@ final class BatchRing {
             // Wakes no other reader: this one looks again at once.
             synchronized (this) {
                 polled = false;
+                if (toAwait != null) {
+                    toAwait.state = State.FREE;
+                    free.add(toAwait);
+                }
             }
         }
     }
@@ -268,6 +273,7 @@ final class BatchRing {
     BatchTaker take() {
         BatchTaker taker = new BatchTaker();
         synchronized (this) {
+            account();
             waiting.add(taker);
             account();
             notifyAll();
@@ -283,7 +289,6 @@ final class BatchRing {
             RecordBatch batch = null;
             Throwable reason = null;
             synchronized (this) {
-                waiting.removeIf(BatchTaker::isClaimed);
                 account();
                 BatchBuffer first = flight.isEmpty() ? null : flight.get(0);
                 boolean ready = first != null && !first.isIncomplete();
@@ -381,8 +386,9 @@ final class BatchRing {
         return memory;
     }
 
-    /** Tells the counters who waits: the consumer for data, or the readers for a buffer. */
+    /** Forgets who has given up, and tells the counters who waits: the consumer for data, or the readers for a buffer. */
     private void account() {
+        waiting.removeIf(BatchTaker::isClaimed);
         boolean reading = flight.first(BatchBuffer::isIncomplete) != null;
         counters.account(!waiting.isEmpty(), mayPlan() && free.isEmpty() && !reading, stalls());
     }
@@ -434,11 +440,13 @@ final class BatchRing {
 
     private void free() {
         bean.unregister();
+        List<Runnable> all = new ArrayList<>();
         for (BufferQueue queue : List.of(passing, free, flight)) {
             while (!queue.isEmpty()) {
-                queue.remove().awaitPassed();
+                all.add(queue.remove()::awaitPassed);
             }
         }
-        memory.close();
+        all.add(memory::close);
+        Failures.runAll(all);
     }
 }

@@ -124,7 +124,9 @@ public final class RecordBatch implements AutoCloseable {
     }
 
     /**
-     * Gives the memory back when a stream has passed the work that is queued now. Returns at once. Idempotent.
+     * Gives the memory back when a stream has passed the work that is queued now. Returns at once; the last batch of a closed loader
+     * waits for the stream and frees the memory. Idempotent. The stream must get there by itself: a call that waits for the next batch
+     * may wait for any stream that has buffers.
      *
      * @param stream a stream of the loader's driver, on which the caller has queued all work with this batch
      * @throws CuFileException as {@link CuFileStream#read}, for example INVALID_VALUE if the stream is closed; the batch stays open

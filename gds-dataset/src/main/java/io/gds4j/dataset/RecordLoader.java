@@ -123,9 +123,10 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
      * @throws java.util.NoSuchElementException after the last batch
      */
     public Optional<RecordBatch> poll(Duration timeout) {
+        long nanos = saturated(timeout);
         CompletableFuture<RecordBatch> taker = ring.take();
         try {
-            return Optional.of(taker.get(saturated(timeout), TimeUnit.NANOSECONDS));
+            return Optional.of(taker.get(nanos, TimeUnit.NANOSECONDS));
         } catch (TimeoutException e) {
             return taker.cancel(false) ? Optional.empty() : Optional.of(arrived(taker));
         } catch (InterruptedException e) {
@@ -136,6 +137,9 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
     }
 
     private static long saturated(Duration timeout) {
+        if (timeout.isNegative()) {
+            return 0;
+        }
         return timeout.compareTo(Duration.ofNanos(Long.MAX_VALUE)) > 0 ? Long.MAX_VALUE : timeout.toNanos();
     }
 
@@ -184,7 +188,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
      * Returns the batches as a publisher for one subscriber. The subscriber closes each batch. Take no batches by other methods at the
      * same time.
      *
-     * @param executor runs the subscriber
+     * @param executor runs the subscriber, and may do so at once; if it refuses a task, the subscriber gets {@code onError}
      * @return publishes the batches from the current position on, and completes after the last
      */
     public Flow.Publisher<RecordBatch> publisher(Executor executor) {
@@ -418,13 +422,14 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                                 begin, itinerary.end()));
             }
             long bufferBytes = bufferBytes();
-            long stride = Math.max(1, (bufferBytes + ALIGNMENT - 1) / ALIGNMENT) * ALIGNMENT;
-            long count = Math.min(MOST_BUFFERS, memory / stride);
+            long pages = Math.max(1, Math.ceilDiv(bufferBytes, ALIGNMENT));
+            long count = Math.min(MOST_BUFFERS, memory / ALIGNMENT / pages);
             if (count < 2) {
                 throw Failures.invalid(
                         "a batch takes %d bytes, and two of them do not fit into the %d bytes allowed".formatted(
-                                stride, memory));
+                                bufferBytes, memory));
             }
+            long stride = pages * ALIGNMENT;
             MemoryKind chosen = kind.orElseGet(() -> driver.allocator().best());
             RecordMemory ringMemory = new RecordMemory(
                     driver, source, chosen, chosen.isCuda() ? device : MemoryRange.NO_DEVICE, stride * count, options);
@@ -485,8 +490,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                                 ring, new RecordReads(source, ringMemory, policy, planner.longestTask()))));
             }
             RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
-            ring.publish();
             startAll(ring, readers);
+            ring.publish();
             return loader;
         }
 

@@ -129,11 +129,13 @@ final class RecordMemory implements AutoCloseable {
 
     @Override
     public void close() {
-        files.forEach(CuFileHandle::close);
+        List<Runnable> all = new ArrayList<>();
+        files.forEach(file -> all.add(file::close));
         CuFileBuffer buffer = registered;
         if (buffer != null) {
-            buffer.close();
+            all.add(buffer::close);
         }
-        memory.close();
+        all.add(memory::close);
+        Failures.runAll(all);
     }
 }

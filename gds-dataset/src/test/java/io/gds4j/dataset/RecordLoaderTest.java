@@ -28,8 +28,6 @@ import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.function.LongUnaryOperator;
@@ -327,41 +325,6 @@ class RecordLoaderTest {
     }
 
     @Test
-    void publisherDeliversAsManyAsAreAsked() throws InterruptedException {
-        List<Long> seen = new ArrayList<>();
-        CountDownLatch complete = new CountDownLatch(1);
-        try (RecordLoader loader = loader(9).open()) {
-            loader.publisher(Runnable::run).subscribe(new Flow.Subscriber<>() {
-                private Optional<Flow.Subscription> subscription = Optional.empty();
-
-                @Override
-                public void onSubscribe(Flow.Subscription given) {
-                    subscription = Optional.of(given);
-                    given.request(2);
-                }
-
-                @Override
-                public void onNext(RecordBatch batch) {
-                    seen.addAll(TestRecords.close(gds.driver(), batch));
-                    subscription.orElseThrow().request(1);
-                }
-
-                @Override
-                public void onError(Throwable failure) {
-                    throw new AssertionError(failure);
-                }
-
-                @Override
-                public void onComplete() {
-                    complete.countDown();
-                }
-            });
-            complete.await();
-        }
-        assertThat(seen).isEqualTo(upTo(RECORDS));
-    }
-
-    @Test
     void failedRecordIsNamed() {
         gds.faults().on(Call.READ).file(second).always().fails(Errno.EIO);
         try (RecordLoader loader = loader(30).readers(1).open()) {
@@ -511,6 +474,9 @@ class RecordLoaderTest {
     void sourceThatBreaksItsContractFailsTheBatch() {
         for (boolean fixed : new boolean[]{true, false}) {
             assertSourceFails(fixed, record -> 100_000, "record 25 has 100000 bytes, allowed by its source: 0 to 8");
+            assertSourceFails(
+                    fixed, record -> Long.MAX_VALUE,
+                    "record 25 has 9223372036854775807 bytes, allowed by its source: 0 to 8");
             assertSourceFails(fixed, record -> -1, "record 25 has -1 bytes, allowed by its source: 0 to 8");
             assertSourceFails(fixed, record -> {
                 throw new IllegalStateException("no index");

@@ -17,6 +17,8 @@ import java.time.Instant;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.zip.CRC32C;
 
@@ -33,12 +35,15 @@ final class CacheFolder {
     private final Path folder;
     private final long limit;
 
-    /** Bytes to store before the next trim; the first store trims. */
-    private final AtomicLong room = new AtomicLong();
+    /** Bytes that this process may store in each folder before the next trim; the first store trims. */
+    private static final Map<Path, AtomicLong> ROOMS = new ConcurrentHashMap<>();
+
+    private final AtomicLong room;
 
     CacheFolder(RemoteCache cache) {
         folder = cache.folder();
         limit = cache.limitBytes();
+        room = ROOMS.computeIfAbsent(folder.toAbsolutePath().normalize(), path -> new AtomicLong());
     }
 
     /** Reads a block; false if it is not there or not whole. */
@@ -128,12 +133,15 @@ final class CacheFolder {
                 } catch (IOException e) {
                     continue;
                 }
+                if (!attributes.isRegularFile()) {
+                    continue;
+                }
                 Block block = new Block(file, attributes.size(), attributes.lastModifiedTime().toInstant());
                 if (!file.toString().endsWith(UNFINISHED)) {
                     blocks.add(block);
                     total += block.bytes;
                 } else if (block.used.isBefore(Instant.now().minus(ABANDONED))) {
-                    Files.deleteIfExists(file);
+                    deleted(file);
                 }
             }
         } catch (DirectoryIteratorException e) {
@@ -144,9 +152,18 @@ final class CacheFolder {
             if (total <= limit) {
                 break;
             }
-            Files.deleteIfExists(block.file);
-            total -= block.bytes;
+            total -= deleted(block.file) ? block.bytes : 0;
         }
         room.set(limit / STORES_BETWEEN_TRIMS);
+    }
+
+    /** Deletes a file; false if it has to stay, such as a block of another user. */
+    private static boolean deleted(Path file) {
+        try {
+            Files.deleteIfExists(file);
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
     }
 }

@@ -111,7 +111,7 @@ final class CredentialChain implements Supplier<S3Credentials> {
                 token = Files.readString(Path.of(file)).strip();
             }
             HttpRequest.Builder request = HttpRequest.newBuilder(
-                    URI.create(relative.isEmpty() ? full : "http://169.254.170.2" + relative)).timeout(PATIENCE);
+                    URI.create(relative.isEmpty() ? full : "http://169.254.170.2" + relative));
             if (!token.isEmpty()) {
                 request.header("Authorization", token);
             }
@@ -131,7 +131,7 @@ final class CredentialChain implements Supplier<S3Credentials> {
         String service = environment.getOrDefault("AWS_EC2_METADATA_SERVICE_ENDPOINT", "http://169.254.169.254");
         String base = service.endsWith("/") ? service.substring(0, service.length() - 1) : service;
         try {
-            String token = ask(HttpRequest.newBuilder(URI.create(base + "/latest/api/token")).timeout(PATIENCE)
+            String token = ask(HttpRequest.newBuilder(URI.create(base + "/latest/api/token"))
                     .PUT(HttpRequest.BodyPublishers.noBody())
                     .header("X-aws-ec2-metadata-token-ttl-seconds", "21600").build()).strip();
             String roles = base + "/latest/meta-data/iam/security-credentials/";
@@ -143,7 +143,7 @@ final class CredentialChain implements Supplier<S3Credentials> {
     }
 
     private static HttpRequest metadata(String uri, String token) {
-        return HttpRequest.newBuilder(URI.create(uri)).timeout(PATIENCE)
+        return HttpRequest.newBuilder(URI.create(uri))
                 .header("X-aws-ec2-metadata-token", token).build();
     }
 
@@ -162,15 +162,16 @@ final class CredentialChain implements Supplier<S3Credentials> {
     private static String ask(HttpRequest request) throws IOException {
         try (HttpClient client = HttpClient.newBuilder().connectTimeout(PATIENCE)
                 .version(HttpClient.Version.HTTP_1_1).proxy(ProxySelector.of(null)).build()) {
-            HttpResponse<String> response =
-                    client.send(request, BodyHandlers.limiting(BodyHandlers.ofString(), LARGEST_ANSWER));
+            HttpResponse<String> response = HttpConnections.send(
+                    client, request, BodyHandlers.limiting(BodyHandlers.ofString(), LARGEST_ANSWER), PATIENCE);
             if (response.statusCode() != 200) {
                 throw new IOException("status " + response.statusCode());
             }
             return response.body();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            throw new IOException("interrupted", e);
+            throw CuFileException.builder("S3Credentials").error(CuFileError.IO_ERROR).errno(Errno.EINTR)
+                    .detail("interrupted while credentials were looked for").cause(e).buildInterrupted();
         }
     }
 

@@ -170,6 +170,9 @@ final class FirstRequest {
         }, begun);
         HttpHeaders headers = response.headers();
         long length = headers.firstValueAsLong("Content-Length").orElse(-1);
+        if (RangePart.isTransient(response.statusCode())) {
+            throw new Passing(RemoteFailure.meaning(response.statusCode()));
+        }
         if (response.statusCode() != 200 || length < 0) {
             throw failure(Errno.EIO, "the server has no ranges and does not tell the size", null);
         }

@@ -3,6 +3,7 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.net.ProxySelector;
+import java.net.http.HttpRequest;
 import java.time.Duration;
 import java.util.Collections;
 import java.util.Map;
@@ -19,7 +20,8 @@ import javax.net.ssl.SSLContext;
  * @param partBytes bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time
  * @param connections requests at the same time, 1 to 1024; as many connections
  * @param connectTimeout time to connect, more than 0
- * @param stallTimeout time after which a read fails without real progress, which is 64 KiB or the rest of the range; more than 0
+ * @param stallTimeout time after which a read fails without real progress, which is 64 KiB or the rest of the range; more than 0.
+ *        Other requests end after it, and uploads have as much for each 4 MiB
  * @param attempts attempts of a range without real progress, 1 to 100
  * @param backoff pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times
  * @param redirects redirects to follow, 0 to 20
@@ -58,16 +60,33 @@ public record HttpOptions(
         Map<String, String> sorted = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         sorted.putAll(headers);
         headers = Collections.unmodifiableMap(sorted);
+        headers.forEach(HttpOptions::checkHeader);
         check("partBytes", partBytes, 64 << 10, 1 << 30);
         check("connections", connections, 1, 1024);
         check("attempts", attempts, 1, 100);
         check("redirects", redirects, 0, 20);
-        check("connectTimeout in milliseconds", connectTimeout.toMillis(), 1, Integer.MAX_VALUE);
-        check("stallTimeout in milliseconds", stallTimeout.toMillis(), 1, Integer.MAX_VALUE);
-        check("backoff in milliseconds", backoff.toMillis(), 0, Integer.MAX_VALUE);
+        check("connectTimeout in milliseconds", millis(connectTimeout), 1, Integer.MAX_VALUE);
+        check("stallTimeout in milliseconds", millis(stallTimeout), 1, Integer.MAX_VALUE);
+        check("backoff in milliseconds", millis(backoff), 0, Integer.MAX_VALUE);
         Objects.requireNonNull(proxy, "proxy");
         Objects.requireNonNull(tls, "tls");
         Objects.requireNonNull(cache, "cache");
+    }
+
+    private static long millis(Duration time) {
+        return Math.clamp(time.getSeconds(), -1, Integer.MAX_VALUE) * 1000L + time.getNano() / 1_000_000;
+    }
+
+    /** The client's own exception shows the value. */
+    private static void checkHeader(String name, String value) {
+        try {
+            HttpRequest.newBuilder().setHeader(name, value);
+        } catch (IllegalArgumentException e) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "HttpOptions",
+                    "the header %s is not allowed, or its value has line breaks or other control characters".formatted(
+                            name.replaceAll("[^A-Za-z0-9-]", "?")));
+        }
     }
 
     private static void check(String name, long value, long least, long most) {

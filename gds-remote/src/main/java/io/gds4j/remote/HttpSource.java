@@ -219,15 +219,28 @@ public final class HttpSource implements RangeSource {
     }
 
     /**
-     * Follows a redirect.
+     * Follows a redirect. It leads on from where the request went: another part may have been redirected meanwhile.
      *
-     * @return the new place; empty if the answer is no redirect
+     * @return false if the answer is no redirect
      * @throws CuFileException if the redirect is not allowed
      */
-    Optional<URI> redirected(int status, HttpHeaders headers, long offset, long size) {
-        Optional<URI> to = redirect(uri, place, status, headers, options(), offset, size);
+    boolean redirected(HttpResponse<Void> response, long offset, long size) {
+        Optional<URI> to = redirect(
+                uri, response.uri(), response.statusCode(), response.headers(), options(), offset, size);
         to.ifPresent(next -> place = next);
-        return to;
+        return to.isPresent();
+    }
+
+    /** Asks the program's URL again if the place of a redirect refuses: signed URLs expire. False if that URL itself refused. */
+    boolean restarted(HttpResponse<Void> response) {
+        boolean refused = switch (response.statusCode()) {
+            case 400, 401, 403, 404, 410 -> true;
+            default -> false;
+        };
+        if (refused && response.uri().equals(withoutUser(place))) {
+            place = uri;
+        }
+        return refused && !response.uri().equals(withoutUser(uri));
     }
 
     static Optional<URI> redirect(
@@ -240,7 +253,9 @@ public final class HttpSource implements RangeSource {
         try {
             to = place.resolve(location);
         } catch (IllegalArgumentException e) {
-            throw RemoteFailure.of(uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), e);
+            // The cause would name the place, and so perhaps a signature.
+            throw RemoteFailure.of(
+                    uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), null);
         }
         String region = headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[a-z0-9-]{1,64}"))
                 .map(", the bucket is in region "::concat).orElse("");

@@ -3,7 +3,6 @@ package io.gds4j.remote;
 import java.net.InetAddress;
 import java.net.URI;
 import java.net.UnknownHostException;
-import java.util.Locale;
 
 /** URLs: how messages show them, and which redirects are followed. */
 final class ObjectName {
@@ -30,11 +29,17 @@ final class ObjectName {
                 && port(one) == port(other);
     }
 
+    /** Returns the header {@code Host} that the client sends: the port only if it is not that of the scheme. */
+    static String host(URI uri) {
+        return uri.getHost() + (port(uri) == usualPort(uri) ? "" : ":" + uri.getPort());
+    }
+
     private static int port(URI uri) {
-        if (uri.getPort() >= 0) {
-            return uri.getPort();
-        }
-        return uri.getScheme().toLowerCase(Locale.ROOT).equals("https") ? 443 : 80;
+        return uri.getPort() >= 0 ? uri.getPort() : usualPort(uri);
+    }
+
+    private static int usualPort(URI uri) {
+        return uri.getScheme().equalsIgnoreCase("https") ? 443 : 80;
     }
 
     /** Returns why a redirect is not followed; empty if it is. */

@@ -3,7 +3,6 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.lang.foreign.MemorySegment;
-import java.net.URI;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpResponse;
 import java.time.DateTimeException;
@@ -37,6 +36,7 @@ final class RangePart {
     private long progressBytes;
     private int failures;
     private long retryAt;
+    private boolean restarted;
     private @Nullable CompletableFuture<HttpResponse<Void>> future;
     private @Nullable RangeBody body;
     private @Nullable String lastFailure;
@@ -81,8 +81,12 @@ final class RangePart {
                     .formatted(options.stallTimeout().toString().substring(2).toLowerCase(Locale.ROOT), last),
                     null);
         }
-        if (future == null && now - retryAt >= 0 && source.tryBegin()) {
-            send();
+        if (future == null && now - retryAt >= 0) {
+            if (source.tryBegin()) {
+                send();
+            } else {
+                progressAt = now; // the parts that have the connections progress, or fail themselves
+            }
         }
     }
 
@@ -128,8 +132,7 @@ final class RangePart {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
         int status = response.statusCode();
-        Optional<URI> redirect = source.redirected(status, response.headers(), offset, target.byteSize());
-        if (redirect.isPresent()) {
+        if (source.redirected(response, offset, target.byteSize())) {
             countFailure("too many redirects", null);
             return;
         }
@@ -137,6 +140,11 @@ final class RangePart {
         if (problem.isPresent()) {
             if (isTransient(status)) {
                 retry(problem.get(), null, retryAfter(response.headers()));
+                return;
+            }
+            if (!restarted && source.restarted(response)) {
+                restarted = true;
+                retry(problem.get(), null, 0);
                 return;
             }
             throw failure(status == 206 ? Errno.ESTALE : RemoteFailure.errno(status), problem.get(), null);

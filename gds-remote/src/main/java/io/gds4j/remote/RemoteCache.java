@@ -11,7 +11,7 @@ import java.util.Objects;
  *
  * @param folder the folder, for this purpose only; created if necessary
  * @param limitBytes bytes above which the blocks used longest ago are deleted, 16 MiB or more. For a short time the folder may
- *        hold a sixteenth more for each process
+ *        hold a sixteenth more for each process, and the blocks that are being stored
  * @since 0.1
  */
 public record RemoteCache(Path folder, long limitBytes) {

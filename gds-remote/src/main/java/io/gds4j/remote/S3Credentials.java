@@ -1,5 +1,7 @@
 package io.gds4j.remote;
 
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import java.time.Instant;
 import java.util.Objects;
 import java.util.Optional;
@@ -19,12 +21,22 @@ public record S3Credentials(
     /** No credentials: requests are not signed. Public buckets allow that. */
     public static final S3Credentials ANONYMOUS = new S3Credentials("", "", Optional.empty(), Optional.empty());
 
-    /** Checks for null. */
+    /**
+     * Checks for null, and that the keys can be sent.
+     *
+     * @throws CuFileException INVALID_VALUE for a space, a line break or another character that is not visible ASCII in
+     *         {@code accessKey} or {@code sessionToken}
+     */
     public S3Credentials {
         Objects.requireNonNull(accessKey, "accessKey");
         Objects.requireNonNull(secretKey, "secretKey");
         Objects.requireNonNull(sessionToken, "sessionToken");
         Objects.requireNonNull(expires, "expires");
+        if (!(accessKey + sessionToken.orElse("")).matches("[!-~]*")) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, "S3Credentials",
+                    "the access key or the session token has a space, a line break or another character that is not visible ASCII");
+        }
     }
 
     /**

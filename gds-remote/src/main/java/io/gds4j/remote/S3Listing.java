@@ -34,6 +34,9 @@ record S3Listing(S3Names names, S3Requests requests) {
             } catch (XMLStreamException | IllegalArgumentException e) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects is not valid XML", e);
             }
+            if (!keys.stream().allMatch(key -> key.startsWith(prefix))) {
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the list has objects of another folder", null);
+            }
             if (token.isEmpty()) {
                 keys.removeIf(prefix::equals);
                 return keys;

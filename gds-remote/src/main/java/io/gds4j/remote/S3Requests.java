@@ -18,6 +18,9 @@ import org.jspecify.annotations.Nullable;
 /** Sends requests whose answers are short, and repeats those whose failures may pass. Thread-safe. */
 record S3Requests(HttpConnections connections) {
     private static final int LARGEST_ANSWER = 16 << 20;
+
+    /** Bytes of a body that each stall timeout of a request is for: a slower connection is given up. */
+    private static final int PROGRESS = 4 << 20;
     private static final Pattern CODE = Pattern.compile("<Code>([A-Za-z0-9]{1,64})</Code>");
 
     /**
@@ -34,13 +37,15 @@ record S3Requests(HttpConnections connections) {
             Throwable cause = null;
             int errno;
             try {
-                HttpRequest.Builder request = HttpRequest.newBuilder(uri).timeout(options.stallTimeout())
+                HttpRequest.Builder request = HttpRequest.newBuilder(uri)
                         .method(method, body.length == 0 && !method.equals("POST") && !method.equals("PUT")
                                 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
                 options.headers().forEach(request::setHeader);
                 connections.signer().headers(method, uri, digest).forEach(request::setHeader);
-                HttpResponse<byte[]> response = connections.client()
-                        .send(request.build(), BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER));
+                HttpResponse<byte[]> response = HttpConnections.send(
+                        connections.client(), request.build(),
+                        BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER),
+                        options.stallTimeout().multipliedBy(1 + body.length / PROGRESS));
                 int status = response.statusCode();
                 String code = code(response.body());
                 if (status / 100 == 2 && code.isEmpty()) {
@@ -85,7 +90,7 @@ record S3Requests(HttpConnections connections) {
         return cause == null ? builder.build() : builder.cause(cause).build();
     }
 
-    private static CuFileException interrupted(String method, URI uri, InterruptedException cause) {
+    static CuFileException interrupted(String method, URI uri, InterruptedException cause) {
         Thread.currentThread().interrupt();
         return CuFileException.builder(method).error(CuFileError.IO_ERROR).errno(Errno.EINTR)
                 .detail("interrupted: " + ObjectName.shown(uri)).cause(cause).buildInterrupted();

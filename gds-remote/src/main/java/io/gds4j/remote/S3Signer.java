@@ -53,7 +53,7 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
     Map<String, String> sign(
             S3Credentials keys, String method, URI place, String bodySha256, Map<String, String> signed) {
         TreeMap<String, String> headers = new TreeMap<>(signed);
-        headers.put("host", place.getHost() + (place.getPort() < 0 ? "" : ":" + place.getPort()));
+        headers.put("host", ObjectName.host(place));
         String time = signed.getOrDefault("x-amz-date", "");
         String date = time.substring(0, DATE_LENGTH);
         String names = String.join(";", headers.keySet());

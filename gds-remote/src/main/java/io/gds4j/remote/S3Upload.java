@@ -91,8 +91,7 @@ record S3Upload(S3Names names, S3Requests requests) {
             }
             throw e.getCause() instanceof IOException known ? known : new IOException(e.getCause());
         } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-            throw new IOException("interrupted", e);
+            throw S3Requests.interrupted("PUT", names.url(key, Map.of()), e);
         } finally {
             // The parts in flight end before the upload is given up: a late one would remain.
             threads.shutdownNow();

@@ -7,6 +7,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.MappedByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
+import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
 import java.nio.channels.NonWritableChannelException;
@@ -37,6 +38,13 @@ final class SourceChannel extends FileChannel {
 
     @Override
     public int read(ByteBuffer target, long offset) throws IOException {
+        if (target.isReadOnly() || offset < 0) {
+            throw new IllegalArgumentException(
+                    offset < 0 ? "position is negative: " + offset : "the buffer is read-only");
+        }
+        if (!isOpen()) {
+            throw new ClosedChannelException();
+        }
         if (!target.hasRemaining()) {
             return 0;
         }

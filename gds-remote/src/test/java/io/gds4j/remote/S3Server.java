@@ -85,7 +85,9 @@ final class S3Server implements AutoCloseable {
             return false;
         }
         String digest = S3Signer.sha256(body);
-        URI place = URI.create("http://" + exchange.getRequestHeaders().getFirst("Host") + exchange.getRequestURI());
+        URI uri = exchange.getRequestURI(); // through a proxy it is absolute
+        URI place = URI.create("http://" + exchange.getRequestHeaders().getFirst("Host") + uri.getRawPath()
+                + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery()));
         S3Signer signer = S3Signer.of("us-east-1", () -> KEYS);
         return digest.equals(signed.get("x-amz-content-sha256")) && given.equals(
                 signer.sign(KEYS, exchange.getRequestMethod(), place, digest, signed).get("Authorization"));

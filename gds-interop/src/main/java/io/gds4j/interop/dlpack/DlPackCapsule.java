@@ -138,14 +138,16 @@ public final class DlPackCapsule implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE if the capsule was used or closed
      */
     public long handOver() {
-        State before = state.compareAndExchange(State.NEW, State.USED);
-        if (before != State.NEW) {
-            throw Refusals.invalid(before == State.USED
-                    ? "the capsule was used already: a tensor has one consumer"
-                    : "the capsule is closed");
+        synchronized (state) {
+            State before = state.compareAndExchange(State.NEW, State.USED);
+            if (before != State.NEW) {
+                throw Refusals.invalid(before == State.USED
+                        ? "the capsule was used already: a tensor has one consumer"
+                        : "the capsule is closed");
+            }
+            cleanable.clean();
+            return address;
         }
-        cleanable.clean();
-        return address;
     }
 
     /**
@@ -157,18 +159,22 @@ public final class DlPackCapsule implements AutoCloseable {
      *         DEVICE_NOT_FOUND as {@link DlPackDevice#kind}
      */
     public DlPackImport open() {
-        if (!isUnused()) {
+        synchronized (state) {
+            if (isUnused()) {
+                // Checked before: a tensor that is refused stays with the capsule, whose close calls the deleter.
+                DlPackImport.check(version, address);
+            }
             return DlPackImport.of(version, handOver());
         }
-        // Checked before: a tensor that is refused stays with the capsule, whose close calls the deleter.
-        DlPackImport.check(version, address);
-        return DlPackImport.of(version, handOver());
     }
 
     /** Calls the deleter unless the tensor was taken. Idempotent. */
     @Override
     public void close() {
-        cleanable.clean();
+        // Not while another thread looks at the struct.
+        synchronized (state) {
+            cleanable.clean();
+        }
     }
 
     @Override

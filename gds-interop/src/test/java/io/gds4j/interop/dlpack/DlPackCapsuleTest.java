@@ -103,6 +103,39 @@ class DlPackCapsuleTest {
         refuses(closed::handOver, CuFileError.INVALID_VALUE, "closed");
     }
 
+    /** An import once looked at a struct that another thread had just given back to the producer. */
+    @Test
+    void capsuleThatIsClosedMeanwhileIsImportedOrRefused() throws Exception {
+        try (ExecutorService other = Executors.newSingleThreadExecutor()) {
+            for (int i = 0; i < 500; i++) {
+                DlPackCapsule capsule = tensor.capsule();
+                AtomicInteger ready = new AtomicInteger();
+                int delay = i % 20;
+                Future<?> closing = other.submit(() -> {
+                    meet(ready, delay);
+                    capsule.close();
+                });
+                meet(ready, 0);
+                try {
+                    capsule.open().close();
+                } catch (CuFileException e) {
+                    assertThat(e).hasMessageContaining("the capsule is closed");
+                }
+                closing.get();
+            }
+        }
+    }
+
+    private static void meet(AtomicInteger ready, int delay) {
+        ready.incrementAndGet();
+        while (ready.get() < 2) {
+            Thread.yield();
+        }
+        for (int i = 0; i < delay; i++) {
+            Thread.onSpinWait();
+        }
+    }
+
     @Test
     void importedMemoryFailsAfterClose() {
         DlPackImport imported = tensor.capsule().open();

@@ -1,0 +1,182 @@
+package io.gds4j.dataset;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileStream;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Call;
+import io.gds4j.testkit.FakeGpu;
+import io.gds4j.testkit.FakeStream;
+import io.gds4j.testkit.FaultInjectingBackend;
+import io.gds4j.testkit.GdsExtension;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Arguments at the ends of their ranges, waits at their limits, and failures at the end. */
+@Timeout(60)
+class RecordLoaderLimitsTest {
+    private static final int RECORDS = 100;
+
+    @RegisterExtension
+    final GdsExtension gds = GdsExtension.create();
+
+    @TempDir
+    Path folder;
+
+    private Path file = Path.of("");
+
+    @BeforeEach
+    void makeRecords() throws IOException {
+        file = TestRecords.write(folder.resolve("records"), 0, 0, RECORDS);
+    }
+
+    private RecordSource source() {
+        return RecordFiles.fixed(List.of(file), 0, TestRecords.LENGTH);
+    }
+
+    private RecordLoader.Builder loader(int batch) {
+        return RecordLoader.builder(gds.driver(), source(), batch).target(MemoryKind.HOST, 0).memory(1 << 20);
+    }
+
+    /** A timeout that could not be converted once left a waiter behind, which swallowed a batch. */
+    @Test
+    @SuppressWarnings("NullAway")
+    void strangeTimeoutsLoseNoBatch() {
+        try (RecordLoader loader = loader(50).open()) {
+            assertThatThrownBy(() -> loader.poll(null)).isInstanceOf(NullPointerException.class);
+            Optional<RecordBatch> batch = loader.poll(Duration.ofSeconds(Long.MIN_VALUE));
+            assertThat(TestRecords.close(gds.driver(), batch.orElseGet(loader::next))).startsWith(0L);
+        }
+    }
+
+    @Test
+    void timedWaitThatEndedCountsForNoOther() {
+        Duration limit = Duration.ofMillis(100);
+        List<RecordBatch> open = new ArrayList<>();
+        try (RecordLoader loader = loader(10).memory(2 * 4096).closeTimeout(limit).open()) {
+            open.add(loader.next());
+            open.add(loader.next());
+            catchThrowable(() -> loader.poll(Duration.ofMillis(80))); // on a busy machine this waits for the limit
+            long begun = System.nanoTime();
+            assertThatThrownBy(loader::next).hasMessageContaining("for 100 ms");
+            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isGreaterThanOrEqualTo(limit);
+        } finally {
+            open.forEach(RecordBatch::close);
+        }
+    }
+
+    @Test
+    void fileThatFailsToCloseKeepsNoMemory() {
+        gds.faults().on(Call.CLOSE).file(file).fails(Errno.EIO);
+        RecordLoader loader = loader(50).open();
+        assertThatThrownBy(loader::close).isInstanceOf(CuFileException.class).hasMessageContaining("EIO");
+        loader.close();
+    }
+
+    /** Records of 1000 bytes; the longest could have almost 2^63. */
+    private record VastSource(Path file) implements RecordSource {
+        @Override
+        public List<Path> files() {
+            return List.of(file);
+        }
+
+        @Override
+        public long records() {
+            return 1000;
+        }
+
+        @Override
+        public long maxLength() {
+            return Long.MAX_VALUE;
+        }
+
+        @Override
+        public boolean isFixedLength() {
+            return false;
+        }
+
+        @Override
+        public int file(long record) {
+            return 0;
+        }
+
+        @Override
+        public long fileOffset(long record) {
+            return 0;
+        }
+
+        @Override
+        public long length(long record) {
+            return 1000;
+        }
+    }
+
+    /** The bytes of a buffer, rounded up to pages, once exceeded 2^63: batches overlapped. */
+    @Test
+    void vastBatchesAreRefused() {
+        RecordLoader.Builder vast = RecordLoader.builder(gds.driver(), new VastSource(file), 5)
+                .target(MemoryKind.HOST, 0).memory(Long.MAX_VALUE);
+        assertThatThrownBy(vast::open).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("a batch takes 9223372036854775807 bytes, and two of them do not fit");
+    }
+
+    /** A reader once asked without end for a result that a failed operation never set. */
+    @Test
+    void streamOperationThatFailsGivesTheBufferBack() {
+        FakeGpu gpu = FakeGpu.create();
+        FaultInjectingBackend backend = new FaultInjectingBackend(gpu.backend());
+        backend.on(Call.STREAM_READ).always().fails(Errno.EIO);
+        List<Long> seen = new ArrayList<>();
+        try (CuFileDriver driver = CuFileDriver.open(backend);
+                FakeStream queue = gpu.newStream();
+                CuFileStream stream = driver.stream(queue.address(), Set.of());
+                RecordLoader loader = RecordLoader.builder(driver, source(), 10).memory(2 * 4096).open()) {
+            while (loader.hasNext()) {
+                RecordBatch batch = loader.next();
+                seen.addAll(TestRecords.numbers(driver, batch));
+                batch.close(stream);
+            }
+        }
+        gpu.verify();
+        assertThat(seen).hasSize(RECORDS);
+    }
+
+    /** The failure came from the common pool, whose threads may wait for the very consumer that it is for. */
+    @Test
+    void closeTimeoutNeedsNoThreadOfThePool() throws Exception {
+        CountDownLatch end = new CountDownLatch(1);
+        List<RecordBatch> open = new ArrayList<>();
+        try (RecordLoader loader = loader(10).memory(2 * 4096).closeTimeout(Duration.ofMillis(20)).open()) {
+            for (int i = 0; i < 16; i++) {
+                CompletableFuture.runAsync(() -> catchThrowable(end::await));
+            }
+            open.add(loader.next());
+            open.add(loader.next());
+            CompletableFuture<RecordBatch> stalled = loader.nextAsync();
+            assertThatThrownBy(() -> stalled.get(5, TimeUnit.SECONDS)).hasMessageContaining("for 20 ms");
+        } finally {
+            end.countDown();
+            open.forEach(RecordBatch::close);
+        }
+    }
+}

@@ -1,0 +1,140 @@
+package io.gds4j.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowable;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import java.io.IOException;
+import java.net.InetSocketAddress;
+import java.net.ProxySelector;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Optional;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** S3 servers that stall, are slow or answer something else, and programs that are interrupted. */
+@Timeout(60)
+class S3FaultTest {
+    private static final HttpOptions OPTIONS = HttpOptions.DEFAULTS
+            .withPatience(Duration.ofSeconds(20), 3, Duration.ofMillis(1));
+    private static final HttpOptions HASTY = OPTIONS.withPatience(Duration.ofMillis(200), 1, Duration.ZERO);
+
+    @TempDir
+    Path folder;
+
+    private final S3Server server = new S3Server();
+
+    @AfterEach
+    void stop() {
+        server.close();
+    }
+
+    private Path path(String key, HttpOptions http) {
+        return S3Files.path(URI.create("s3://models/" + key), server.options().withHttp(http));
+    }
+
+    /** The client's own timeout ends with the headers. */
+    @Test
+    void answerThatStallsIsAFailure() {
+        CountDownLatch end = new CountDownLatch(1);
+        server.on((exchange, request) -> {
+            exchange.sendResponseHeaders(200, 100);
+            exchange.getResponseBody().write(new byte[10]);
+            exchange.getResponseBody().flush();
+            try {
+                end.await();
+            } catch (InterruptedException e) {
+                Thread.currentThread().interrupt();
+            }
+            return true;
+        });
+        try {
+            assertThatThrownBy(() -> Files.list(path("m/", HASTY))).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("no whole answer within 200 ms");
+        } finally {
+            end.countDown();
+        }
+    }
+
+    @Test
+    void slowUploadHasTimeForItsBytes() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[15 << 20]);
+        server.on((exchange, request) -> {
+            for (int i = 0; i < 4; i++) {
+                exchange.getRequestBody().readNBytes(3 << 20);
+                try {
+                    TimeUnit.MILLISECONDS.sleep(120);
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+            exchange.getRequestBody().readAllBytes();
+            exchange.sendResponseHeaders(200, -1);
+            return true;
+        });
+        S3Files.upload(file, path("a", OPTIONS.withPatience(Duration.ofMillis(400), 1, Duration.ZERO)));
+        assertThat(server.requests).hasSize(1);
+    }
+
+    @Test
+    void interruptedUploadLeavesNothing() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Thread uploader = Thread.currentThread();
+        AtomicBoolean once = new AtomicBoolean();
+        server.on((exchange, request) -> {
+            if (String.valueOf(exchange.getRequestURI().getQuery()).contains("partNumber")
+                    && once.compareAndSet(false, true)) {
+                uploader.interrupt();
+            }
+            return false;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS)))
+                .isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(server.objects).isEmpty();
+        assertThat(server.uploads).isEmpty();
+    }
+
+    /** The client sends the port in {@code Host} only if it is not that of the scheme, and the signature covers {@code Host}. */
+    @ParameterizedTest
+    @ValueSource(strings = {"http://store.invalid", "http://store.invalid:80", "http://store.invalid:81"})
+    void signatureCoversTheHostAsItIsSent(String endpoint) throws IOException {
+        server.objects.put("a", new byte[10]);
+        HttpOptions proxied = OPTIONS.withProxy(
+                ProxySelector.of(new InetSocketAddress("127.0.0.1", server.endpoint().getPort())));
+        S3Options options = server.options().withHttp(proxied).withEndpoint(URI.create(endpoint), true);
+        assertThat(Files.size(S3Files.path(URI.create("s3://models/a"), options))).isEqualTo(10);
+    }
+
+    @Test
+    void listOfAnotherFolderIsAnError() {
+        server.on((exchange, request) -> {
+            S3Server.answer(exchange, 200, "<R><Contents><Key>x</Key></Contents></R>");
+            return true;
+        });
+        assertThatThrownBy(() -> Files.list(path("folder/", OPTIONS))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("objects of another folder");
+    }
+
+    @Test
+    void credentialsThatCannotBeSentAreRefused() {
+        for (String token : new String[]{"hush\r", "hush hush", "hush\u00e4"}) {
+            assertThat(catchThrowable(() -> new S3Credentials("A", "s", Optional.of(token), Optional.empty())))
+                    .isInstanceOf(CuFileException.class).hasMessageContaining("visible ASCII")
+                    .hasMessageNotContaining("hush").hasNoCause();
+            assertThatThrownBy(() -> S3Credentials.of(token, "s")).hasMessageNotContaining("hush");
+        }
+    }
+}
