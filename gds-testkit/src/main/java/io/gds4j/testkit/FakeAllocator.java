@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -60,7 +61,7 @@ final class FakeAllocator implements MemoryAllocator {
         Arena arena = Arena.ofShared();
         try {
             MemorySegment segment = arena.allocate(size, kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : PAGE);
-            return host(MemoryRange.ofSegment(segment, kind), arena::close);
+            return host(MemoryRange.ofSegment(segment, kind), () -> Uninterruptibly.close(arena));
         } catch (OutOfMemoryError | IllegalArgumentException e) {
             arena.close();
             throw CuFileException.builder(ALLOCATE)

@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -32,7 +33,7 @@ final class ReferenceAllocator implements MemoryAllocator {
         Arena arena = Arena.ofShared();
         try {
             MemorySegment segment = arena.allocate(size, PAGE);
-            return MemoryAllocation.of(MemoryRange.ofSegment(segment, kind), arena::close);
+            return MemoryAllocation.of(MemoryRange.ofSegment(segment, kind), () -> Uninterruptibly.close(arena));
         } catch (OutOfMemoryError | IllegalArgumentException e) {
             arena.close();
             throw CuFileException.builder(ALLOCATE)

@@ -1,5 +1,6 @@
 package io.gds4j.internal.lifetime;
 
+import java.lang.foreign.Arena;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.locks.LockSupport;
@@ -18,6 +19,9 @@ public final class Uninterruptibly {
     private interface Attempt<T, E extends Exception> {
         T run() throws InterruptedException, E;
     }
+
+    /** Time between two attempts to close an arena. */
+    private static final long POLL_NANOS = 100_000;
 
     private Uninterruptibly() {
     }
@@ -40,6 +44,22 @@ public final class Uninterruptibly {
         while (condition.getAsBoolean()) {
             LockSupport.park(blocker);
             interrupted |= Thread.interrupted();
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Closes a shared arena. Waits while a channel or a native call uses its memory: an arena refuses to close then. */
+    public static void close(Arena arena) {
+        boolean interrupted = false;
+        while (arena.scope().isAlive()) {
+            try {
+                arena.close();
+            } catch (IllegalStateException e) {
+                LockSupport.parkNanos(arena, POLL_NANOS);
+                interrupted |= Thread.interrupted();
+            }
         }
         if (interrupted) {
             Thread.currentThread().interrupt();

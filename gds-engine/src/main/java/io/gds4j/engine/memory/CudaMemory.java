@@ -10,6 +10,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.ffi.cuda.GpuCapabilities;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -228,7 +229,7 @@ final class CudaMemory {
         Arena lifetime = Arena.ofShared();
         MemorySegment view = NativeSegments.of(address, size, lifetime);
         return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
-            lifetime.close();
+            Uninterruptibly.close(lifetime);
             free.run();
         });
     }

@@ -2,6 +2,7 @@ package io.gds4j.engine.memory;
 
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.HostPages;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -31,7 +32,7 @@ final class HostMemory {
         Arena lifetime = Arena.ofShared();
         MemorySegment view = NativeSegments.of(mapping.address(), mapping.length(), lifetime);
         return MemoryAllocation.of(MemoryRange.ofSegment(view, kind), () -> {
-            lifetime.close();
+            Uninterruptibly.close(lifetime);
             known.remove(mapping.address());
             mapping.unmap(libc);
         });

@@ -3,6 +3,7 @@ package io.gds4j.interop.dlpack;
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.ffi.dlpack.TensorFields;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -29,7 +30,7 @@ public record DlPackImport(DlPackTensor tensor, MemoryAllocation memory) impleme
         Arena arena = Arena.ofShared();
         DlPackTensor raw = describe(version, address, arena);
         MemoryAllocation memory = MemoryAllocation.of(raw.range(), () -> {
-            arena.close();
+            Uninterruptibly.close(arena);
             ManagedTensors.delete(version.kind(), address);
         });
         DlPackTensor tensor = new DlPackTensor(

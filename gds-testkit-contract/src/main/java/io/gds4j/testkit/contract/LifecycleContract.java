@@ -1,6 +1,7 @@
 package io.gds4j.testkit.contract;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
@@ -18,6 +19,10 @@ import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.channels.Pipe;
+import java.nio.channels.ReadableByteChannel;
+import java.nio.channels.WritableByteChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -142,6 +147,32 @@ public abstract class LifecycleContract extends BackendContract {
                 });
             }
         }
+    }
+
+    @Test
+    void freeingMemoryWaitsForAChannelThatUsesItsSegment() throws Exception {
+        MemoryAllocation memory = driver().allocator().allocate(MemoryKind.HOST, 1 << 20);
+        Pipe pipe = Pipe.open();
+        try (ReadableByteChannel source = pipe.source(); WritableByteChannel sink = pipe.sink()) {
+            ByteBuffer bytes = memory.segment().asByteBuffer();
+            Thread writer =
+                    Thread.ofPlatform().start(() -> assertThatCode(() -> sink.write(bytes)).doesNotThrowAnyException());
+            // A pipe holds less than the memory has, so the write goes on until all is read.
+            ByteBuffer first = ByteBuffer.allocate(1);
+            source.read(first);
+            Thread closing = Thread.ofPlatform().start(memory::close);
+            while (closing.getState() != Thread.State.TIMED_WAITING) {
+                assertThat(closing.isAlive()).as("close waits").isTrue();
+                Thread.onSpinWait();
+            }
+            ByteBuffer rest = ByteBuffer.allocate((1 << 20) - 1);
+            while (rest.hasRemaining()) {
+                source.read(rest);
+            }
+            writer.join();
+            closing.join();
+        }
+        assertThat(memory.isOpen()).isFalse();
     }
 
     @Test
