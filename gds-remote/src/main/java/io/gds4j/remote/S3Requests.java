@@ -39,8 +39,7 @@ record S3Requests(HttpConnections connections) {
                                 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
                 options.headers().forEach(request::setHeader);
                 connections.signer().headers(method, uri, digest).forEach(request::setHeader);
-                HttpResponse<byte[]> response = connections.client()
-                        .send(request.build(), BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER));
+                HttpResponse<byte[]> response = exchange(request.build());
                 int status = response.statusCode();
                 String code = code(response.body());
                 if (status / 100 == 2 && code.isEmpty()) {
@@ -69,6 +68,16 @@ record S3Requests(HttpConnections connections) {
             } catch (InterruptedException e) {
                 throw interrupted(method, uri, e);
             }
+        }
+    }
+
+    private HttpResponse<byte[]> exchange(HttpRequest request) throws IOException, InterruptedException {
+        SharedClient client = connections.acquire();
+        try {
+            return client.get()
+                    .send(request, BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER));
+        } finally {
+            connections.release(client);
         }
     }
 
