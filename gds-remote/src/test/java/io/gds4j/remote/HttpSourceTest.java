@@ -24,8 +24,12 @@ import java.net.URI;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -321,6 +325,43 @@ class HttpSourceTest {
         HttpOptions options = OPTIONS.withProxy(ProxySelector.of(address));
         HttpSource source = HttpSource.open(URI.create("http://storage.invalid/object.bin"), options);
         assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
+    }
+
+    @Test
+    void readersTogetherUseAllConnectionsAndNoMore() throws Exception {
+        int connections = 3;
+        int part = 64 << 10;
+        byte[] bytes = RangeServer.random(part * (1 + 8 * connections));
+        HttpSource source = HttpSource.open(
+                server.put("/large.bin", bytes), OPTIONS.withRequests(part, connections));
+        CyclicBarrier together = new CyclicBarrier(connections);
+        AtomicInteger open = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        server.on((exchange, request) -> {
+            most.accumulateAndGet(open.incrementAndGet(), Math::max);
+            try {
+                together.await(10, TimeUnit.SECONDS);
+            } catch (Exception e) {
+                throw new IOException(e);
+            }
+            open.decrementAndGet();
+            return false;
+        });
+        int half = 13 * part; // its first part came with the open
+        CompletableFuture<byte[]> begin = new CompletableFuture<>();
+        Thread other = Thread.ofVirtual().start(() -> {
+            try {
+                begin.complete(read(source, 0, half));
+            } catch (InterruptedException | RuntimeException e) {
+                begin.completeExceptionally(e);
+            }
+        });
+        byte[] end = read(source, half, bytes.length - half);
+        other.join();
+        assertThat(begin.join()).isEqualTo(Arrays.copyOf(bytes, half));
+        assertThat(end).isEqualTo(Arrays.copyOfRange(bytes, half, bytes.length));
+        assertThat(most).hasValue(connections);
+        assertThat(server.exchanges.stream().map(HttpExchange::getRemoteAddress).distinct()).hasSize(connections);
     }
 
     @Test
