@@ -339,11 +339,7 @@ class HttpSourceTest {
         AtomicInteger most = new AtomicInteger();
         server.on((exchange, request) -> {
             most.accumulateAndGet(open.incrementAndGet(), Math::max);
-            try {
-                together.await(10, TimeUnit.SECONDS);
-            } catch (Exception e) {
-                throw new IOException(e);
-            }
+            await(together);
             open.decrementAndGet();
             return false;
         });
@@ -362,6 +358,32 @@ class HttpSourceTest {
         assertThat(end).isEqualTo(Arrays.copyOfRange(bytes, half, bytes.length));
         assertThat(most).hasValue(connections);
         assertThat(server.exchanges.stream().map(HttpExchange::getRemoteAddress).distinct()).hasSize(connections);
+    }
+
+    @Test
+    void oneReadIntoHostMemoryUsesAllConnections() {
+        int connections = 8;
+        HttpOptions options = HttpOptions.DEFAULTS.withRequests(4 << 20, connections);
+        byte[] bytes = RangeServer.random(connections << 22);
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.builder().withoutEnvironment().build(), "compat");
+                CuFileHandle file = driver.openSource(HttpSource.open(server.put("/large.bin", bytes), options));
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, bytes.length)) {
+            CyclicBarrier together = new CyclicBarrier(connections);
+            server.on((exchange, request) -> {
+                await(together);
+                return false;
+            });
+            assertThat(file.read(memory.range(), 0)).isEqualTo(bytes.length);
+            assertThat(memory.segment().mismatch(MemorySegment.ofArray(bytes))).isEqualTo(-1);
+        }
+    }
+
+    private static void await(CyclicBarrier together) throws IOException {
+        try {
+            together.await(10, TimeUnit.SECONDS);
+        } catch (Exception e) {
+            throw new IOException(e);
+        }
     }
 
     @Test
