@@ -38,7 +38,8 @@ final class HttpClients {
         long size;
         try (HttpClient client = client()) {
             HttpRequest head = HttpRequest.newBuilder(uri).HEAD().build();
-            size = client.send(head, BodyHandlers.discarding()).headers().firstValueAsLong("Content-Length").orElseThrow();
+            size = client.send(head, BodyHandlers.discarding()).headers().firstValueAsLong("Content-Length")
+                    .orElseThrow();
         }
         MemorySegment memory = allocate(size);
         List<Thread> threads = new ArrayList<>();
@@ -89,7 +90,8 @@ final class HttpClients {
                     .header("Range", "bytes=%d-%d".formatted(first, first + target.byteSize() - 1)).build();
             HttpResponse<Long> response = client.send(request, info -> new Body(target));
             if (response.statusCode() != 206 || response.body() != target.byteSize()) {
-                throw new IllegalStateException("status %d, %d bytes".formatted(response.statusCode(), response.body()));
+                throw new IllegalStateException(
+                        "status %d, %d bytes".formatted(response.statusCode(), response.body()));
             }
         }
     }
