@@ -24,6 +24,9 @@ import java.util.concurrent.Flow;
  * {@code benchmarks/scripts/remote.sh} sets it beside gds4j.
  */
 final class HttpClients {
+    private static final long HUGE_PAGE = 2L << 20;
+    private static final int MADV_HUGEPAGE = 14;
+
     private HttpClients() {
     }
 
@@ -73,14 +76,23 @@ final class HttpClients {
         return HttpClient.newBuilder().version(HttpClient.Version.HTTP_1_1).build();
     }
 
-    /** Memory that is not zeroed, which {@link Arena} would do. */
+    /** Allocates memory as gds4j does: huge pages, not touched. {@link Arena} would touch them. */
     private static MemorySegment allocate(long size) throws Throwable {
         Linker linker = Linker.nativeLinker();
         MemorySegment memory = (MemorySegment) linker
                 .downcallHandle(
-                        linker.defaultLookup().find("malloc").orElseThrow(),
-                        FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG))
-                .invokeExact(size);
+                        linker.defaultLookup().find("aligned_alloc").orElseThrow(),
+                        FunctionDescriptor.of(ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_LONG))
+                .invokeExact(HUGE_PAGE, Math.ceilDiv(size, HUGE_PAGE) * HUGE_PAGE);
+        int code = (int) linker
+                .downcallHandle(
+                        linker.defaultLookup().find("madvise").orElseThrow(),
+                        FunctionDescriptor.of(
+                                ValueLayout.JAVA_INT, ValueLayout.ADDRESS, ValueLayout.JAVA_LONG, ValueLayout.JAVA_INT))
+                .invokeExact(memory, size, MADV_HUGEPAGE);
+        if (memory.address() == 0 || code != 0) {
+            throw new OutOfMemoryError("no %d bytes of huge pages".formatted(size));
+        }
         return memory.reinterpret(size);
     }
 
