@@ -1,15 +1,17 @@
 #!/bin/bash
-# gds load of a checkpoint from an HTTP server on loopback, beside as many curl clients that read the same ranges; alternated; prints
-# one table of medians.
+# gds load of a checkpoint from an HTTP server on loopback, beside as many clients that read the same ranges: curl processes, which drop
+# the bytes, and plain clients of the JDK in one process, which keep them; alternated; prints one table of medians.
 #
 #   benchmarks/scripts/remote.sh [TARGET]      TARGET is host (the default) or gpu:N
 #
-# Needs java 25, nginx and curl. gds4j comes from GPU_CP, else from gds-tools/target as mvn package leaves it.
+# curl is timed as a whole. Of Java, both figures begin in the process, with the first use of HTTP, and include the allocation of the
+# memory. Both run twice, and the second run counts: some virtual machines take a second per gigabyte to give memory for the first time.
+# Needs a JDK 25, nginx and curl. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
 #
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
 #   ROUNDS=5         alternations
-#   CLIENTS=16       curl processes; gds4j has 16 connections
+#   CLIENTS=16       curl processes, and plain clients; gds4j has 16 connections
 #   JAVA_OPTS        more options for the JVM
 set -u
 . "$(dirname "$0")/common.sh"
@@ -24,8 +26,17 @@ data=$(mktemp -d -p "$DIR") || exit 4
 chmod 755 "$data" "$work"
 trap 'kill "$(cat "$work/pid")" 2>/dev/null; rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
-# As the launcher does, the client reads more than 16 KiB at a time.
-gds() { "$java" -Djdk.httpclient.bufsize=1048576 --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand "$@"; }
+# The options of the launcher, for both.
+options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4
+    --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}"
+gds() {
+    if [ -n "${GPU_CP:-}" ]; then
+        "$java" $options -cp "$class_path" io.gds4j.tools.GdsCommand "$@"
+    else
+        GDS_NO_BUILD=yes GDS_JAVA_OPTS=${JAVA_OPTS:-} "$root/gds" "$@"
+    fi
+}
+"$java" -m jdk.compiler/com.sun.tools.javac.Main -d "$work/classes" "$root/benchmarks/src/main/java/io/gds4j/benchmarks/HttpClients.java" || exit 6
 gds demo --keep --size "${SIZE_GIB}G" --dir "$data" --json >"$work/demo" || { cat "$work/demo" >&2; exit 4; }
 file=$(find "$data" -name '*.safetensors' -size +1M | head -1)
 size=$(stat -c %s "$file")
@@ -54,16 +65,20 @@ clients() {
     wait "${pids[@]}" || exit 4
     awk -v b="$begin" -v e="$EPOCHREALTIME" -v s="$size" 'BEGIN {printf "%.3f\n", s / (e - b) / 1e9}' >>"$work/curl"
 }
+plain() {
+    "$java" $options -cp "$work/classes" io.gds4j.benchmarks.HttpClients "$url" "$CLIENTS" >"$work/out" &&
+        "$java" $options -cp "$work/classes" io.gds4j.benchmarks.HttpClients "$url" "$CLIENTS" >>"$work/plain" || exit 4
+}
 ours() {
-    gds load "$url" --target "$target" --json >"$work/out" || exit 4
+    gds load "$url" --target "$target" --json >"$work/out" && gds load "$url" --target "$target" --json >"$work/out" || exit 4
     grep -o '"bytesPerSecond":[0-9]*' "$work/out" | head -1 | sed 's/.*://' | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/ours"
 }
 for ((round = 0; round < ROUNDS; round++)); do
-    if [ $((round % 2)) = 0 ]; then clients; ours; else ours; clients; fi
+    if [ $((round % 2)) = 0 ]; then clients; plain; ours; else ours; plain; clients; fi
 done
-c=$(median "$work/curl") o=$(median "$work/ours")
+c=$(median "$work/curl") p=$(median "$work/plain") o=$(median "$work/ours")
 echo "$(machine); $((size >> 20)) MiB from nginx on loopback, medians of $ROUNDS alternations, GB/s"
 echo
-echo "| $CLIENTS curl clients, bytes dropped | gds load --target $target, fresh process | ratio |"
-echo "| ---: | ---: | ---: |"
-echo "| $c | $o | $(awk -v o="$o" -v c="$c" 'BEGIN {printf "%.2f", o / c}') |"
+echo "| $CLIENTS curl clients, bytes dropped | $CLIENTS plain Java clients, bytes kept | gds load --target $target, fresh process | of curl | of Java |"
+echo "| ---: | ---: | ---: | ---: | ---: |"
+echo "| $c | $p | $o | $(awk -v o="$o" -v c="$c" -v p="$p" 'BEGIN {printf "%.2f | %.2f", o / c, o / p}') |"

@@ -90,7 +90,7 @@ public interface RangeSource {
 
     /**
      * Returns the size of reads and writes that serves the source best. The engine rounds it down to a power of two between
-     * 64 KiB and the largest piece of the session.
+     * 64 KiB and 1 GiB, and where bytes pass through slabs, at most the size of a slab: 4 MiB unless configured.
      *
      * @return bytes, 1 or more
      */

@@ -52,7 +52,7 @@ final class CachedSource implements RangeSource {
 
     @Override
     public long preferredRequestBytes() {
-        return source.preferredRequestBytes();
+        return BLOCK;
     }
 
     @Override

@@ -213,10 +213,10 @@ final class FirstRequest {
     private HttpResponse<Void> await(
             HttpRequest request, HttpResponse.BodyHandler<Void> handler, CompletableFuture<RangeBody> body)
             throws InterruptedException, ExecutionException {
-        connections.free().acquire();
+        SharedClient client = connections.acquire();
         @Nullable CompletableFuture<HttpResponse<Void>> sent = null;
         try {
-            sent = connections.client().sendAsync(request, handler);
+            sent = client.get().sendAsync(request, handler);
             long progressAt = System.nanoTime();
             long progressBytes = 0;
             while (true) {
@@ -235,7 +235,7 @@ final class FirstRequest {
                 }
             }
         } finally {
-            connections.free().release();
+            connections.release(client);
             if (sent != null) {
                 sent.cancel(true);
             }

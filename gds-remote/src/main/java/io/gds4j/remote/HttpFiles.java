@@ -35,6 +35,6 @@ public final class HttpFiles {
                     CuFileError.INVALID_VALUE, "HttpFiles.path", "not an http or https URL: " + ObjectName.shown(uri));
         }
         return new HttpFileSystem(new HttpStore(
-                uri, HttpConnections.of(Objects.requireNonNull(options, "options"), Signer.NONE))).path(uri);
+                uri, new HttpConnections(Objects.requireNonNull(options, "options"), Signer.NONE))).path(uri);
     }
 }

@@ -18,7 +18,7 @@ import javax.net.ssl.SSLContext;
  * @param headers headers that every request sends, such as {@code Authorization}; never in messages, and not sent to another host
  *        after a redirect
  * @param partBytes bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time
- * @param connections requests at the same time, 1 to 1024; as many connections
+ * @param connections requests at the same time, 1 to 1024; as many connections, which at most 16 threads read
  * @param connectTimeout time to connect, more than 0
  * @param stallTimeout time after which a read fails without real progress, which is 64 KiB or the rest of the range; more than 0.
  *        Other requests end after it, and uploads have as much for each 4 MiB

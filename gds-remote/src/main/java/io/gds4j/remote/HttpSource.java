@@ -73,7 +73,7 @@ public final class HttpSource implements RangeSource {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static HttpSource open(URI uri, HttpOptions options) {
-        return open(uri, HttpConnections.of(Objects.requireNonNull(options, "options"), Signer.NONE));
+        return open(uri, new HttpConnections(Objects.requireNonNull(options, "options"), Signer.NONE));
     }
 
     static HttpSource open(URI uri, HttpConnections connections) {
@@ -178,23 +178,18 @@ public final class HttpSource implements RangeSource {
         return uri;
     }
 
-    /** Takes one of the connections; false if all are in use. */
-    boolean tryBegin() {
-        return connections.free().tryAcquire();
-    }
-
-    void end() {
-        connections.free().release();
+    HttpConnections connections() {
+        return connections;
     }
 
     CompletableFuture<HttpResponse<Void>> send(
-            long first, long size, HttpResponse.BodyHandler<Void> handler) {
+            SharedClient client, long first, long size, HttpResponse.BodyHandler<Void> handler) {
         HttpRequest.Builder request = request(connections, uri, place, basic)
                 .header("Range", "bytes=" + first + "-" + (first + size - 1));
         if (version.canBeDemanded()) {
             request.header("If-Match", version.etag());
         }
-        return connections.client().sendAsync(request.build(), handler);
+        return client.get().sendAsync(request.build(), handler);
     }
 
     /** Returns a request. Credentials go to the origin that the program named only. */

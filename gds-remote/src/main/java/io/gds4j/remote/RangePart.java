@@ -37,6 +37,8 @@ final class RangePart {
     private int failures;
     private long retryAt;
     private boolean restarted;
+    private boolean waiting;
+    private @Nullable SharedClient client;
     private @Nullable CompletableFuture<HttpResponse<Void>> future;
     private @Nullable RangeBody body;
     private @Nullable String lastFailure;
@@ -82,22 +84,45 @@ final class RangePart {
                     null);
         }
         if (future == null && now - retryAt >= 0) {
-            if (source.tryBegin()) {
-                send();
-            } else {
-                progressAt = now; // the parts that have the connections progress, or fail themselves
-            }
+            begin(now);
         }
     }
 
-    private void send() {
+    /** Sends a request, or waits for a connection, which is no lack of progress. */
+    private void begin(long now) {
+        if (waiting) {
+            source.connections().forget(this);
+        }
+        Optional<SharedClient> free = source.connections().tryAcquire(this);
+        waiting = free.isEmpty();
+        if (waiting) {
+            progressAt = now;
+        } else {
+            send(free.get());
+        }
+    }
+
+    void wake() {
+        wake.run();
+    }
+
+    private void end() {
+        SharedClient used = client;
+        client = null;
+        if (used != null) {
+            source.connections().release(used);
+        }
+    }
+
+    private void send(SharedClient through) {
+        client = through;
         RangeBody into = new RangeBody(target.asSlice(received));
         long start = position();
         body = into;
         boolean sent = false;
         try {
             CompletableFuture<HttpResponse<Void>> answer = source.send(
-                    start, target.byteSize() - received,
+                    through, start, target.byteSize() - received,
                     info -> problem(info.statusCode(), info.headers(), start).isEmpty() ? into
                             : new RangeBody(MemorySegment.NULL));
             future = answer;
@@ -105,7 +130,7 @@ final class RangePart {
             answer.whenComplete((response, failure) -> wake.run());
         } finally {
             if (!sent) {
-                source.end();
+                end();
             }
         }
     }
@@ -114,7 +139,7 @@ final class RangePart {
         RangeBody filled = body;
         future = null;
         body = null;
-        source.end();
+        end();
         if (filled == null) {
             return;
         }
@@ -222,7 +247,10 @@ final class RangePart {
         if (sent != null) {
             sent.cancel(true);
             future = null;
-            source.end();
+            end();
+        }
+        if (waiting) {
+            source.connections().forget(this);
         }
     }
 }

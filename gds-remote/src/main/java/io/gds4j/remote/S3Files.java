@@ -41,7 +41,7 @@ public final class S3Files {
                     CuFileError.INVALID_VALUE, "S3Files.path",
                     "not a URL like s3://bucket/key: " + ObjectName.shown(uri));
         }
-        HttpConnections connections = HttpConnections.of(options.http(),
+        HttpConnections connections = new HttpConnections(options.http(),
                 S3Signer.of(options.region(), options.credentials()));
         return new HttpFileSystem(new S3Store(new S3Names(bucket, options), connections)).path(uri);
     }

@@ -10,6 +10,7 @@ import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
 import java.nio.charset.StandardCharsets;
+import java.time.Duration;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -31,6 +32,7 @@ record S3Requests(HttpConnections connections) {
     HttpResponse<byte[]> send(String method, URI uri, byte[] body) {
         HttpOptions options = connections.options();
         String digest = body.length == 0 ? Signer.EMPTY_BODY : S3Signer.sha256(body);
+        Duration patience = options.stallTimeout().multipliedBy(1 + body.length / PROGRESS);
         int failures = 0;
         while (true) {
             String why;
@@ -42,10 +44,7 @@ record S3Requests(HttpConnections connections) {
                                 ? BodyPublishers.noBody() : BodyPublishers.ofByteArray(body));
                 options.headers().forEach(request::setHeader);
                 connections.signer().headers(method, uri, digest).forEach(request::setHeader);
-                HttpResponse<byte[]> response = HttpConnections.send(
-                        connections.client(), request.build(),
-                        BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER),
-                        options.stallTimeout().multipliedBy(1 + body.length / PROGRESS));
+                HttpResponse<byte[]> response = exchange(request.build(), patience);
                 int status = response.statusCode();
                 String code = code(response.body());
                 if (status / 100 == 2 && code.isEmpty()) {
@@ -75,6 +74,17 @@ record S3Requests(HttpConnections connections) {
             } catch (InterruptedException e) {
                 throw interrupted(method, uri, e);
             }
+        }
+    }
+
+    private HttpResponse<byte[]> exchange(HttpRequest request, Duration patience)
+            throws IOException, InterruptedException {
+        SharedClient client = connections.acquire();
+        try {
+            return HttpConnections.send(
+                    client.get(), request, BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER), patience);
+        } finally {
+            connections.release(client);
         }
     }
 

@@ -25,8 +25,12 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -351,6 +355,65 @@ class HttpSourceTest {
         HttpOptions options = OPTIONS.withProxy(ProxySelector.of(address));
         HttpSource source = HttpSource.open(URI.create("http://storage.invalid/object.bin"), options);
         assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
+    }
+
+    @Test
+    void readersTogetherUseAllConnectionsAndNoMore() throws Exception {
+        int connections = 3;
+        int part = 64 << 10;
+        byte[] bytes = RangeServer.random(part * (1 + 8 * connections));
+        HttpSource source = HttpSource.open(
+                server.put("/large.bin", bytes), OPTIONS.withRequests(part, connections));
+        CyclicBarrier together = new CyclicBarrier(connections);
+        AtomicInteger open = new AtomicInteger();
+        AtomicInteger most = new AtomicInteger();
+        server.on((exchange, request) -> {
+            most.accumulateAndGet(open.incrementAndGet(), Math::max);
+            await(together);
+            open.decrementAndGet();
+            return false;
+        });
+        int half = 13 * part; // its first part came with the open
+        CompletableFuture<byte[]> begin = new CompletableFuture<>();
+        Thread other = Thread.ofVirtual().start(() -> {
+            try {
+                begin.complete(read(source, 0, half));
+            } catch (InterruptedException | RuntimeException e) {
+                begin.completeExceptionally(e);
+            }
+        });
+        byte[] end = read(source, half, bytes.length - half);
+        other.join();
+        assertThat(begin.join()).isEqualTo(Arrays.copyOf(bytes, half));
+        assertThat(end).isEqualTo(Arrays.copyOfRange(bytes, half, bytes.length));
+        assertThat(most).hasValue(connections);
+        assertThat(server.exchanges.stream().map(HttpExchange::getRemoteAddress).distinct()).hasSize(connections);
+    }
+
+    @Test
+    void oneReadIntoHostMemoryUsesAllConnections() {
+        int connections = 8;
+        HttpOptions options = HttpOptions.DEFAULTS.withRequests(4 << 20, connections);
+        byte[] bytes = RangeServer.random(connections << 22);
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.builder().withoutEnvironment().build(), "compat");
+                CuFileHandle file = driver.openSource(HttpSource.open(server.put("/large.bin", bytes), options));
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, bytes.length)) {
+            CyclicBarrier together = new CyclicBarrier(connections);
+            server.on((exchange, request) -> {
+                await(together);
+                return false;
+            });
+            assertThat(file.read(memory.range(), 0)).isEqualTo(bytes.length);
+            assertThat(memory.segment().mismatch(MemorySegment.ofArray(bytes))).isEqualTo(-1);
+        }
+    }
+
+    private static void await(CyclicBarrier together) throws IOException {
+        try {
+            together.await(10, TimeUnit.SECONDS);
+        } catch (Exception e) {
+            throw new IOException(e);
+        }
     }
 
     @Test

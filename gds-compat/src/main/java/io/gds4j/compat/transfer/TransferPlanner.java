@@ -20,6 +20,9 @@ public final class TransferPlanner {
     /** Smallest request in bytes that may flood the page cache. Shorter ones do not pay for reading the machine's free memory. */
     private static final long MAY_FLOOD = 64L << 20;
 
+    /** Largest number of bytes that a source is asked for at once where no slab limits them. */
+    private static final long LONGEST_SOURCE_PIECE = 1L << 30;
+
     private final Posix posix;
     private final IoPolicy policy;
     private final DriverLimits limits;
@@ -126,7 +129,7 @@ public final class TransferPlanner {
 
     /** Plans a request of a source, which knows best in which sizes and by how many threads to ask it. */
     private int plan(TransferPlan plan, TransferRequest request, SourceIo source) {
-        long pieceSize = source.pieceSize(largestPiece());
+        long pieceSize = source.pieceSize(request.isStaged() ? largestPiece() : LONGEST_SOURCE_PIECE);
         plan.buffered(request.fileOffset(), request.size(), pieceSize);
         if (request.isWrite()) {
             plan.write();

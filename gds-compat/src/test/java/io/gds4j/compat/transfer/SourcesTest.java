@@ -68,6 +68,11 @@ class SourcesTest {
         }
 
         @Override
+        public long preferredRequestBytes() {
+            return Rig.PIECE;
+        }
+
+        @Override
         public boolean isWritable() {
             return true;
         }
