@@ -27,6 +27,14 @@ class TensorSliceTest {
             DType.opaque("ODD", 5));
     private static final long[] SIZES = {1, 2, 3, 4, 5, 7, 8, 12, 24, 32, 64, 96};
 
+    private static final int MOST_RANKS = 8;
+
+    /** Kinds of splits. */
+    private static final int KINDS = 5;
+
+    /** Shapes for each type, split and number of ranks. */
+    private static final int SHAPES = 6;
+
     private static final class Refused extends Exception {
         private static final long serialVersionUID = 1L;
     }
@@ -37,36 +45,38 @@ class TensorSliceTest {
         SplittableRandom random = new SplittableRandom(seed);
         long end = System.nanoTime() + Math.min(2, Long.getLong("gds4j.property.seconds", 1)) * 1_000_000_000;
         int cut = 0;
-        for (int round = 0; round < 2000 || System.nanoTime() < end; round++) {
-            DType type = TYPES.get(random.nextInt(TYPES.size()));
-            List<Long> shape = LongStream.range(0, random.nextInt(4))
-                    .map(i -> SIZES[random.nextInt(SIZES.length)])
-                    .boxed()
-                    .toList();
-            OptionalLong bytes = type.bytes(shape);
-            if (bytes.isEmpty() || bytes.getAsLong() > 1 << 20) {
-                continue;
+        do {
+            for (int round = 0; round < TYPES.size() * MOST_RANKS * KINDS * SHAPES; round++) {
+                DType type = TYPES.get(round % TYPES.size());
+                int world = 1 + round / TYPES.size() % MOST_RANKS;
+                Split split = split(round / TYPES.size() / MOST_RANKS % KINDS, world, random);
+                List<Long> shape = LongStream.range(0, random.nextInt(4))
+                        .map(i -> SIZES[random.nextInt(SIZES.length)])
+                        .boxed()
+                        .toList();
+                OptionalLong bytes = type.bytes(shape);
+                if (bytes.isEmpty() || bytes.getAsLong() > 1 << 20) {
+                    continue;
+                }
+                TensorInfo tensor = new TensorInfo("a.w", type, shape, FILE, 512, bytes.getAsLong());
+                String what = "-Dgds4j.property.seed=%d, round %d: %s %s, %d ranks"
+                        .formatted(seed, round, tensor, split, world);
+                cut += compare(tensor, split, world, random, what) ? 1 : 0;
             }
-            TensorInfo tensor = new TensorInfo("a.w", type, shape, FILE, 512, bytes.getAsLong());
-            Split split = split(random);
-            int world = 1 + random.nextInt(8);
-            String what = "-Dgds4j.property.seed=%d, round %d: %s %s, %d ranks"
-                    .formatted(seed, round, tensor, split, world);
-            cut += compare(tensor, split, world, random, what) ? 1 : 0;
-        }
+        } while (System.nanoTime() < end);
         assertThat(cut).isGreaterThan(100);
     }
 
-    private static Split split(SplittableRandom random) {
+    private static Split split(int kind, int world, SplittableRandom random) {
         boolean roundUp = random.nextBoolean();
         List<Part> parts = new ArrayList<>();
         for (int i = random.nextInt(3); i >= 0; i--) {
             parts.add(new Part(1 + random.nextInt(2), random.nextInt(3) == 0 ? 1 + random.nextInt(4) : 0));
         }
-        return switch (random.nextInt(6)) {
+        return switch (kind) {
             case 0 -> Split.replicate();
-            case 1 -> new Split.Owner(0);
-            case 2 -> new Split.Expert(0, roundUp);
+            case 1 -> new Split.Owner(random.nextInt(world));
+            case 2 -> new Split.Expert(random.nextInt(2), roundUp);
             case 3 -> new Split.Row(parts, roundUp);
             default -> new Split.Column(parts, roundUp);
         };
@@ -155,10 +165,10 @@ class TensorSliceTest {
                 }
             }
             case Split.Expert expert -> {
-                if (dimensions == 0) {
+                dimension = expert.dimension();
+                if (dimensions <= dimension) {
                     throw new Refused();
                 }
-                dimension = 0;
                 roundUp = expert.roundUp();
             }
             case Split.Column column -> {
