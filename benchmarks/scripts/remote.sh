@@ -1,12 +1,13 @@
 #!/bin/bash
-# gds load of a checkpoint from an HTTP server on loopback, beside as many clients that read the same ranges: curl processes, which drop
-# the bytes, and plain clients of the JDK in one process, which keep them; alternated; prints one table of medians.
+# gds load of a checkpoint from a server on loopback (serve.c), beside as many clients that read the same ranges: curl processes, which
+# drop the bytes, and plain clients of the JDK in one process, which keep them; alternated; prints a table of medians. A second table is
+# of one process that reads by both into the same host memory.
 #
 #   benchmarks/scripts/remote.sh [TARGET]      TARGET is host (the default) or gpu:N
 #
 # curl is timed as a whole. Of Java, both figures begin in the process, with the first use of HTTP, and include the allocation of the
 # memory. Both run twice, and the second run counts: some virtual machines take a second per gigabyte to give memory for the first time.
-# Needs a JDK 25, nginx and curl. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
+# Needs a JDK 25 and gcc; without curl its column stays empty. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
 #
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
@@ -18,13 +19,10 @@ set -u
 target=${1:-host}
 DIR=${DIR:-/dev/shm} SIZE_GIB=${SIZE_GIB:-2} ROUNDS=${ROUNDS:-5} CLIENTS=${CLIENTS:-16}
 need_gds
-for program in nginx curl; do
-    command -v $program >/dev/null || { echo "remote: no $program here" >&2; exit 6; }
-done
 work=$(mktemp -d)
 data=$(mktemp -d -p "$DIR") || exit 4
-chmod 755 "$data" "$work"
-trap 'kill "$(cat "$work/pid")" 2>/dev/null; rm -rf "$work" "$data"' EXIT
+server=
+trap 'kill $server 2>/dev/null; rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
 # The options of the launcher, for both.
 options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4
@@ -36,27 +34,19 @@ gds() {
         GDS_NO_BUILD=yes GDS_JAVA_OPTS=${JAVA_OPTS:-} "$root/gds" "$@"
     fi
 }
-"$java" -m jdk.compiler/com.sun.tools.javac.Main -d "$work/classes" "$root/benchmarks/src/main/java/io/gds4j/benchmarks/HttpClients.java" || exit 6
+"$java" -m jdk.compiler/com.sun.tools.javac.Main -cp "$class_path" -d "$work/classes" "$root"/benchmarks/src/main/java/io/gds4j/benchmarks/Http{Clients,Figures}.java ||
+    exit 6
+gcc $flags -o "$work/serve" "$here/serve.c" || exit 6
 gds demo --keep --size "${SIZE_GIB}G" --dir "$data" --json >"$work/demo" || { cat "$work/demo" >&2; exit 4; }
 file=$(find "$data" -name '*.safetensors' -size +1M | head -1)
 size=$(stat -c %s "$file")
-port=$((20000 + RANDOM % 20000))
-cat >"$work/nginx.conf" <<C
-worker_processes auto;
-pid $work/pid;
-error_log $work/error.log;
-events { worker_connections 256; }
-http {
-    access_log off;
-    sendfile on;
-    keepalive_requests 100000;
-    server { listen 127.0.0.1:$port; root $(dirname "$file"); }
-}
-C
-nginx -c "$work/nginx.conf" || exit 4
-url=http://127.0.0.1:$port/$(basename "$file")
+"$work/serve" "$file" >"$work/port" &
+server=$!
+until [ -s "$work/port" ]; do kill -0 $server || exit 4; sleep 0.1; done
+url=http://127.0.0.1:$(cat "$work/port")/$(basename "$file")
 
 clients() {
+    command -v curl >/dev/null || return
     local begin=$EPOCHREALTIME part=$(((size + CLIENTS - 1) / CLIENTS)) i pids=()
     for ((i = 0; i < CLIENTS; i++)); do
         curl -s -o /dev/null -r "$((i * part))-$(((i + 1) * part - 1))" "$url" &
@@ -77,8 +67,13 @@ for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then clients; plain; ours; else ours; plain; clients; fi
 done
 c=$(median "$work/curl") p=$(median "$work/plain") o=$(median "$work/ours")
-echo "$(machine); $((size >> 20)) MiB from nginx on loopback, medians of $ROUNDS alternations, GB/s"
+echo "$(machine); $((size >> 20)) MiB from serve.c on loopback, medians of $ROUNDS alternations, GB/s"
 echo
 echo "| $CLIENTS curl clients, bytes dropped | $CLIENTS plain Java clients, bytes kept | gds load --target $target, fresh process | of curl | of Java |"
 echo "| ---: | ---: | ---: | ---: | ---: |"
-echo "| $c | $p | $o | $(awk -v o="$o" -v c="$c" -v p="$p" 'BEGIN {printf "%.2f | %.2f", o / c, o / p}') |"
+echo "| $c | $p | $o | $(awk -v o="$o" -v c="$c" -v p="$p" 'BEGIN {printf "%s | %.2f", c ? sprintf("%.2f", o / c) : "", o / p}') |"
+figures=($("$java" $options -cp "$work/classes:$class_path" io.gds4j.benchmarks.HttpFigures "$url" "$CLIENTS" "$ROUNDS")) || exit 4
+echo
+echo "| in one process, into host memory: plain Java clients | gds4j | ratio |"
+echo "| ---: | ---: | ---: |"
+echo "| ${figures[0]} | ${figures[1]} | $(awk -v p="${figures[0]}" -v o="${figures[1]}" 'BEGIN {printf "%.2f", o / p}') |"

@@ -45,6 +45,14 @@ final class HttpClients {
                     .orElseThrow();
         }
         MemorySegment memory = allocate(size);
+        read(uri, clients, memory);
+        System.out.printf(Locale.ROOT, "%.3f%n", (double) size / (System.nanoTime() - begun));
+        System.exit(0);
+    }
+
+    /** Reads an object by as many clients, each of which reads one range of it. */
+    static void read(URI uri, int clients, MemorySegment memory) throws Throwable {
+        long size = memory.byteSize();
         List<Thread> threads = new ArrayList<>();
         List<Throwable> failures = new ArrayList<>();
         long part = Math.ceilDiv(size, clients);
@@ -64,12 +72,9 @@ final class HttpClients {
         for (Thread thread : threads) {
             thread.join();
         }
-        long nanos = System.nanoTime() - begun;
         if (!failures.isEmpty()) {
             throw failures.getFirst();
         }
-        System.out.printf(Locale.ROOT, "%.3f%n", (double) size / nanos);
-        System.exit(0);
     }
 
     private static HttpClient client() {
