@@ -88,6 +88,35 @@ class DistributedCheckpointTest {
     }
 
     @Test
+    void slicesMayFormAGrid() {
+        shard(1, "[1,3]", 3, at("[0,0]"));
+        shard(2, "[1,1]", 1, at("[0,3]"));
+        shard(3, "[2,3]", 6, at("[1,0]"));
+        shard(4, "[2,1]", 2, at("[1,3]"));
+        assertThat(Checkpoint.open(folder).tensors())
+                .containsOnlyKeys("w[0:1,0:3]", "w[0:1,3:4]", "w[1:3,0:3]", "w[1:3,3:4]", "b");
+    }
+
+    @Test
+    void slicesThatOverlapAndLeaveAGapAreRefusedThoughTheirBytesAddUp() {
+        shard(1, "[2]", 2, at("[0]"));
+        shard(2, "[1]", 1, at("[1]"));
+        shard(3, "[1]", 1, at("[3]"));
+        assertThat(failure().getMessage()).contains("the slices of tensor 'w' overlap and leave a gap");
+    }
+
+    @Test
+    void slicesInManyDimensionsAreRefused() {
+        String shape = "[1,1,1,1,1,1,1,1,1]";
+        shard(1, shape, 1, at("[0,0,0,0,0,0,0,0,0]"));
+        for (int rank = 2; rank <= 512; rank++) {
+            String offsets = Integer.toBinaryString(512 + rank - 1).substring(1).replaceAll("(.)(?=.)", "$1,");
+            shard(rank, shape, 1, at("[" + offsets + "]"));
+        }
+        assertThat(failure().getMessage()).contains("tensor 'w' is cut in 9 dimensions; at most 8 are allowed");
+    }
+
+    @Test
     void classicFormIsRefusedByName() throws IOException {
         Files.write(folder.resolve("__0_0.distcp"), new byte[]{'P', 'K', 3, 4});
         Path metadata = folder.resolve(".metadata");

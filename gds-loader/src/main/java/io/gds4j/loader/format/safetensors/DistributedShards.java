@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,8 @@ final class DistributedShards {
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
     private static final String KEY = "DCP_SHARDING_INFO";
     private static final int MOST_DIMENSIONS = 64;
+    /** Each doubles the corners of a slice; device meshes have two or three. */
+    private static final int MOST_CUT_DIMENSIONS = 8;
     private static final int JSON_START = 8;
 
     /** A part of a tensor, in a file. */
@@ -168,7 +171,56 @@ final class DistributedShards {
                                     shape,
                                     needed.isEmpty() ? "more than 64 bits can count" : needed.getAsLong()));
         }
+        checkTiling(name, shape, parts);
         return shape;
+    }
+
+    /**
+     * Checks that slices cover each element of the shape once. Corners count +1 and -1 in turns, as in an inclusion-exclusion;
+     * boxes tile a shape exactly if their corners add up to those of the shape.
+     */
+    private void checkTiling(String name, List<Long> shape, List<Slice> parts) {
+        int[] cut = IntStream.range(0, shape.size())
+                .filter(i -> parts.stream()
+                        .anyMatch(part -> !part.tensor.shape().get(i).equals(shape.get(i))))
+                .toArray();
+        if (cut.length > MOST_CUT_DIMENSIONS) {
+            throw broken(
+                    files.get(parts.getFirst().file),
+                    name,
+                    "tensor %s is cut in %d dimensions; at most %d are allowed"
+                            .formatted(CheckpointException.quote(name), cut.length, MOST_CUT_DIMENSIONS));
+        }
+        Map<List<Long>, Integer> corners = new HashMap<>();
+        addCorners(corners, cut, Collections.nCopies(shape.size(), 0L), shape, -1);
+        for (Slice part : parts) {
+            addCorners(corners, cut, part.begin, part.tensor.shape(), 1);
+        }
+        if (!corners.isEmpty()) {
+            throw broken(
+                    files.get(parts.getFirst().file),
+                    name,
+                    "the slices of tensor %s overlap and leave a gap".formatted(CheckpointException.quote(name)));
+        }
+    }
+
+    /** Adds {@code sign} for each corner of a box with an even number of ends, its opposite for the others. */
+    private static void addCorners(
+            Map<List<Long>, Integer> corners, int[] cut, List<Long> begin, List<Long> size, int sign) {
+        for (int ends = 0; ends < 1 << cut.length; ends++) {
+            int signed = Integer.bitCount(ends) % 2 == 0 ? sign : -sign;
+            corners.merge(
+                    corner(cut, begin, size, ends),
+                    signed,
+                    (before, added) -> before + added == 0 ? null : before + added);
+        }
+    }
+
+    /** Returns the corner at the end of the dimensions whose bit is set, at the beginning of the others. */
+    private static List<Long> corner(int[] cut, List<Long> begin, List<Long> size, int ends) {
+        return IntStream.range(0, cut.length)
+                .mapToObj(i -> begin.get(cut[i]) + ((ends >> i & 1) == 0 ? 0 : size.get(cut[i])))
+                .toList();
     }
 
     /** Parses the metadata entry: for each tensor an object with saved_offsets. */
