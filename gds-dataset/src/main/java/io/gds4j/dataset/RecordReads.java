@@ -28,8 +28,11 @@ final class RecordReads implements AutoCloseable {
      */
     private static final long SLOW_NANOS = 40_000;
 
-    /** Slow reads of a task after which the others go as a batch. One may be a pause of the machine. */
+    /** Slow reads that may be pauses of the machine. After more of them, the other reads of a task go as a batch. */
     private static final int MOST_SLOW = 3;
+
+    /** Reads for which one more may be slow. A batch costs each of its reads some microseconds, as much as one slow read in 16. */
+    private static final int READS_FOR_ONE_SLOW = 16;
 
     private final RecordSource source;
     private final RecordMemory memory;
@@ -91,7 +94,9 @@ final class RecordReads implements AutoCloseable {
         int slow = 0;
         int run = first;
         long begun = System.nanoTime();
-        while (run < end && slow < MOST_SLOW && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
+        while (run < end
+                && slow < MOST_SLOW + (run - first) / READS_FOR_ONE_SLOW
+                && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
             long ended = System.nanoTime();
             slow += ended - begun > SLOW_NANOS + buffer.runBytes(run) ? 1 : 0;
             begun = ended;
