@@ -309,9 +309,12 @@ class RecordLoaderTest {
 
     @Test
     void futuresThatTheCallerCompletesTakeNoBatch() {
+        RecordBatch own;
+        try (RecordLoader other = loader(50).open()) {
+            own = other.next();
+        }
         Gate gate = gds.faults().on(Call.reads()).file(first).holds();
-        try (RecordLoader loader = loader(50).readers(1).open(); RecordLoader other = loader(50).open();
-                RecordBatch own = other.next()) {
+        try (own; RecordLoader loader = loader(50).readers(1).open()) {
             CompletableFuture<RecordBatch> given = loader.nextAsync();
             CompletableFuture<RecordBatch> supplied = loader.nextAsync().completeAsync(() -> own, Runnable::run);
             CompletableFuture<RecordBatch> late = loader.nextAsync().orTimeout(1, TimeUnit.MILLISECONDS);
