@@ -16,6 +16,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.Locale;
 import java.util.Map;
 
 /**
@@ -55,7 +56,8 @@ public final class SaveFigures {
                 Files.deleteIfExists(plan.target());
                 SaveReport report = plan.saveAsync(driver).join();
                 System.out.printf(
-                        "%.6f %.6f %.6f%n", report.seconds(), report.blockedSeconds(), report.syncSeconds());
+                        Locale.ROOT, "%.6f %.6f %.6f%n", report.seconds(), report.blockedSeconds(),
+                        report.syncSeconds());
             }
             memories.values().forEach(SnapshotMemory::close);
         }
