@@ -28,7 +28,7 @@ final class RecordReads implements AutoCloseable {
      */
     private static final long SLOW_NANOS = 40_000;
 
-    /** Slow reads that may be pauses of the machine. After more of them, the other reads of a task go as a batch. */
+    /** Slow reads of a task after which the others go as a batch. Fewer may be pauses of the machine. */
     private static final int MOST_SLOW = 3;
 
     /** Reads for which one more may be slow. A batch costs each of its reads some microseconds, as much as one slow read in 16. */
