@@ -39,12 +39,12 @@ final class CudaStreams implements AutoCloseable {
 
     /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
+        Idle idle = idle(context);
         int entered = contexts.enter(context);
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
         try {
-            Idle idle = idle(context);
             Long reused = idle.streams().poll();
             long[] stream = {reused == null ? 0 : reused};
             int created = reused == null ? cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING) : Cuda.SUCCESS;

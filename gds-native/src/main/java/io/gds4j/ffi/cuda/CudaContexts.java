@@ -113,6 +113,8 @@ public final class CudaContexts {
      * @return a {@code CUresult}; {@link #leave} must follow only {@link Cuda#SUCCESS}
      */
     public int enter(long context) {
+        // A thread's first driver call makes this state, and may wait for a lock of the JDK: a virtual thread unmounts then.
+        CallState.current();
         return cuda.ctxPushCurrent(context);
     }
 

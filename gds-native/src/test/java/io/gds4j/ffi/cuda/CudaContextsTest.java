@@ -5,8 +5,10 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.ThreadState;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -86,6 +88,20 @@ class CudaContextsTest {
         contexts.leave();
         cuda.ctxGetCurrent(out);
         assertThat(out[0]).isZero();
+    }
+
+    /** What a thread makes at its first call may wait for locks; a virtual thread would go on on another carrier, without the context. */
+    @Test
+    void threadHasItsStateBeforeTheContextIsPushed() throws InterruptedException {
+        long context = contexts.primary(0);
+        AtomicBoolean has = new AtomicBoolean();
+        Thread.ofVirtual()
+                .start(() -> contexts.in(context, () -> {
+                    has.set(ThreadState.current().nativeState() != null);
+                    return Cuda.SUCCESS;
+                }))
+                .join();
+        assertThat(has).isTrue();
     }
 
     @Test
