@@ -16,6 +16,7 @@ import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -177,12 +178,7 @@ final class CudaStreamOrder implements StreamOrder {
         try {
             awaitRoom();
             checkContext();
-            CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
-            try {
-                park(operation);
-            } finally {
-                contexts.leave();
-            }
+            park(operation);
         } finally {
             submission.unlock();
         }
@@ -218,7 +214,7 @@ final class CudaStreamOrder implements StreamOrder {
 
     private void park(StreamOperation operation) {
         int[] capturing = new int[1];
-        int asked = cuda.streamIsCapturing(stream, capturing);
+        int asked = contexts.in(context, () -> cuda.streamIsCapturing(stream, capturing));
         if (asked != Cuda.SUCCESS || capturing[0] != 0) {
             throw CuFileException.of(
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
@@ -255,16 +251,43 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     private void putStep(ParkedOperation parked, int index) {
-        long reached = 0;
-        long copied = 0;
         boolean together = streamWaits.beginStep();
-        boolean handed = false;
         boolean complete = false;
         try {
             CopyCell cell = index < parked.copies() ? nextCell() : null;
+            Step step = inContext(() -> putWait(index == 0, cell));
+            hand(parked, step);
+            if (cell != null) {
+                inContext(() -> putCopy(cell, parked.operation().largest(), step));
+            }
+            complete = true;
+            parked.complete();
+        } finally {
+            streamWaits.endStep(together);
+            if (!complete) {
+                parked.breakOff();
+            }
+        }
+    }
+
+    /** Makes calls on the stream. They wait for no other thread, so that a virtual thread stays where the context is. */
+    private Step inContext(Supplier<Step> calls) {
+        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
+        try {
+            return calls.get();
+        } finally {
+            contexts.leave();
+        }
+    }
+
+    private Step putWait(boolean first, @Nullable CopyCell cell) {
+        long reached = 0;
+        long copied = 0;
+        boolean waiting = false;
+        try {
             reached = events.take();
             copied = cell == null ? 0 : events.take();
-            if (index == 0) {
+            if (first) {
                 CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, word.emptyCell(), 0, stream));
             }
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
@@ -274,25 +297,20 @@ final class CudaStreamOrder implements StreamOrder {
                     "cuStreamWaitValue32",
                     cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
             word.waitsForNext();
-            hand(parked, new Step(reached, turn, cell, copied));
-            handed = true;
-            if (cell != null) {
-                long most = parked.operation().largest();
-                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, cell, most, stream));
-                CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(copied, stream));
-            }
-            complete = true;
-            parked.complete();
+            waiting = true;
+            return new Step(reached, turn, cell, copied);
         } finally {
-            streamWaits.endStep(together);
-            if (!complete) {
-                parked.breakOff();
-            }
-            if (!handed) {
+            if (!waiting) {
                 events.keep(reached);
                 events.keep(copied);
             }
         }
+    }
+
+    private Step putCopy(CopyCell cell, long most, Step step) {
+        CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, cell, most, stream));
+        CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
+        return step;
     }
 
     /** Returns an empty cell: if the process ends, the stream passes and must copy nothing. */

@@ -2,14 +2,13 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
-import java.util.ArrayDeque;
-import java.util.Deque;
-import org.jspecify.annotations.Nullable;
+import java.util.Queue;
+import java.util.concurrent.ConcurrentLinkedQueue;
 
 /** A pool of events of one context. Thread-safe. */
 final class IdleEvents {
     private final Cuda cuda;
-    private final Deque<Long> idle = new ArrayDeque<>();
+    private final Queue<Long> idle = new ConcurrentLinkedQueue<>();
 
     IdleEvents(Cuda cuda) {
         this.cuda = cuda;
@@ -21,7 +20,7 @@ final class IdleEvents {
      * @throws io.gds4j.error.CuFileException if CUDA refuses
      */
     long take() {
-        Long known = poll();
+        Long known = idle.poll();
         if (known != null) {
             return known;
         }
@@ -31,19 +30,15 @@ final class IdleEvents {
         return event[0];
     }
 
-    private synchronized @Nullable Long poll() {
-        return idle.poll();
-    }
-
     /** @param event 0 for none */
-    synchronized void keep(long event) {
+    void keep(long event) {
         if (event != 0) {
-            idle.push(event);
+            idle.add(event);
         }
     }
 
     /** Destroys the idle events; their context is current. */
-    synchronized void destroy() {
+    void destroy() {
         idle.forEach(cuda::eventDestroy);
         idle.clear();
     }

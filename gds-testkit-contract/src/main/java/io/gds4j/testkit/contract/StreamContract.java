@@ -230,6 +230,26 @@ public abstract class StreamContract extends BackendContract {
         }
     }
 
+    @ParameterizedTest
+    @MethodSource("ways")
+    void virtualThreadsQueueOperations(Way way) throws Exception {
+        GuardedFile file = newFile(SIZE);
+        try (CuFileHandle handle = openToRead(file, way.mode())) {
+            Crowd.run(16, Thread.ofVirtual(), member -> {
+                try (GuardedMemory memory = memory(way.kind(), SIZE);
+                        OrderedStream host = backend().newStream();
+                        CuFileStream stream = driver().stream(host.address(), Set.of())) {
+                    Operation read = Operation.of(SIZE, 0, 0);
+                    stream.read(handle, memory.range(), read.cells());
+                    host.synchronize();
+                    assertThat(read.result()).isEqualTo(SIZE);
+                    memory.expect(0, file.expected(0, SIZE));
+                    memory.verify();
+                }
+            });
+        }
+    }
+
     @Test
     void manyWaitingStreamsKeepTheirOrder() throws Exception {
         int count = 64;
