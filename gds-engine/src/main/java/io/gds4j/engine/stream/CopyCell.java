@@ -9,11 +9,11 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * The argument of a launch of {@link CopyKernel}, in pinned memory. A processor fills it before the stream may reach the launch. Each
- * block has its copy in a cache line of its own: reads of one line over the bus are serialised.
+ * The argument of a launch of {@link CopyKernel}, in pinned memory. A processor fills it before the stream may reach the launch. Blocks
+ * find copies of it in several cache lines: reads of one line over the bus are serialised.
  */
 final class CopyCell {
-    /** Most blocks of a launch. */
+    /** Copies of the argument, a power of two. A block reads the one of its number modulo this. */
     static final int LINES = 16;
 
     private static final long LINE_BYTES = 64;

@@ -40,7 +40,10 @@ final class CopyPtx {
                 setp.gt.u32 %p0, %r2, 2;
                 @%p0 bra READ;
                 ld.param.u64 %d0, [p_cell];
-                mul.wide.u32 %d1, %r0, 64;
+            """
+                    + "and.b32 %r5, %r0, " + (CopyCell.LINES - 1) + ";\n"
+                    + """
+                mul.wide.u32 %d1, %r5, 64;
                 mul.wide.u32 %d2, %r2, 8;
                 add.u64 %d0, %d0, %d1;
                 add.u64 %d0, %d0, %d2;
