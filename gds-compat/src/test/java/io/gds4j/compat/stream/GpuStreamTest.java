@@ -12,6 +12,9 @@ import io.gds4j.CuFileStream;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cuda.CudaOrderedStream;
 import io.gds4j.jcuda.JCudaInterop;
 import io.gds4j.jcuda.JCudaNatives;
 import io.gds4j.memory.MemoryKind;
@@ -19,9 +22,12 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
+import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -30,6 +36,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.SplittableRandom;
 import jcuda.Pointer;
 import jcuda.driver.CUcontext;
 import jcuda.driver.CUdevice;
@@ -384,6 +391,66 @@ public class GpuStreamTest {
             memory.verify();
         }
         file.verify();
+    }
+
+    /** Reads behind work that changes the file must see the change, whichever thread and stream makes it. */
+    @Test
+    void readsSeeWhatIsBetweenThem() throws Exception {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        int size = (9 << 20) + 5;
+        int count = 24;
+        GuardedFile file = file("between", size);
+        try (Machine machine = new Machine();
+                CuFileHandle handle = machine.open(file);
+                FileChannel channel = FileChannel.open(file.path(), StandardOpenOption.WRITE);
+                GuardedMemory memory = machine.memory(count * size);
+                CudaOrderedStream other = new CudaOrderedStream();
+                CudaOrderedStream raw = new CudaOrderedStream()) {
+            Cuda cuda = CudaDriver.detect().cudaContexts().orElseThrow().cuda();
+            long[] made = new long[1];
+            check(cuda.eventCreate(made, Cuda.EVENT_DISABLE_TIMING));
+            long changed = made[0];
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            try (CuFileStream stream = machine.driver.stream(raw.address(), Set.of())) {
+                for (int i = 0; i < count; i++) {
+                    byte[] bytes = new byte[1 + random.nextInt(9000)];
+                    random.nextBytes(bytes);
+                    int at = random.nextInt(size - bytes.length);
+                    int between = random.nextInt(5);
+                    if (between == 0) {
+                        raw.enqueue(() -> write(channel, bytes, at));
+                    } else if (between == 1) {
+                        check(cuda.eventRecord(changed, raw.address()));
+                        check(cuda.streamWaitEvent(other.address(), changed, 0));
+                        other.enqueue(() -> write(channel, bytes, at));
+                        check(cuda.eventRecord(changed, other.address()));
+                        check(cuda.streamWaitEvent(raw.address(), changed, 0));
+                    } else if (between == 2) {
+                        check(cuda.eventRecord(changed, raw.address()));
+                    }
+                    if (between < 2) {
+                        file.expectWrite(at, bytes);
+                    }
+                    memory.expect(i * size, file.expected(0, size));
+                    reads.add(cells(size, 0, (long) i * size));
+                    stream.read(handle, memory.range(), reads.getLast());
+                }
+                raw.synchronize();
+            }
+            check(cuda.eventDestroy(changed));
+            assertThat(reads).as("seed %d", seed).allSatisfy(read -> assertThat(result(read)).isEqualTo(size));
+            memory.verify();
+        }
+        file.verify();
+    }
+
+    private static void write(FileChannel channel, byte[] bytes, int at) {
+        try {
+            channel.write(ByteBuffer.wrap(bytes), at);
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Test
