@@ -12,7 +12,7 @@
 #   DEPTH=16             readers of gds records, threads of gds io; of 4 KiB records, each thread has a batch of 128
 #   SECONDS_EACH=3       time of one measurement of cached files, after WARM_UP=1 seconds; cold files are read once
 #   WORKERS='0 1 2 4 8 16'  workers of the DataLoader, measured once; the best takes part; without any no DataLoader
-#   CACHES='hot cold'    states of the page cache
+#   CACHES='hot cold'    states of the page cache; cold files are read past it, else blocks that gds io draws twice come from it
 #   ONLY=REGEX           only cases whose name matches
 #   JAVA_OPTS            more options for the JVM
 set -u
@@ -34,7 +34,12 @@ trap 'exit 130' INT TERM
 dd if=/dev/urandom of="$data" bs=16M count=$((SIZE_GIB * 64)) status=none && sync "$data" ||
     { echo "records: no room for $data" >&2; exit 4; }
 
-gds() { "$java" --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand "$@" --json; }
+gds() { # cache, command
+    local policy=auto
+    [ "$1" = cold ] && policy=direct
+    shift
+    GDS4J_IO_POLICY=$policy "$java" --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand "$@" --json
+}
 rate() { grep -o '"bytesPerSecond":[0-9]*' | head -1 | sed 's/.*://'; }
 prepare() { # hot or cold
     if [ "$1" = cold ]; then dd if="$data" iflag=nocache count=0 status=none; else cat "$data" >/dev/null; fi
@@ -51,7 +56,7 @@ records() { # case, cache
     prepare "$2"
     local time="--epochs 1000000 -T $SECONDS_EACH --warm-up $WARM_UP"
     [ "$2" = cold ] && time=
-    gds records "$data" --record "${sizes[$1]}" --batch "${batches[$1]}" ${orders[$1]} $time --readers "$DEPTH" \
+    gds "$2" records "$data" --record "${sizes[$1]}" --batch "${batches[$1]}" ${orders[$1]} $time --readers "$DEPTH" \
         -t "$target" >"$work/json" || exit 4
     rate <"$work/json" >>"$work/$1.$2.records"
 }
@@ -59,7 +64,7 @@ io() {
     prepare "$2"
     local time="-T $SECONDS_EACH --warm-up $WARM_UP"
     [ "$2" = cold ] && time="--cold"
-    gds io -f "$data" -d "$device" -O 1 -i "${sizes[$1]}" ${peers[$1]} $time >"$work/json" || exit 4
+    gds "$2" io -f "$data" -d "$device" -O 1 -i "${sizes[$1]}" ${peers[$1]} $time >"$work/json" || exit 4
     rate <"$work/json" >>"$work/$1.$2.io"
 }
 loader() { # case, cache, workers, shape: bytes per second
