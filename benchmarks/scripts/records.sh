@@ -10,7 +10,8 @@
 #   DIR=/data            folder of the file, SIZE_GIB=8
 #   ROUNDS=5             alternations
 #   DEPTH=16             readers of gds records, threads of gds io; of 4 KiB records, each thread has a batch of 128
-#   SECONDS_EACH=3       time of one measurement of cached files, after WARM_UP=1 seconds; cold files are read once
+#   SECONDS_EACH=3       time of one measurement of cached files, after WARM_UP=1 seconds; cold files are read once, and what gds records
+#                        read in the first WARM_UP seconds does not count
 #   WORKERS='0 1 2 4 8 16'  workers of the DataLoader, measured once; the best takes part; without any no DataLoader
 #   CACHES='hot cold'    states of the page cache; cold files are read past it, else blocks that gds io draws twice come from it
 #   ONLY=REGEX           only cases whose name matches
@@ -55,7 +56,7 @@ peers=("-I 0 -w $DEPTH" "-I 2 -w $DEPTH" "-I 2 -w $DEPTH -x 6 -B 128")
 records() { # case, cache
     prepare "$2"
     local time="--epochs 1000000 -T $SECONDS_EACH --warm-up $WARM_UP"
-    [ "$2" = cold ] && time=
+    [ "$2" = cold ] && time="--warm-up $WARM_UP"
     gds "$2" records "$data" --record "${sizes[$1]}" --batch "${batches[$1]}" ${orders[$1]} $time --readers "$DEPTH" \
         -t "$target" >"$work/json" || exit 4
     rate <"$work/json" >>"$work/$1.$2.records"
@@ -70,7 +71,7 @@ io() {
 loader() { # case, cache, workers, shape: bytes per second
     prepare "$2"
     python3 "$here/records.py" "$data" "${sizes[$1]}" "${batches[$1]}" "$([ -n "${orders[$1]}" ] && echo 1 || echo 0)" "$3" \
-        "$SECONDS_EACH" "$torch_device" "$4"
+        "$SECONDS_EACH" "$torch_device" "$4" "$2"
 }
 
 torch=
