@@ -4,9 +4,9 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.Queue;
-import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.function.LongToIntFunction;
 
 /**
@@ -20,7 +20,8 @@ final class CudaStreams implements AutoCloseable {
 
     private final CudaContexts contexts;
     private final Cuda cuda;
-    private final ConcurrentMap<Long, Idle> idleByContext = new ConcurrentHashMap<>();
+    /** Has no locks: a virtual thread that looks here holds a context of its carrier. */
+    private final ConcurrentMap<Long, Idle> idleByContext = new ConcurrentSkipListMap<>();
 
     CudaStreams(CudaContexts contexts) {
         this.contexts = contexts;
@@ -39,12 +40,12 @@ final class CudaStreams implements AutoCloseable {
 
     /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
-        Idle idle = idle(context);
         int entered = contexts.enter(context);
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
         try {
+            Idle idle = idle(context);
             Long reused = idle.streams().poll();
             long[] stream = {reused == null ? 0 : reused};
             int created = reused == null ? cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING) : Cuda.SUCCESS;
