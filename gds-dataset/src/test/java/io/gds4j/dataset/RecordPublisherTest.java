@@ -153,7 +153,7 @@ class RecordPublisherTest {
 
     @Test
     void wrongRequestEndsTheSubscriptionAndTakesNoBatch() {
-        Gate gate = gds.faults().on(Call.READ).file(file).holds();
+        Gate gate = gds.faults().on(Call.READ).file(file).times(Long.MAX_VALUE).holds();
         Consumer consumer = new Consumer(1);
         try (RecordLoader loader = open(50)) {
             loader.publisher(Runnable::run).subscribe(consumer);
@@ -167,7 +167,7 @@ class RecordPublisherTest {
 
     @Test
     void cancelledSubscriptionTakesNoBatch() {
-        Gate gate = gds.faults().on(Call.READ).file(file).holds();
+        Gate gate = gds.faults().on(Call.READ).file(file).times(Long.MAX_VALUE).holds();
         Consumer consumer = new Consumer(1);
         try (RecordLoader loader = open(50)) {
             loader.publisher(Runnable::run).subscribe(consumer);
