@@ -80,10 +80,11 @@ public final class RequestRunners {
      *         entry runs
      */
     void run(Submission submission) {
-        int wanted = shares(submission).threads();
+        Shares shares = shares(submission);
+        int wanted = shares.threads();
         lock.lock();
         try {
-            for (int i = idle; i < wanted && threads.size() < Math.max(most, wanted) && !stopping; i++) {
+            for (int i = idle; i < wanted && threads.size() < shares.threadsForAll() && !stopping; i++) {
                 startThread();
             }
             queue.add(submission);

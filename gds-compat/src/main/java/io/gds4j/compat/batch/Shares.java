@@ -14,11 +14,12 @@ package io.gds4j.compat.batch;
  * (64 KiB 9.6 instead of 13.5 GB/s, 4 KiB in order 1.7 instead of 1.4 microseconds each, from a disk 15 instead of 13).
  *
  * @param threads largest number of threads
+ * @param threadsForAll largest number of threads for this submission and others like it
  * @param smallEntries largest number of small entries of a share
  * @param first bytes of the first share of each thread of a merged submission
  * @param total bytes of a merged submission
  */
-record Shares(int threads, int smallEntries, long first, long total) {
+record Shares(int threads, int threadsForAll, int smallEntries, long first, long total) {
 
     /** Largest number of small entries that a thread takes at once. */
     static final int MOST_SMALL = 16;
@@ -47,16 +48,17 @@ record Shares(int threads, int smallEntries, long first, long total) {
         if (submission.isMerged()) {
             int threads = Math.min(Math.min(most, BUSY_THREADS), entries);
             long total = submission.bytes();
-            return new Shares(threads, 1, Math.clamp(total / (4L * threads), SMALLEST, FIRST), total);
+            return new Shares(threads, most, 1, Math.clamp(total / (4L * threads), SMALLEST, FIRST), total);
         }
         // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
-        int forSmall = submission.isSpread() ? 2 * most : Math.min(most, THREADS_FOR_SMALL);
+        int forAll = submission.isSpread() ? 2 * most : most;
+        int forSmall = submission.isSpread() ? forAll : Math.min(most, THREADS_FOR_SMALL);
         int threads = submission.isSmall()
                 ? Math.min(forSmall, Math.ceilDiv(entries, perThread))
                 : Math.min(most, entries);
         // Few enough that each thread gets some, and enough to pay for waking it.
         int share = Math.clamp(Math.ceilDiv(entries, forSmall), perThread, Math.max(perThread, MOST_SMALL));
-        return new Shares(threads, share, 0, 0);
+        return new Shares(threads, forAll, share, 0, 0);
     }
 
     /** Returns the bytes of a merged submission to claim next, after {@code claimed}. */

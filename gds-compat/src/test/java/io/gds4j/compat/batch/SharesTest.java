@@ -86,6 +86,15 @@ class SharesTest {
     }
 
     @Test
+    void manySubmissionsThatWaitForADiskHaveMoreThreadsTogether() {
+        Submission scattered = submission(PER_THREAD, 64 * KIB, false, MemoryKind.CUDA_DEVICE, true);
+        assertThat(Shares.of(scattered, THREADS, PER_THREAD).threads()).isEqualTo(1);
+        assertThat(Shares.of(scattered, THREADS, PER_THREAD).threadsForAll()).isEqualTo(2 * THREADS);
+        Submission cached = submission(PER_THREAD, 64 * KIB, false, MemoryKind.CUDA_DEVICE, false);
+        assertThat(Shares.of(cached, THREADS, PER_THREAD).threadsForAll()).isEqualTo(THREADS);
+    }
+
+    @Test
     void firstAndLastSharesAreSmall() {
         Submission submission = submission(ENTRIES, 256 * KIB, true, MemoryKind.CUDA_DEVICE, false);
         List<Integer> claims = claims(submission, Shares.of(submission, THREADS, PER_THREAD));
