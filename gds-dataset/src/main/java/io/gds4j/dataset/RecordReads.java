@@ -34,6 +34,9 @@ final class RecordReads implements AutoCloseable {
     /** Reads for which one more may be slow. A batch costs each of its reads some microseconds, as much as one slow read in 16. */
     private static final int READS_FOR_ONE_SLOW = 16;
 
+    /** Tasks after one that waited for a disk, which go as a batch at once. Then one is tried again: its file may be cached by now. */
+    private static final int TASKS_WITHOUT_TRIAL = 15;
+
     private final RecordSource source;
     private final RecordMemory memory;
     private final ErrorPolicy policy;
@@ -41,6 +44,7 @@ final class RecordReads implements AutoCloseable {
     private final List<CuFileBatch.Request> requests = new ArrayList<>();
     private @Nullable MemoryAllocation stage;
     private @Nullable CuFileBatch batch;
+    private int tasksWithoutTrial;
 
     /** @param taskBytes most bytes of a task with several reads */
     RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, long taskBytes) {
@@ -54,10 +58,8 @@ final class RecordReads implements AutoCloseable {
     void read(BatchBuffer buffer, int task) {
         int run = buffer.taskFirst[task];
         int end = buffer.taskFirst[task + 1];
-        if (end - run > 1 && memory.isStaged()) {
-            run = readStaged(buffer, run, end);
-        } else if (end - run > 1 && memory.kind().isHost()) {
-            run = readWhileFast(buffer, run, end, memory.target(), 0);
+        if (end - run > 1 && (memory.isStaged() || memory.kind().isHost())) {
+            run = tryOneByOne(buffer, run, end);
         }
         if (end - run >= FEWEST_ENTRIES) {
             run = readTogether(buffer, run, end);
@@ -65,6 +67,19 @@ final class RecordReads implements AutoCloseable {
         for (; run < end; run++) {
             readRun(buffer, run);
         }
+    }
+
+    /** Reads runs one by one while that is fast. Returns the first that is not read. */
+    private int tryOneByOne(BatchBuffer buffer, int first, int end) {
+        if (tasksWithoutTrial > 0) {
+            tasksWithoutTrial--;
+            return first;
+        }
+        int run = memory.isStaged()
+                ? readStaged(buffer, first, end)
+                : readWhileFast(buffer, first, end, memory.target(), 0);
+        tasksWithoutTrial = run < end ? TASKS_WITHOUT_TRIAL : 0;
+        return run;
     }
 
     /** Reads runs into pinned memory, and copies them at once. Returns the first that is not read, as {@link #readWhileFast}. */
