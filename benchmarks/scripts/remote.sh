@@ -25,7 +25,7 @@ server=
 trap 'kill $server 2>/dev/null; rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
 # The options of the launcher, for both.
-options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1 -XX:CompileThresholdScaling=4
+options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1
     --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}"
 gds() {
     if [ -n "${GPU_CP:-}" ]; then
