@@ -43,6 +43,14 @@ public final class GdsCommand implements Runnable {
     private static final String LOG_FORMAT = "java.util.logging.SimpleFormatter.format";
     private static final String JSON_OPTION = "--json";
 
+    /** In the order of the help. */
+    private static final List<String> SUBCOMMANDS = List.of(
+            "demo", "load", "convert", "records", "check", "io", "plot", "sample", "patterns", "stats", "completion",
+            "help");
+
+    /** Those that describe the others. */
+    private static final List<String> ABOUT_ALL = List.of("completion", "help");
+
     private final Terminal terminal;
 
     @Spec
@@ -111,25 +119,36 @@ public final class GdsCommand implements Runnable {
                 && (args.length == 1 || JSON_OPTION.equals(args[1]));
     }
 
-    /** Returns the command with its subcommands. */
-    static CommandLine commandLine(Terminal terminal) {
-        return new CommandLine(new GdsCommand(terminal))
-                .addSubcommand(new DemoCommand(terminal))
-                .addSubcommand(new LoadCommand(terminal))
-                .addSubcommand(new ConvertCommand(terminal))
-                .addSubcommand(new RecordsCommand(terminal))
-                .addSubcommand(new CheckCommand(terminal))
-                .addSubcommand(new IoCommand(terminal))
-                .addSubcommand(new PlotCommand(terminal))
-                .addSubcommand(new SampleCommand(terminal))
-                .addSubcommand(new PatternsCommand(terminal))
-                .addSubcommand(new StatsCommand(terminal))
-                .addSubcommand(new CompletionCommand(terminal))
-                .addSubcommand(new HelpCommand(terminal));
+    /** Returns the command with all subcommands, or with the one that the arguments name: to make all takes longer than some run. */
+    static CommandLine commandLine(Terminal terminal, String... args) {
+        boolean one = args.length > 0 && SUBCOMMANDS.contains(args[0]) && !ABOUT_ALL.contains(args[0]);
+        CommandLine line = new CommandLine(new GdsCommand(terminal));
+        for (String name : one ? List.of(args[0]) : SUBCOMMANDS) {
+            line.addSubcommand(subcommand(name, terminal));
+        }
+        return line;
+    }
+
+    private static Object subcommand(String name, Terminal terminal) {
+        return switch (name) {
+            case "demo" -> new DemoCommand(terminal);
+            case "load" -> new LoadCommand(terminal);
+            case "convert" -> new ConvertCommand(terminal);
+            case "records" -> new RecordsCommand(terminal);
+            case "check" -> new CheckCommand(terminal);
+            case "io" -> new IoCommand(terminal);
+            case "plot" -> new PlotCommand(terminal);
+            case "sample" -> new SampleCommand(terminal);
+            case "patterns" -> new PatternsCommand(terminal);
+            case "stats" -> new StatsCommand(terminal);
+            case "completion" -> new CompletionCommand(terminal);
+            case "help" -> new HelpCommand(terminal);
+            default -> throw new IllegalArgumentException(name);
+        };
     }
 
     private static int execute(Terminal terminal, String... args) {
-        CommandLine line = commandLine(terminal);
+        CommandLine line = commandLine(terminal, args);
         line.setCaseInsensitiveEnumValuesAllowed(true);
         line.setOut(new PrintWriter(terminal.out(), true, terminal.out().charset()))
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
@@ -178,10 +197,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(List.of("demo", "load", "convert", "check", "io", "patterns", "plot", "records", "sample",
-                        "stats",
-                        "completion",
-                        "help")::contains)
+                .filter(SUBCOMMANDS::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }
