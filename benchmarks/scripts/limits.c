@@ -7,6 +7,7 @@
 //          CASE is  name:kind:bytes:threads:request[:offset], or - for those that stand on standard input, a line each
 //   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          tuned    the same into a GPU by what proved the better pipeline: as SLABS=2 SLEEP=1 below
+//          first    the same once, with the time to pin its slabs, to allocate the GPU memory and to start the threads
 //          calls    reads of the request's size into a GPU, hot, one after the other by each thread; helpers, which spin between
 //                   requests, take their pieces (the best known structure for this shape of requests)          GB/s
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
@@ -655,7 +656,7 @@ static void run(const struct job *asked) {
         changed.bytes = asked->bytes / 2;
         changed.offset = asked->offset + asked->bytes / 2;
     }
-    int tuned = is(asked, "tuned");
+    int first = is(asked, "first"), tuned = is(asked, "tuned") || first;
     if (tuned) strcpy(changed.kind, "hot");
 #ifdef GPU
     slabs = tuned ? 2 : getenv("SLABS") ? atoi(getenv("SLABS")) : DEPTH;
@@ -690,6 +691,8 @@ static void run(const struct job *asked) {
 #endif
     per_thread = (per_thread + 4095) & ~(size_t)4095;
     char *pinned;
+    if (first) warm(job);
+    double begun = now();
 #ifdef GPU
     if (on_gpu) {
         pinned = pinned_memory(per_thread * job->threads);
@@ -725,6 +728,9 @@ static void run(const struct job *asked) {
     if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);
+    } else if (first) {
+        pass(job, pinned, per_thread, write, fd, ops);
+        seconds = now() - begun;
     } else {
         if (!write) warm(job);
         pass(job, pinned, per_thread, write, fd, ops);

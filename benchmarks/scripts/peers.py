@@ -2,6 +2,7 @@
 #
 #   peers.py list                     names of the libraries that are installed
 #   peers.py make FILE DATA BYTES     a safetensors file of tensors of 64 MiB, with the first bytes of another file
+#   peers.py index FOLDER             the index of the safetensors files of a folder
 #   peers.py NAME FILE                GB/s of the first read of a process, then the median of five more
 #
 # kvikio reads any file as a whole; the others load all tensors of a safetensors file. Time begins before the file is opened, after
@@ -65,7 +66,8 @@ if sys.argv[1] == "list":
 
 if sys.argv[1] == "make":
     size, part = int(sys.argv[4]), 64 << 20
-    header = {f"part.{at // part}": {"dtype": "U8", "shape": [min(part, size - at)], "data_offsets": [at, min(size, at + part)]}
+    stem = os.path.basename(sys.argv[2]).removesuffix(".safetensors")
+    header = {f"{stem}.{at // part}": {"dtype": "U8", "shape": [min(part, size - at)], "data_offsets": [at, min(size, at + part)]}
               for at in range(0, size, part)}
     text = json.dumps(header).encode()
     text += b" " * (-(8 + len(text)) % 4096)
@@ -73,6 +75,16 @@ if sys.argv[1] == "make":
         file.write(len(text).to_bytes(8, "little") + text)
         while file.tell() < 8 + len(text) + size:
             file.write(data.read(min(part, 8 + len(text) + size - file.tell())))
+    sys.exit()
+
+if sys.argv[1] == "index":
+    weights = {}
+    for name in sorted(os.listdir(sys.argv[2])):
+        if name.endswith(".safetensors"):
+            with open(os.path.join(sys.argv[2], name), "rb") as file:
+                weights |= dict.fromkeys(json.loads(file.read(int.from_bytes(file.read(8), "little"))), name)
+    with open(os.path.join(sys.argv[2], "model.safetensors.index.json"), "w") as file:
+        json.dump({"metadata": {}, "weight_map": weights}, file)
     sys.exit()
 
 import torch
