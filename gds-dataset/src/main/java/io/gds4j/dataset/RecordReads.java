@@ -34,7 +34,7 @@ final class RecordReads implements AutoCloseable {
     /** Reads for which one more may be slow. A batch costs each of its reads some microseconds, as much as one slow read in 16. */
     private static final int READS_FOR_ONE_SLOW = 16;
 
-    /** Tasks after one that waited for a disk, which go as a batch at once. Then one is tried again: its file may be cached by now. */
+    /** After a task that waited for a disk, so many go as batches at once. Then one is read one by one again: files may be cached by now. */
     private static final int TASKS_WITHOUT_TRIAL = 15;
 
     private final RecordSource source;
@@ -58,8 +58,12 @@ final class RecordReads implements AutoCloseable {
     void read(BatchBuffer buffer, int task) {
         int run = buffer.taskFirst[task];
         int end = buffer.taskFirst[task + 1];
-        if (end - run > 1 && (memory.isStaged() || memory.kind().isHost())) {
-            run = tryOneByOne(buffer, run, end);
+        if (end - run > 1 && tasksWithoutTrial > 0) {
+            tasksWithoutTrial--;
+        } else if (end - run > 1 && memory.isStaged()) {
+            run = readStaged(buffer, run, end);
+        } else if (end - run > 1 && memory.kind().isHost()) {
+            run = readWhileFast(buffer, run, end, memory.target(), 0);
         }
         if (end - run >= FEWEST_ENTRIES) {
             run = readTogether(buffer, run, end);
@@ -67,19 +71,6 @@ final class RecordReads implements AutoCloseable {
         for (; run < end; run++) {
             readRun(buffer, run);
         }
-    }
-
-    /** Reads runs one by one while that is fast. Returns the first that is not read. */
-    private int tryOneByOne(BatchBuffer buffer, int first, int end) {
-        if (tasksWithoutTrial > 0) {
-            tasksWithoutTrial--;
-            return first;
-        }
-        int run = memory.isStaged()
-                ? readStaged(buffer, first, end)
-                : readWhileFast(buffer, first, end, memory.target(), 0);
-        tasksWithoutTrial = run < end ? TASKS_WITHOUT_TRIAL : 0;
-        return run;
     }
 
     /** Reads runs into pinned memory, and copies them at once. Returns the first that is not read, as {@link #readWhileFast}. */
@@ -110,14 +101,19 @@ final class RecordReads implements AutoCloseable {
         int run = first;
         long begun = System.nanoTime();
         while (run < end
-                && slow < MOST_SLOW + (run - first) / READS_FOR_ONE_SLOW
+                && !isDiskSlow(slow, run - first)
                 && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
             long ended = System.nanoTime();
             slow += ended - begun > SLOW_NANOS + buffer.runBytes(run) ? 1 : 0;
             begun = ended;
             run++;
         }
+        tasksWithoutTrial = run < end && isDiskSlow(slow, run - first) ? TASKS_WITHOUT_TRIAL : 0;
         return run;
+    }
+
+    private static boolean isDiskSlow(int slowReads, int reads) {
+        return slowReads >= MOST_SLOW + reads / READS_FOR_ONE_SLOW;
     }
 
     /** Submits runs as a batch. Returns the first if that or one of them fails, so that all are read again one by one, to find it. */
