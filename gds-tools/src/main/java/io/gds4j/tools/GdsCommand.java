@@ -48,7 +48,7 @@ public final class GdsCommand implements Runnable {
             "demo", "load", "convert", "records", "check", "io", "plot", "sample", "patterns", "stats", "completion",
             "help");
 
-    /** Those that describe the others. */
+    /** These two print texts about all subcommands. */
     private static final List<String> ABOUT_ALL = List.of("completion", "help");
 
     private final Terminal terminal;
@@ -119,7 +119,7 @@ public final class GdsCommand implements Runnable {
                 && (args.length == 1 || JSON_OPTION.equals(args[1]));
     }
 
-    /** Returns the command with all subcommands, or with the one that the arguments name: to make all takes longer than some run. */
+    /** Returns the command with the subcommand that the arguments name, else with all. Making all takes longer than some of them run. */
     static CommandLine commandLine(Terminal terminal, String... args) {
         boolean one = args.length > 0 && SUBCOMMANDS.contains(args[0]) && !ABOUT_ALL.contains(args[0]);
         CommandLine line = new CommandLine(new GdsCommand(terminal));

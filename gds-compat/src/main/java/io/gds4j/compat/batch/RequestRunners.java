@@ -56,7 +56,7 @@ public final class RequestRunners {
 
     /**
      * @param makeRunner makes the runner of a thread
-     * @param most largest number of threads
+     * @param most largest number of threads; twice as many serve scattered reads that wait for a disk
      * @param perRunner number of small entries for which one more thread pays
      * @param factory makes the threads
      */
