@@ -684,7 +684,7 @@ static void run(const struct job *asked) {
 #endif
     }
     int fd = past ? direct : buffered;
-    size_t per_thread = past || is(job, "bcold") || is(job, "latency") || is(job, "random") ? job->request : DEPTH * PIECE;
+    size_t per_thread = past || is(job, "bcold") || is(job, "latency") || is(job, "random") ? job->request : (tuned ? 2 : DEPTH) * PIECE;
     if (is_batch(job)) per_thread = BATCH * job->request;
 #ifdef GPU
     if (is(job, "calls")) per_thread = (helpers_of(job) + 1) * 2 * cut_of(job);
