@@ -30,3 +30,11 @@ median() {
     [ $# = 0 ] || [ -s "$1" ] || return
     sort -g "$@" | awk '{v[NR] = $1} END {if (NR) print NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2}'
 }
+
+# A number of a JSON object on standard input: the first with that name, or the first behind a pattern.
+number() { # name, pattern or nothing
+    grep -o "${2:-}\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'
+}
+
+# The options of a JVM in which the launcher runs gds load.
+launcher_options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1 --enable-native-access=ALL-UNNAMED"

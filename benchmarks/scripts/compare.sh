@@ -231,9 +231,6 @@ c_cases() { # engine, columns of its cases
         while read -r spec value; do echo "$value" >>"$work/$engine.$spec"; done <"$work/out"
     done
 }
-number() { # field, what stands before it in the line
-    grep -o "$2\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'
-}
 our_cases() { # version
     local version=${1:-ours} i name ours what line= value size
     for i in "${now[@]}"; do

@@ -20,7 +20,7 @@ for ((round = 0; round < ${ROUNDS:-5}; round++)); do
     for i in "${!names[@]}"; do
         line=$("$java" --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand io \
             -f "$work/mnt/data" -d host -i 64K -T 1 --warm-up 1 --policy direct --json ${options[$i]}) || exit 4
-        echo "$line" | grep -o '"bytesPerSecond":[0-9]*' | head -1 | sed 's/.*://' >>"$work/$i"
+        echo "$line" | number bytesPerSecond >>"$work/$i"
         [ "$i" = 3 ] && ring=$(echo "$line" | grep -o '"ioUring":"[^"]*"')
     done
 done

@@ -41,8 +41,8 @@ ours() {
     } >"$work/jobs"
     "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand io \
         "$work/jobs" -I 0 --hot -T 1 --warm-up 1 --json >"$work/out" || exit 4
-    grep -o '"bytesPerSecond":[0-9.]*' "$work/out" | head -1 | awk -F: '{printf "%.1f\n", $2 / 1e9}' >>"$work/$1.ours"
-    grep -o '"cpuSecondsPerGB":[0-9.]*' "$work/out" | head -1 | awk -F: '{printf "%.0f\n", $2 * 1000}' >>"$work/$1.cpu"
+    number bytesPerSecond <"$work/out" | awk '{printf "%.1f\n", $1 / 1e9}' >>"$work/$1.ours"
+    number cpuSecondsPerGB <"$work/out" | awk '{printf "%.0f\n", $1 * 1000}' >>"$work/$1.cpu"
 }
 spread() { sort -g "$1" | awk 'NR == 1 {least = $1} END {print least " to " $1}'; }
 

@@ -25,17 +25,15 @@ trap 'exit 130' INT TERM
 mkdir -p "$files"
 gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda || exit 6
 
-# As the launcher runs a load: an archive of the classes that it needs, and no optimizing compiler.
-options="-XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1 --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}"
 declare -A path_of=([ours]=$class_path [before]=$BEFORE_CP)
+# As the launcher runs a load. Each version has an archive of the classes that it needs.
 load() { # version, checkpoint, more options
-    "$java" $options ${3:-} -cp "${path_of[$1]}" io.gds4j.tools.GdsCommand load "$2" --target gpu:0 --json
+    "$java" $launcher_options ${JAVA_OPTS:-} ${3:-} -cp "${path_of[$1]}" io.gds4j.tools.GdsCommand load "$2" --target gpu:0 --json
 }
-field() { grep -o "\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'; }
 limit() { "$work/limits" gpu limit "$data" "$1:$1:$bytes:$THREADS:$((4 << 20))" 2>>"$work/errors" | cut -d' ' -f2; }
 fresh() { # version
     load "$1" "$model" "-Xshare:auto -XX:SharedArchiveFile=$work/$1.jsa" 2>>"$work/errors" >"$work/json"
-    field bytesPerSecond <"$work/json" | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/$size.$1"
+    number bytesPerSecond <"$work/json" | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/$size.$1"
 }
 
 for size in $SIZES; do

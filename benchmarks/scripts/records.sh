@@ -41,7 +41,6 @@ gds() { # cache, command
     shift
     GDS4J_IO_POLICY=$policy "$java" --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand "$@" --json
 }
-rate() { grep -o '"bytesPerSecond":[0-9]*' | head -1 | sed 's/.*://'; }
 prepare() { # hot or cold
     if [ "$1" = cold ]; then dd if="$data" iflag=nocache count=0 status=none; else cat "$data" >/dev/null; fi
 }
@@ -59,14 +58,14 @@ records() { # case, cache
     [ "$2" = cold ] && time="--warm-up $WARM_UP"
     gds "$2" records "$data" --record "${sizes[$1]}" --batch "${batches[$1]}" ${orders[$1]} $time --readers "$DEPTH" \
         -t "$target" >"$work/json" || exit 4
-    rate <"$work/json" >>"$work/$1.$2.records"
+    number bytesPerSecond <"$work/json" >>"$work/$1.$2.records"
 }
 io() {
     prepare "$2"
     local time="-T $SECONDS_EACH --warm-up $WARM_UP"
     [ "$2" = cold ] && time="--cold"
     gds "$2" io -f "$data" -d "$device" -O 1 -i "${sizes[$1]}" ${peers[$1]} $time >"$work/json" || exit 4
-    rate <"$work/json" >>"$work/$1.$2.io"
+    number bytesPerSecond <"$work/json" >>"$work/$1.$2.io"
 }
 loader() { # case, cache, workers, shape: bytes per second
     prepare "$2"

@@ -24,9 +24,7 @@ data=$(mktemp -d -p "$DIR") || exit 4
 server=
 trap 'kill $server 2>/dev/null; rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
-# The options of the launcher, for both.
-options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1
-    --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-}"
+options="$launcher_options ${JAVA_OPTS:-}" # for both
 gds() {
     if [ -n "${GPU_CP:-}" ]; then
         "$java" $options -cp "$class_path" io.gds4j.tools.GdsCommand "$@"
@@ -61,7 +59,7 @@ plain() {
 }
 ours() {
     gds load "$url" --target "$target" --json >"$work/out" && gds load "$url" --target "$target" --json >"$work/out" || exit 4
-    grep -o '"bytesPerSecond":[0-9]*' "$work/out" | head -1 | sed 's/.*://' | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/ours"
+    number bytesPerSecond <"$work/out" | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/ours"
 }
 for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then clients; plain; ours; else ours; plain; clients; fi
