@@ -487,7 +487,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             for (int i = 0; i < threads; i++) {
                 readers.add(Thread.ofPlatform().daemon().name("gds4j-records-" + i).unstarted(
                         new BatchReader(
-                                ring, new RecordReads(source, ringMemory, policy, planner.longestTask()))));
+                                ring, new RecordReads(source, ringMemory, policy, planner))));
             }
             RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
             startAll(ring, readers);

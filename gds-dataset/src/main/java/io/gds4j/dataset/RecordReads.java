@@ -40,29 +40,35 @@ final class RecordReads implements AutoCloseable {
     private final RecordSource source;
     private final RecordMemory memory;
     private final ErrorPolicy policy;
-    private final long taskBytes;
+    private final BatchPlanner planner;
     private final List<CuFileBatch.Request> requests = new ArrayList<>();
     private @Nullable MemoryAllocation stage;
     private @Nullable CuFileBatch batch;
     private int tasksWithoutTrial;
 
-    /** @param taskBytes most bytes of a task with several reads */
-    RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, long taskBytes) {
+    /** @param planner gets to know whether a disk keeps the reads waiting */
+    RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, BatchPlanner planner) {
         this.source = source;
         this.memory = memory;
         this.policy = policy;
-        this.taskBytes = taskBytes;
+        this.planner = planner;
     }
 
     /** Reads the runs of a task. Bad records fail, or are marked, as the policy says. */
     void read(BatchBuffer buffer, int task) {
         int run = buffer.taskFirst[task];
         int end = buffer.taskFirst[task + 1];
-        if (end - run > 1 && tasksWithoutTrial > 0) {
+        if (end - run == 1) {
+            long begun = System.nanoTime();
+            readRun(buffer, run);
+            planner.setDiskSlow(isSlow(buffer.runBytes(run), System.nanoTime() - begun));
+            return;
+        }
+        if (tasksWithoutTrial > 0) {
             tasksWithoutTrial--;
-        } else if (end - run > 1 && memory.isStaged()) {
+        } else if (memory.isStaged()) {
             run = readStaged(buffer, run, end);
-        } else if (end - run > 1 && memory.kind().isHost()) {
+        } else if (memory.kind().isHost()) {
             run = readWhileFast(buffer, run, end, memory.target(), 0);
         }
         if (end - run >= FEWEST_ENTRIES) {
@@ -79,7 +85,8 @@ final class RecordReads implements AutoCloseable {
         MemoryAllocation staging = stage;
         if (staging == null) {
             staging = allocator.allocate(
-                    allocator.supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST, taskBytes);
+                    allocator.supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST,
+                    planner.longestTask());
             stage = staging;
         }
         long start = buffer.runStart(first);
@@ -104,12 +111,16 @@ final class RecordReads implements AutoCloseable {
                 && !isDiskSlow(slow, run - first)
                 && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
             long ended = System.nanoTime();
-            slow += ended - begun > SLOW_NANOS + buffer.runBytes(run) ? 1 : 0;
+            slow += isSlow(buffer.runBytes(run), ended - begun) ? 1 : 0;
             begun = ended;
             run++;
         }
         tasksWithoutTrial = run < end && isDiskSlow(slow, run - first) ? TASKS_WITHOUT_TRIAL : 0;
         return run;
+    }
+
+    private static boolean isSlow(long bytes, long nanos) {
+        return nanos > SLOW_NANOS + bytes;
     }
 
     private static boolean isDiskSlow(int slowReads, int reads) {
