@@ -50,11 +50,9 @@ final class BatchPlanner {
         return longestTask;
     }
 
-    /** Says whether the last long read waited for a disk. Batches that are planned from now on follow it. */
+    /** Says whether the last read that was a task of its own waited for a disk. Batches that are planned from now on follow it. */
     void setDiskSlow(boolean slow) {
-        if (diskSlow != slow) {
-            diskSlow = slow;
-        }
+        diskSlow = slow;
     }
 
     Itinerary itinerary() {
