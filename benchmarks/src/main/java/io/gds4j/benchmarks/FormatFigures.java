@@ -123,7 +123,7 @@ final class FormatFigures {
                 }
             }
         }
-        System.out.printf("target %s, %d turns%n%n", gpu < 0 ? "host" : "gpu:" + gpu, turns);
+        System.out.printf(Locale.ROOT, "target %s, %d turns%n%n", gpu < 0 ? "host" : "gpu:" + gpu, turns);
         System.out.println(
                 "| file | bytes | tensors | requests | GB/s | ratio | best ratio | ms | of it headers | memory |");
         System.out.println("| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: | ---: |");
