@@ -17,6 +17,7 @@ import io.gds4j.testkit.FakeStream;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.GdsExtension;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -138,6 +139,26 @@ class RecordLoaderLimitsTest {
                 .target(MemoryKind.HOST, 0).memory(Long.MAX_VALUE);
         assertThatThrownBy(vast::open).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("a batch takes 9223372036854775807 bytes, and two of them do not fit");
+    }
+
+    /** Readers that a disk keeps waiting read 1 MiB at a time, near each other; the first batch is planned before they know. */
+    @Test
+    void runsAreShortWhileReadsAreSlow() throws IOException {
+        Path large = folder.resolve("large");
+        try (RandomAccessFile sparse = new RandomAccessFile(large.toFile(), "rw")) {
+            sparse.setLength(32 << 20);
+        }
+        FaultInjectingBackend backend = new FaultInjectingBackend(FakeGpu.create().backend());
+        backend.on(Call.READ).always().delays(Duration.ofMillis(20));
+        RecordSource records = RecordFiles.fixed(List.of(large), 0, 1 << 16);
+        try (CuFileDriver driver = CuFileDriver.open(backend);
+                RecordLoader loader = RecordLoader.builder(driver, records, 64)
+                        .target(MemoryKind.HOST, 0).memory(16 << 20).readers(1).open()) {
+            while (loader.hasNext()) {
+                loader.next().close();
+            }
+        }
+        assertThat(backend.readCount()).isEqualTo(1 + 7 * 4);
     }
 
     /** A reader once asked without end for a result that a failed operation never set. */
