@@ -13,7 +13,7 @@
 #   SECONDS_EACH=3       time of one measurement of cached files, after WARM_UP=1 seconds; cold files are read once, and what gds records
 #                        read in the first WARM_UP seconds does not count
 #   WORKERS='0 1 2 4 8 16'  workers of the DataLoader, measured once; the best takes part; without any no DataLoader
-#   CACHES='hot cold'    states of the page cache; cold files are read past it, else blocks that gds io draws twice come from it
+#   CACHES='hot cold'    states of the page cache; cold files are read past it
 #   ONLY=REGEX           only cases whose name matches
 #   JAVA_OPTS            more options for the JVM
 set -u
@@ -50,7 +50,7 @@ names=("sequential 1 MiB" "random 64 KiB" "random 4 KiB")
 sizes=(1048576 65536 4096)
 batches=(16 256 4096)
 orders=("" "--shuffle --seed 1" "--shuffle --seed 1")
-peers=("-I 0 -w $DEPTH" "-I 2 -w $DEPTH" "-I 2 -w $DEPTH -x 6 -B 128")
+peers=("-I 0 -w $DEPTH" "-I 2 --each-once -w $DEPTH" "-I 2 --each-once -w $DEPTH -x 6 -B 128")
 
 records() { # case, cache
     prepare "$2"

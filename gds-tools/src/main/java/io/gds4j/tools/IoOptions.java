@@ -94,6 +94,11 @@ final class IoOptions {
             description = "Alignment of random offsets. Default: 4K.")
     private long alignment = 4096;
 
+    @Option(names = "--each-once",
+            description = "Random requests of a pass touch each block of the request size once. Default: they may touch a block"
+                    + " twice, as those of gdsio.")
+    private boolean eachOnce;
+
     @Option(names = "-R", description = "Write random bytes.")
     private boolean randomFill;
 
@@ -220,6 +225,9 @@ final class IoOptions {
         if (unaligned && !what.random()) {
             throw CommandFailure.usage("-U requires -I 2 or 3; use -o 3 for unaligned sequential requests");
         }
+        if (eachOnce && (unaligned || !what.random())) {
+            throw CommandFailure.usage("--each-once requires -I 2 or 3, and excludes -U");
+        }
         if (refill && !randomFill) {
             throw CommandFailure.usage("-F requires -R");
         }
@@ -233,7 +241,7 @@ final class IoOptions {
         Path path = directory != null ? directory : file;
         return new IoJob(
                 name, path == null ? Path.of("") : path, perThread, device, memory, threads, size, offset, sizes, type,
-                what, batch, !skipRegistration, unaligned, alignment, randomFill, refill, readPercent,
+                what, batch, !skipRegistration, unaligned, alignment, eachOnce, randomFill, refill, readPercent,
                 withoutDirect == 0, drop);
     }
 

@@ -309,6 +309,33 @@ class IoCommandTest {
         assertThat(changed).isBetween(1, 200);
     }
 
+    /** 250 whole blocks and a shorter one, on threads with unequal shares. */
+    @Test
+    void randomPassTouchesEachBlockOnce() throws IOException {
+        int size = 1001 << 10;
+        Files.write(file, new byte[size]);
+
+        GdsRun run = onFile("-I 3 --each-once -i 4K -w 4 -R -s 1001K --json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("ops").asLong()).isEqualTo(251);
+        assertThat(run.json().get("bytes").asLong()).isEqualTo(size);
+        byte[] after = Files.readAllBytes(file);
+        assertThat(after).hasSize(size);
+        for (int block = 0; block < size; block += 4096) {
+            assertThat(after[block] != 0 || after[block + 1] != 0 || after[block + 2] != 0).as("block at %d", block)
+                    .isTrue();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-I 0 --each-once", "-I 2 -U --each-once"})
+    void eachOnceNeedsAlignedRandomRequests(String options) {
+        writePattern();
+
+        assertThat(onFile("-i 64K " + options).err()).contains("--each-once requires -I 2 or 3");
+    }
+
     @Test
     void gdsioFormatPrintsTheLineOfGdsio() {
         writePattern();

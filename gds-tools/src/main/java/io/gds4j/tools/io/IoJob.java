@@ -24,6 +24,7 @@ import org.jspecify.annotations.Nullable;
  * @param register whether to register memory with the driver
  * @param unaligned whether random offsets are unaligned
  * @param alignment alignment of random offsets, bytes
+ * @param eachOnce whether random requests of a pass touch each block of their size once, wherever {@code alignment} would put them
  * @param randomFill whether to write random bytes
  * @param refill whether to generate new random bytes before each write
  * @param readPercent percentage of reads among random requests; null to use {@code operation}
@@ -46,6 +47,7 @@ public record IoJob(
         boolean register,
         boolean unaligned,
         long alignment,
+        boolean eachOnce,
         boolean randomFill,
         boolean refill,
         @Nullable Integer readPercent,

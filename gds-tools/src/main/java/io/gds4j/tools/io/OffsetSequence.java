@@ -1,10 +1,11 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.dataset.RecordOrder;
 import java.util.SplittableRandom;
 
 /**
  * File offsets of one thread: its share of the range in sequence, or the same number of random offsets anywhere in the
- * range. The same seed gives the same offsets.
+ * range, or its share of all blocks in random order. The same seed gives the same offsets.
  */
 final class OffsetSequence {
     private static final long THREAD_SEED = 0x9E3779B97F4A7C15L;
@@ -17,7 +18,10 @@ final class OffsetSequence {
     private final long to;
     private final long granule;
     private final long seed;
+    private final long requests;
+    private final RecordOrder blocks;
     private SplittableRandom random;
+    private long passes;
     private long next;
 
     /**
@@ -29,7 +33,8 @@ final class OffsetSequence {
      * @param share number of the share, 0 to {@code shares - 1}
      */
     OffsetSequence(IoJob job, long first, long length, long size, int share, int shares, long seed) {
-        long requests = Math.ceilDiv(length, size);
+        this.requests = Math.ceilDiv(length, size);
+        this.blocks = RecordOrder.shuffled(seed);
         this.job = job;
         this.first = first;
         this.length = length;
@@ -49,11 +54,13 @@ final class OffsetSequence {
     /** Restarts the sequence with the same random offsets. */
     void restart() {
         random = new SplittableRandom(seed);
+        passes = 0;
         next = from;
     }
 
     /** Starts another pass; random offsets continue with new values. */
     void nextPass() {
+        passes++;
         next = from;
     }
 
@@ -62,13 +69,14 @@ final class OffsetSequence {
         if (next >= to) {
             return false;
         }
-        if (job.operation().random()) {
+        if (job.operation().random() && !job.eachOnce()) {
             long places = (length - size) / granule + 1;
             request.fileOffset = first + random.nextLong(places) * granule;
             request.size = size;
         } else {
-            request.fileOffset = first + next * size;
-            request.size = Math.min(size, length - next * size);
+            long block = job.eachOnce() ? blocks.recordAt(next, requests, passes) : next;
+            request.fileOffset = first + block * size;
+            request.size = Math.min(size, length - block * size);
         }
         Integer readPercent = job.readPercent();
         request.write = readPercent == null ? job.operation().writes() : random.nextInt(100) >= readPercent;
