@@ -119,6 +119,20 @@ public interface MemoryAllocator {
     long available(MemoryKind kind, int device);
 
     /**
+     * Prepares for long transfers to or from memory of a GPU: makes the GPU's primary CUDA context, which takes a tenth of a second or
+     * more, while the driver's threads make staging memory in the background. A large allocation does the same; a program that
+     * does other things first, such as reading headers, calls this before. Repeated calls cost nothing. Does nothing for host
+     * memory.
+     *
+     * @param kind the kind of memory that the program will allocate
+     * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID without a CUDA driver, DEVICE_NOT_FOUND for a GPU that is not there
+     */
+    default void prepare(MemoryKind kind, int device) {
+        // There is nothing to prepare.
+    }
+
+    /**
      * Finds the allocation that contains memory of a raw address.
      *
      * @param range any memory

@@ -95,10 +95,10 @@ public final class CompatBackend implements CuFileBackend {
         return allocator;
     }
 
-    private void expect(int gpu, long context) {
+    private void expect(int gpu) {
         CompatSession open = session;
         if (open != null) {
-            open.expect(gpu, context);
+            open.expect(gpu);
         }
     }
 

@@ -161,9 +161,9 @@ public final class CompatSession {
         return batches;
     }
 
-    /** Has the workers of a GPU prepare for requests, because the program allocates much of its memory. */
-    void expect(int gpu, long context) {
-        engine.expect(gpu, context);
+    /** Has the workers of a GPU prepare for requests, because the program will use much of its memory. */
+    void expect(int gpu) {
+        engine.expect(gpu);
     }
 
     void registerBuffer(MemoryRange range) {

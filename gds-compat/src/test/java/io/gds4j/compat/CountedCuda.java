@@ -8,17 +8,26 @@ import java.lang.reflect.Proxy;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
 
 /** A driver that counts streams, events and memory that were made through it and not freed, by the call that made them. */
 final class CountedCuda {
     private final Cuda driver;
+    private final Consumer<String> before;
     private final Map<Long, Made> alive = new ConcurrentHashMap<>();
 
     private record Made(String by, long bytes) {
     }
 
     CountedCuda(Cuda driver) {
+        this(driver, name -> {
+        });
+    }
+
+    /** @param before receives the name of each call before it is made */
+    CountedCuda(Cuda driver, Consumer<String> before) {
         this.driver = driver;
+        this.before = before;
     }
 
     /** Returns the driver as a backend finds it. */
@@ -31,6 +40,7 @@ final class CountedCuda {
 
     private Object call(Method method, Object[] arguments) throws Throwable {
         Object result;
+        before.accept(method.getName());
         try {
             result = method.invoke(driver, arguments);
         } catch (InvocationTargetException e) {

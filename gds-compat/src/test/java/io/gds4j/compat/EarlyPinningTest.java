@@ -1,29 +1,47 @@
 package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
-/** Workers pin slabs and create streams while a program allocates its GPU memory, before its first request. */
+/** Workers clear and pin slabs and create streams while a program makes a context and allocates, before its first request. */
 class EarlyPinningTest {
     private static final long LARGE = 64 << 20;
     private static final int WORKERS = 3;
 
     private final FakeCuda cuda = new FakeCuda(1, 2 * LARGE);
-    private final CountedCuda counted = new CountedCuda(cuda.available().driver());
+    private final CountedCuda counted = new CountedCuda(cuda.available().driver(), this::before);
     private final CuFileDriver driver = CuFileDriver.open(new CompatBackend(
             CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, (long) WORKERS)
                     .set(CuFileKeys.MAX_REQUEST_PARALLELISM, WORKERS + 1L).build(),
             FfmPosix.instance(), counted.over(cuda.available())));
+
+    /** Bytes of slabs when the context was made; -1 if none was. */
+    private volatile long stagedBeforeContext = -1;
+
+    /** A context takes longer to make than slabs, but for a driver that prepares nothing before. */
+    private void before(String call) {
+        if (call.equals("devicePrimaryCtxRetain")) {
+            long deadline = System.nanoTime() + 10_000_000_000L;
+            while (driver.peakStagingBytes() == 0 && System.nanoTime() < deadline) {
+                Thread.onSpinWait();
+            }
+            stagedBeforeContext = driver.peakStagingBytes();
+        }
+    }
 
     @AfterEach
     void close() {
@@ -44,7 +62,34 @@ class EarlyPinningTest {
             awaitObjects("streamCreate", WORKERS);
             awaitObjects("eventCreate", 2 * WORKERS);
             assertThat(driver.peakStagingBytes()).isPositive();
+            assertThat(stagedBeforeContext).isPositive();
         }
+    }
+
+    @Test
+    void preparationHasEachWorkerPrepareWithoutAnAllocation() {
+        driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 0);
+
+        assertThat(stagedBeforeContext).isPositive();
+        awaitObjects("streamCreate", WORKERS);
+        assertThat(counted.alive()).doesNotContainKey("memAlloc").containsKey("memHostRegister");
+    }
+
+    @Test
+    void preparationOfHostMemoryMakesNothing() {
+        driver.allocator().prepare(MemoryKind.HOST, MemoryRange.NO_DEVICE);
+
+        assertThat(counted.alive()).isEqualTo(Map.of());
+        assertThat(driver.peakStagingBytes()).isZero();
+    }
+
+    @Test
+    void preparationNamesAGpuThatIsNotThere() {
+        assertThatThrownBy(() -> driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 1))
+                .isInstanceOfSatisfying(CuFileException.class,
+                        e -> assertThat(e.error()).isEqualTo(CuFileError.DEVICE_NOT_FOUND))
+                .hasMessageContaining("no GPU 1");
+        assertThat(driver.peakStagingBytes()).isZero();
     }
 
     @Test

@@ -73,6 +73,11 @@ abstract sealed class ForwardingAllocator implements MemoryAllocator permits Lea
     }
 
     @Override
+    public void prepare(MemoryKind kind, int device) {
+        delegate.prepare(kind, device);
+    }
+
+    @Override
     public Optional<AllocationTag> allocationOf(MemoryRange range) {
         return delegate.allocationOf(range);
     }

@@ -109,17 +109,19 @@ public final class ThreadContext {
     }
 
     /**
-     * Prepares for the first request of a GPU: that takes milliseconds, most of them to pin slabs. Does nothing while streams wait
-     * for this process, because pinning would wait for them. A failure is left to the request.
+     * Prepares for the first request of a GPU: clears slabs while another thread may still make the GPU's primary context, then pins
+     * two of them. Both take milliseconds. Does nothing while streams wait for this process, because pinning would wait for them. A
+     * failure is left to the request.
      *
-     * @param context a context that lives as long as the process
+     * @param slabs number of slabs to clear
      */
-    void rehearse(long context) {
-        if (contextCache == null || pool.waits().any()) {
+    void rehearse(int gpu, int slabs) {
+        if (contexts == null || contextCache == null || pool.waits().any()) {
             return;
         }
         try {
-            pipeline(contextCache.of(context)).rehearse();
+            pool.clear(pool.pieceSize(), slabs);
+            pipeline(contextCache.of(contexts.primary(gpu))).rehearse();
         } catch (CuFileException | OutOfMemoryError e) {
             // The request that needs this meets the same failure and reports it.
         }

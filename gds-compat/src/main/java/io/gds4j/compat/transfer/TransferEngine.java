@@ -55,13 +55,9 @@ public final class TransferEngine {
         }
     }
 
-    /**
-     * Has the workers of a GPU prepare for its first request. Returns at once.
-     *
-     * @param context the GPU's primary context
-     */
-    public void expect(int gpu, long context) {
-        workers.ofGpu(gpu).expect(context);
+    /** Has the workers of a GPU prepare for its first request. Returns at once. */
+    public void expect(int gpu) {
+        workers.ofGpu(gpu).expect(gpu);
     }
 
     /** Returns whether workers prepare for a GPU. After {@link #stopForExit} none begins. */

@@ -1,5 +1,6 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -20,6 +21,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class WorkerPool {
     private static final int NONE = -1;
+
+    /** Number of callers for which the workers clear slabs: a load has two requests in flight. */
+    private static final int CALLERS = 2;
 
     /** A monitor, because a thread that waits for a lock of java.util.concurrent allocates a node. */
     private final Object lock = new Object();
@@ -44,8 +48,8 @@ final class WorkerPool {
     /** The GPU that the workers feed. */
     private volatile int gpu = NONE;
 
-    /** The CUDA context for which idle workers prepare; 0 for none. */
-    private volatile long expected;
+    /** The GPU for which idle workers prepare. */
+    private volatile int expected = NONE;
 
     /** Number of workers that prepare now. */
     private final AtomicInteger preparing = new AtomicInteger();
@@ -86,11 +90,11 @@ final class WorkerPool {
         gpu = device;
     }
 
-    /** Has idle workers prepare for requests of a CUDA context, which lives as long as the process. Returns at once. */
-    void expect(long context) {
+    /** Has idle workers prepare for requests of a GPU. Returns at once. */
+    void expect(int device) {
         synchronized (lock) {
-            if (expected != context) {
-                expected = context;
+            if (expected != device) {
+                expected = device;
                 idle.forEach(WorkerPool::wake);
             }
         }
@@ -335,8 +339,8 @@ final class WorkerPool {
         /** The GPU that this thread has moved near. */
         private int nearGpu = NONE;
 
-        /** The CUDA context for which this thread has prepared. */
-        private long prepared;
+        /** The GPU for which this thread has prepared. */
+        private int prepared = NONE;
 
         private Worker(ThreadFactory factory, Supplier<ThreadContext> makeContext) {
             this.thread = factory.newThread(() -> {
@@ -396,14 +400,15 @@ final class WorkerPool {
         }
 
         private void prepare(ThreadContext context) {
-            long cudaContext = expected;
-            if (prepared != cudaContext) {
-                prepared = cudaContext;
+            int device = expected;
+            if (prepared != device) {
+                prepared = device;
                 preparing.incrementAndGet();
                 try {
                     if (!stopping) {
                         moveNearGpu();
-                        context.rehearse(cudaContext);
+                        int users = this == workers.getFirst() ? 1 + CALLERS : 1;
+                        context.rehearse(device, users * CopyPipeline.DEPTH);
                     }
                 } finally {
                     preparing.decrementAndGet();

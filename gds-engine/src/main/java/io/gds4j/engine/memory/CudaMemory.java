@@ -72,10 +72,10 @@ final class CudaMemory {
     MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         checkDevice(device);
         checkSupports(kind, device);
-        long context = contexts.primary(device);
         if (kind.isCuda() && size >= LARGE_BYTES) {
-            expectation.expect(device, context);
+            expectation.expect(device);
         }
+        long context = contexts.primary(device);
         return switch (kind) {
             case HOST_PINNED, HOST_REGISTERED -> pinned(kind, size, context);
             case CUDA_DEVICE -> {
@@ -95,6 +95,13 @@ final class CudaMemory {
             }
             case HOST, HOST_HUGEPAGE -> throw new AssertionError(kind);
         };
+    }
+
+    /** Announces long reads, and makes the GPU's primary context. */
+    void prepare(int device) {
+        checkDevice(device);
+        expectation.expect(device);
+        contexts.primary(device);
     }
 
     private MappedDeviceMemory mapped(long reserved, long size, int device, long context) {

@@ -51,16 +51,15 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     /** Is told of GPUs whose memory a program is about to use. */
     public interface Expectation {
         /**
-         * Called before a large allocation, by its thread.
-         *
-         * @param context the GPU's primary context
+         * Called before a large allocation, by its thread. The GPU's primary context may not exist yet, and making it may take longer
+         * than any other preparation.
          */
-        void expect(int gpu, long context);
+        void expect(int gpu);
     }
 
     /** Allocates by the given libc and, if available, CUDA driver. */
     public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
-        this(posix, availability, (gpu, context) -> {
+        this(posix, availability, gpu -> {
             // nobody prepares
         });
     }
@@ -100,6 +99,13 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
                 cuda(kind).allocate(kind, size, device == MemoryRange.NO_DEVICE ? 0 : device);
             case CUDA_DEVICE, CUDA_MANAGED, CUDA_POOL, CUDA_VMM -> cuda(kind).allocate(kind, size, device);
         });
+    }
+
+    @Override
+    public void prepare(MemoryKind kind, int device) {
+        if (kind.isCuda()) {
+            cuda(kind).prepare(device);
+        }
     }
 
     @Override

@@ -216,6 +216,21 @@ public final class BouncePool {
         }
     }
 
+    /**
+     * Makes free slabs of at least {@code bytes} and has the kernel clear their pages, on the processor of the calling thread. Pins
+     * nothing, so it needs no CUDA context. Does not wait: it makes fewer slabs if the pool is at its limit.
+     */
+    public void clear(long bytes, int count) {
+        List<Slab> cleared = new ArrayList<>(count);
+        Slab slab = tryAcquire(bytes, false);
+        while (slab != null) {
+            cleared.add(slab);
+            posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
+            slab = cleared.size() < count ? tryAcquire(bytes, false) : null;
+        }
+        cleared.forEach(this::release);
+    }
+
     private Slab count(Slab slab, boolean pinned) {
         if (pinned && !slab.block().isPinningSettled()) {
             settlePinning(slab);

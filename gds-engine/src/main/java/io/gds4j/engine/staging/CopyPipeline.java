@@ -18,7 +18,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CopyPipeline {
     /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
-    private static final int DEPTH = 2;
+    public static final int DEPTH = 2;
 
     /** Largest copy in bytes for which spinning is cheaper than sleeping. */
     private static final long SPIN_BYTES = 64 << 10;

@@ -50,9 +50,10 @@ public final class LoadRun {
     }
 
     private ExitStatus load() throws IOException {
+        findFormats();
         Targets target = Targets.resolve(arguments.targets().isEmpty() ? null : arguments.targets().getFirst());
         LoadPlan plan = plan().to(target.target().kind(), target.device());
-        try (OpenedDriver opened = open()) {
+        try (OpenedDriver opened = open().preparedFor(List.of(target))) {
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
@@ -71,6 +72,7 @@ public final class LoadRun {
     }
 
     private ExitStatus loadParallel() throws IOException {
+        findFormats();
         List<@Nullable Target> asked = new ArrayList<>(arguments.targets());
         if (asked.isEmpty()) {
             asked.add(null);
@@ -81,7 +83,7 @@ public final class LoadRun {
         ParallelLoadPlan plan = base.across(
                 targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device())).toList(),
                 shared.rules(arguments.path()));
-        try (OpenedDriver opened = open()) {
+        try (OpenedDriver opened = open().preparedFor(targets)) {
             checkRoom(targets, plan, opened.driver().allocator());
             ParallelResult result;
             try (ParallelTensors tensors = load(plan, opened.driver())) {
@@ -176,6 +178,11 @@ public final class LoadRun {
             return ExitStatus.DIFFERENCE;
         }
         return ExitStatus.DONE;
+    }
+
+    /** Finds the formats while another thread finds the GPUs, which takes a tenth of a second. */
+    private static void findFormats() {
+        Thread.ofPlatform().daemon().name("gds-formats").start(Checkpoint::formats);
     }
 
     private OpenedDriver open() {

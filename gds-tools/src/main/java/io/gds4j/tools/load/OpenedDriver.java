@@ -7,6 +7,7 @@ import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
+import java.util.List;
 import java.util.Map;
 import java.util.function.Consumer;
 
@@ -42,6 +43,23 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
             RunStatistics.start(driver);
         }
         return opened;
+    }
+
+    /** Returns this driver, prepared for loads to the targets, with the time that this took. Closes it if that fails. */
+    public OpenedDriver preparedFor(List<Targets> targets) {
+        long start = System.nanoTime();
+        boolean prepared = false;
+        try {
+            for (Targets target : targets) {
+                driver.allocator().prepare(target.target().kind(), target.device());
+            }
+            prepared = true;
+            return new OpenedDriver(driver, seconds + (System.nanoTime() - start) / NANOS);
+        } finally {
+            if (!prepared) {
+                driver.close();
+            }
+        }
     }
 
     /**
