@@ -8,6 +8,7 @@
 //   kinds: hot      read through the page cache, file in it             GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          tuned    the same into a GPU by what proved the better pipeline: as SLABS=2 SLEEP=1 below
 //          first    the same once, with the time to pin its slabs, to allocate the GPU memory and to start the threads
+//          anew     tuned, into GPU memory that the time allocates, after the memory of a pass before was freed
 //          calls    reads of the request's size into a GPU, hot, one after the other by each thread; helpers, which spin between
 //                   requests, take their pieces (the best known structure for this shape of requests)          GB/s
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
@@ -656,7 +657,7 @@ static void run(const struct job *asked) {
         changed.bytes = asked->bytes / 2;
         changed.offset = asked->offset + asked->bytes / 2;
     }
-    int first = is(asked, "first"), tuned = is(asked, "tuned") || first;
+    int first = is(asked, "first"), anew = is(asked, "anew"), tuned = is(asked, "tuned") || first || anew;
     if (tuned) strcpy(changed.kind, "hot");
 #ifdef GPU
     slabs = tuned ? 2 : getenv("SLABS") ? atoi(getenv("SLABS")) : DEPTH;
@@ -735,7 +736,13 @@ static void run(const struct job *asked) {
         if (!write) warm(job);
         pass(job, pinned, per_thread, write, fd, ops);
         if (is(job, "fresh")) madvise(memory, memory_bytes, MADV_DONTNEED);
+#ifdef GPU
+        if (anew) CU(cuMemFree(device));
+        begun = now();
+        if (anew) CU(cuMemAlloc(&device, device_bytes));
+#endif
         seconds = pass(job, pinned, per_thread, write, fd, ops);
+        if (anew) seconds = now() - begun;
     }
     if (is(job, "latency") || is_batch(job))
         printf("%s %.3f\n", job->name, seconds / ops * 1e6);

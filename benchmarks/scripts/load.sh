@@ -1,6 +1,7 @@
 #!/bin/bash
 # Whole loads of checkpoints into a GPU from the page cache: fresh processes of gds load, and later loads of one process, beside a
-# hand-written pipeline that reads a file of the same size; prints one table of medians.
+# hand-written pipeline that reads a file of the same size; prints one table of medians. "C, kept" keeps its GPU memory between passes;
+# "C, later" frees and allocates it, as loads do; "C, first" also pins slabs.
 #
 #   benchmarks/scripts/load.sh
 #
@@ -52,7 +53,7 @@ for size in $SIZES; do
     for ((round = 0; round < ROUNDS; round++)); do
         for who in $([ $((round % 2)) = 0 ] && echo ours before limit || echo limit before ours); do
             case $who in
-                limit) limit tuned >>"$work/$size.tuned" && limit first >>"$work/$size.first" ;;
+                limit) limit tuned >>"$work/$size.tuned" && limit anew >>"$work/$size.anew" && limit first >>"$work/$size.first" ;;
                 ours) fresh ours ;;
                 before) [ -z "$BEFORE_CP" ] || fresh before ;;
             esac
@@ -66,11 +67,11 @@ done
 
 echo "$(machine gpu); GB/s, medians of $ROUNDS alternations; $THREADS threads in C"
 echo
-printf '| %-18s | %9s | %9s | %9s | %9s | %9s |\n' "load from memory" "C, later" "C, first" "gds later" "gds fresh" before
-printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..20})" ----------: ----------: ----------: ----------: ----------:
+printf '| %-18s | %9s | %9s | %9s | %9s | %9s | %9s |\n' "load from memory" "C, kept" "C, later" "C, first" "gds later" "gds fresh" before
+printf '|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..20})" ----------: ----------: ----------: ----------: ----------: ----------:
 for size in $SIZES; do
     printf '| %-18s' "$size GiB"
-    for column in tuned first later ours before; do
+    for column in tuned anew first later ours before; do
         value=$(median "$work/$size.$column" 2>/dev/null)
         printf ' | %9s' "${value:--}"
     done
