@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -13,9 +14,13 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 
 /** Workers clear and pin slabs and create streams while a program makes a context and allocates, before its first request. */
 class EarlyPinningTest {
@@ -73,6 +78,21 @@ class EarlyPinningTest {
         assertThat(stagedBeforeContext).isPositive();
         awaitObjects("streamCreate", WORKERS);
         assertThat(counted.alive()).doesNotContainKey("memAlloc").containsKey("memHostRegister");
+    }
+
+    @Test
+    void firstRequestFindsTheSlabsOfAllThreadsPinned(@TempDir Path folder) throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[(int) LARGE]);
+        driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 0);
+        awaitObjects("streamCreate", WORKERS);
+        String pinned = counted.alive().get("memHostRegister");
+
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, LARGE, 0);
+                CuFileHandle handle = driver.openFile(file)) {
+            assertThat(handle.read(memory.range(), LARGE, 0, 0)).isEqualTo(LARGE);
+        }
+
+        assertThat(counted.alive().get("memHostRegister")).isEqualTo(pinned);
     }
 
     @Test

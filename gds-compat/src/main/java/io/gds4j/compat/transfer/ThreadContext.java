@@ -110,18 +110,21 @@ public final class ThreadContext {
 
     /**
      * Prepares for the first request of a GPU: clears slabs while another thread may still make the GPU's primary context, then pins
-     * two of them. Both take milliseconds. Does nothing while streams wait for this process, because pinning would wait for them. A
+     * slabs. Both take milliseconds. Does nothing while streams wait for this process, because pinning would wait for them. A
      * failure is left to the request.
      *
-     * @param slabs number of slabs to clear
+     * @param cleared number of slabs to clear
+     * @param pinned number of slabs to pin, which other threads may have cleared
      */
-    void rehearse(int gpu, int slabs) {
+    void rehearse(int gpu, int cleared, int pinned) {
         if (contexts == null || contextCache == null || pool.waits().any()) {
             return;
         }
         try {
-            pool.clear(pool.pieceSize(), slabs);
-            pipeline(contextCache.of(contexts.primary(gpu))).rehearse();
+            pool.clear(pool.pieceSize(), cleared);
+            CopyPipeline pipeline = pipeline(contextCache.of(contexts.primary(gpu)));
+            pool.pin(pool.pieceSize(), pinned);
+            pipeline.prepareAhead();
         } catch (CuFileException | OutOfMemoryError e) {
             // The request that needs this meets the same failure and reports it.
         }

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 final class WorkerPool {
     private static final int NONE = -1;
 
-    /** Number of callers for which the workers clear slabs: a load has two requests in flight. */
+    /** Number of callers for which the workers make slabs: a load has two requests in flight. */
     private static final int CALLERS = 2;
 
     /** A monitor, because a thread that waits for a lock of java.util.concurrent allocates a node. */
@@ -407,8 +407,11 @@ final class WorkerPool {
                 try {
                     if (!stopping) {
                         moveNearGpu();
-                        int users = this == workers.getFirst() ? 1 + CALLERS : 1;
-                        context.rehearse(device, users * CopyPipeline.DEPTH);
+                        // The driver pins for one thread at a time.
+                        boolean first = this == workers.getFirst();
+                        int clearsFor = first ? 1 + CALLERS : 1;
+                        int pinsFor = first ? workers.size() + CALLERS : 0;
+                        context.rehearse(device, clearsFor * CopyPipeline.DEPTH, pinsFor * CopyPipeline.DEPTH);
                     }
                 } finally {
                     preparing.decrementAndGet();

@@ -221,14 +221,23 @@ public final class BouncePool {
      * nothing, so it needs no CUDA context. Does not wait: it makes fewer slabs if the pool is at its limit.
      */
     public void clear(long bytes, int count) {
-        List<Slab> cleared = new ArrayList<>(count);
-        Slab slab = tryAcquire(bytes, false);
+        makeFree(bytes, count, false);
+    }
+
+    /** Makes free slabs as {@link #clear} does, and pins them. */
+    public void pin(long bytes, int count) {
+        makeFree(bytes, count, true);
+    }
+
+    private void makeFree(long bytes, int count, boolean pinned) {
+        List<Slab> made = new ArrayList<>(count);
+        Slab slab = count > 0 ? tryAcquire(bytes, pinned) : null;
         while (slab != null) {
-            cleared.add(slab);
+            made.add(slab);
             posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
-            slab = cleared.size() < count ? tryAcquire(bytes, false) : null;
+            slab = made.size() < count ? tryAcquire(bytes, pinned) : null;
         }
-        cleared.forEach(this::release);
+        made.forEach(this::release);
     }
 
     private Slab count(Slab slab, boolean pinned) {

@@ -207,20 +207,6 @@ public final class CopyPipeline {
         }
     }
 
-    /**
-     * Pins the slabs, and creates the stream and the events, of a request that is expected. The thread's first request finds them.
-     *
-     * @throws CuFileException if this fails; the pipeline has no slab then
-     */
-    public void rehearse() {
-        long bytes = pool.pieceSize();
-        enter((piece, cause) -> {
-            // nothing is copied
-        }, bytes, DEPTH);
-        hasTwo(bytes);
-        leave();
-    }
-
     public boolean isPrepared() {
         return ready;
     }
