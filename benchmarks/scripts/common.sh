@@ -36,5 +36,6 @@ number() { # name, pattern or nothing
     grep -o "${2:-}\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'
 }
 
-# The options of a JVM in which the launcher runs gds load.
-launcher_options="-Djdk.httpclient.bufsize=262144 -XX:+UseSerialGC -Xms64m -Xmx2g -XX:TieredStopAtLevel=1 --enable-native-access=ALL-UNNAMED"
+# The options of a JVM that measures, and of one in which the launcher runs gds load.
+jvm_options="-XX:+UseSerialGC -Xms128m -Xmn96m --enable-native-access=ALL-UNNAMED"
+launcher_options="$jvm_options -Xmx2g -Djdk.httpclient.bufsize=262144 -XX:TieredStopAtLevel=1"

@@ -68,7 +68,7 @@ elif ! gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda 2>"$work
 fi
 need_gds
 
-jvm=("$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-})
+jvm=("$java" $jvm_options ${JAVA_OPTS:-})
 command=(io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} --json)
 declare -A path_of=([ours]=$class_path [before]=${BEFORE_CP:-}) to_jvm=() from_jvm=()
 # One JVM per version runs all cases of all rounds, as a program that lives longer than a call; "first call of a JVM" has its own.

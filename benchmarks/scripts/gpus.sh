@@ -39,7 +39,7 @@ ours() {
         printf 'xfer_type=0\nbs=%s\nsize=%s\nfilename=%s\nnon_odirect=1\nnum_threads=1\n' "$bytes" "$bytes" "$data"
         for ((g = 0; g < $1; g++)); do printf '[gpu%s]\ngpu_dev_id=%s\nstart_offset=%s\n' "$g" "$g" $((g * bytes)); done
     } >"$work/jobs"
-    "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand io \
+    "$java" $jvm_options ${JAVA_OPTS:-} -cp "$class_path" io.gds4j.tools.GdsCommand io \
         "$work/jobs" -I 0 --hot -T 1 --warm-up 1 --json >"$work/out" || exit 4
     number bytesPerSecond <"$work/out" | awk '{printf "%.1f\n", $1 / 1e9}' >>"$work/$1.ours"
     number cpuSecondsPerGB <"$work/out" | awk '{printf "%.0f\n", $1 * 1000}' >>"$work/$1.cpu"

@@ -49,6 +49,7 @@ for size in $SIZES; do
     cat "$data" "$model"/* >/dev/null
     for version in ours ${BEFORE_CP:+before}; do
         [ -e "$work/$version.jsa" ] || load $version "$model" "-XX:ArchiveClassesAtExit=$work/$version.jsa" >/dev/null 2>&1
+        [ -e "$work/$version.jsa" ] || { echo "load: the JDK has no class archive to build on; java -Xshare:dump makes it" >&2; exit 6; }
     done
     for ((round = 0; round < ROUNDS; round++)); do
         for who in $([ $((round % 2)) = 0 ] && echo ours before limit || echo limit before ours); do
@@ -59,7 +60,7 @@ for size in $SIZES; do
             esac
         done
     done
-    "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} \
+    "$java" $jvm_options ${JAVA_OPTS:-} \
         -cp "$class_path:${TEST_CP:-$root/benchmarks/target/classes}" io.gds4j.benchmarks.FormatFigures compare 0 "$TURNS" "$model" \
         2>>"$work/errors" | awk -F'|' '/^\| [0-9]/ {print $6}' >"$work/$size.later"
     rm -rf "$data" "$model"

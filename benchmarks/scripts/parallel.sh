@@ -25,7 +25,7 @@ trap 'rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
 gcc $flags "$here/parallel.c" -o "$work/parallel" $libs -lcuda || exit 6
 figures() {
-    "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path" \
+    "$java" $jvm_options ${JAVA_OPTS:-} -cp "$class_path" \
         io.gds4j.benchmarks.ParallelFigures "$@"
 }
 figures create "$data" "$GIB" || exit 4

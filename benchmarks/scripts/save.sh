@@ -48,7 +48,7 @@ keep() { # case, field of the answer in seconds; keeps GB/s
     awk -v b="$size" -v s="$seconds" 'BEGIN {printf "%.3f\n", b / s / 1e9}' >>"$work/$1"
 }
 start c "$work/save" "$size"
-start ours "$java" -XX:+UseSerialGC -Xms64m --enable-native-access=ALL-UNNAMED ${JAVA_OPTS:-} -cp "$class_path:$tests" \
+start ours "$java" $jvm_options ${JAVA_OPTS:-} -cp "$class_path:$tests" \
     io.gds4j.benchmarks.SaveFigures gpu "$size"
 if python3 -c 'import torch, safetensors.torch' 2>/dev/null; then start python python3 "$here/save.py" "$size"; fi
 
