@@ -76,7 +76,10 @@ gds() { # version, options of gds io
     local version=$1 fd
     shift
     if [[ " $* " = *" --warm-up 0 "* ]]; then
-        timeout 60 "${jvm[@]}" -cp "${path_of[$version]}" "${command[@]}" "$@"
+        local archive=$work/$version.jsa
+        # As in the launcher, the JVM finds its classes in an archive.
+        [ -e "$archive" ] || timeout 60 "${jvm[@]}" -XX:ArchiveClassesAtExit="$archive" -cp "${path_of[$version]}" "${command[@]}" "$@" >/dev/null 2>&1
+        timeout 60 "${jvm[@]}" -XX:SharedArchiveFile="$archive" -Xshare:auto -cp "${path_of[$version]}" "${command[@]}" "$@"
         return
     fi
     if [ -z "${to_jvm[$version]:-}" ]; then
