@@ -231,13 +231,16 @@ public final class BouncePool {
 
     private void makeFree(long bytes, int count, boolean pinned) {
         List<Slab> made = new ArrayList<>(count);
-        Slab slab = count > 0 ? tryAcquire(bytes, pinned) : null;
-        while (slab != null) {
-            made.add(slab);
-            posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
-            slab = made.size() < count ? tryAcquire(bytes, pinned) : null;
+        try {
+            Slab slab = count > 0 ? tryAcquire(bytes, pinned) : null;
+            while (slab != null) {
+                made.add(slab);
+                posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
+                slab = made.size() < count ? tryAcquire(bytes, pinned) : null;
+            }
+        } finally {
+            made.forEach(this::release);
         }
-        made.forEach(this::release);
     }
 
     private Slab count(Slab slab, boolean pinned) {
