@@ -6,6 +6,7 @@ import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PreciseSleep;
 import io.gds4j.engine.staging.ScatterPipeline;
+import io.gds4j.engine.staging.Slab;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -110,23 +111,25 @@ public final class ThreadContext {
 
     /**
      * Prepares for the first request of a GPU: clears slabs while another thread may still make the GPU's primary context, then pins
-     * slabs. Both take milliseconds. Does nothing while streams wait for this process, because pinning would wait for them. A
+     * them. Both take milliseconds. Does nothing while streams wait for this process, because pinning would wait for them. A
      * failure is left to the request.
      *
-     * @param cleared number of slabs to clear
-     * @param pinned number of slabs to pin, which other threads may have cleared
+     * @param slabs number of slabs; this thread holds them, so that each thread prepares others
      */
-    void rehearse(int gpu, int cleared, int pinned) {
+    void rehearse(int gpu, int slabs) {
         if (contexts == null || contextCache == null || pool.waits().any()) {
             return;
         }
+        List<Slab> held = new ArrayList<>(slabs);
         try {
-            pool.clear(pool.pieceSize(), cleared);
+            pool.takeCleared(pool.pieceSize(), slabs, held);
             CopyPipeline pipeline = pipeline(contextCache.of(contexts.primary(gpu)));
-            pool.pin(pool.pieceSize(), pinned);
+            held.forEach(pool::pin);
             pipeline.prepareAhead();
         } catch (CuFileException | OutOfMemoryError e) {
             // The request that needs this meets the same failure and reports it.
+        } finally {
+            held.forEach(pool::release);
         }
     }
 

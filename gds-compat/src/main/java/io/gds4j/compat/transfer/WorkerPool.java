@@ -407,11 +407,8 @@ final class WorkerPool {
                 try {
                     if (!stopping) {
                         moveNearGpu();
-                        // The driver pins for one thread at a time.
-                        boolean first = this == workers.getFirst();
-                        int clearsFor = first ? 1 + CALLERS : 1;
-                        int pinsFor = first ? workers.size() + CALLERS : 0;
-                        context.rehearse(device, clearsFor * CopyPipeline.DEPTH, pinsFor * CopyPipeline.DEPTH);
+                        int users = this == workers.getFirst() ? 1 + CALLERS : 1;
+                        context.rehearse(device, users * CopyPipeline.DEPTH);
                     }
                 } finally {
                     preparing.decrementAndGet();

@@ -217,30 +217,25 @@ public final class BouncePool {
     }
 
     /**
-     * Makes free slabs of at least {@code bytes} and has the kernel clear their pages, on the processor of the calling thread. Pins
-     * nothing, so it needs no CUDA context. Does not wait: it makes fewer slabs if the pool is at its limit.
+     * Takes slabs of at least {@code bytes} and has the kernel clear their pages, on the processor of the calling thread. Pins nothing,
+     * so it needs no CUDA context. Does not wait: it takes fewer slabs if the pool is at its limit.
+     *
+     * @param taken receives the slabs, which the caller releases
      */
-    public void clear(long bytes, int count) {
-        makeFree(bytes, count, false);
-    }
-
-    /** Makes free slabs as {@link #clear} does, and pins them. */
-    public void pin(long bytes, int count) {
-        makeFree(bytes, count, true);
-    }
-
-    private void makeFree(long bytes, int count, boolean pinned) {
-        List<Slab> made = new ArrayList<>(count);
-        try {
-            Slab slab = count > 0 ? tryAcquire(bytes, pinned) : null;
-            while (slab != null) {
-                made.add(slab);
-                posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
-                slab = made.size() < count ? tryAcquire(bytes, pinned) : null;
+    public void takeCleared(long bytes, int count, List<Slab> taken) {
+        for (int i = 0; i < count; i++) {
+            Slab slab = tryAcquire(bytes, false);
+            if (slab == null) {
+                return;
             }
-        } finally {
-            made.forEach(this::release);
+            taken.add(slab);
+            posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
         }
+    }
+
+    /** Pins a slab that was taken unpinned. */
+    public void pin(Slab slab) {
+        count(slab, true);
     }
 
     private Slab count(Slab slab, boolean pinned) {
