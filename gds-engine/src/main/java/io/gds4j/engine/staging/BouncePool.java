@@ -291,7 +291,8 @@ public final class BouncePool {
             SlabClass slabs = classes.get(i);
             if (slabs.size() >= bytes) {
                 Slab slab = slabs.take();
-                if (slab == null && slabs.mayGrow() && !waits.any() && map(slabs)) {
+                // Other threads may take all slabs of a new block first.
+                while (slab == null && slabs.mayGrow() && !waits.any() && map(slabs)) {
                     slab = slabs.take();
                 }
                 if (slab != null) {
