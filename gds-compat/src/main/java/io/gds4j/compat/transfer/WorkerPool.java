@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 final class WorkerPool {
     private static final int NONE = -1;
 
-    /** Number of callers for which the workers make slabs: a load has two requests in flight. */
+    /** Number of callers for which the workers make slabs, too. More callers leave processors to fewer workers. */
     private static final int CALLERS = 2;
 
     /** A monitor, because a thread that waits for a lock of java.util.concurrent allocates a node. */
