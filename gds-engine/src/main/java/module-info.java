@@ -17,6 +17,8 @@ module io.gds4j.engine {
             io.gds4j.compat,
             io.gds4j.libcufile,
             io.gds4j.tools;
+    exports io.gds4j.engine.kernel to
+            io.gds4j.compat;
     exports io.gds4j.engine.staging to
             io.gds4j.compat,
             io.gds4j.libcufile;

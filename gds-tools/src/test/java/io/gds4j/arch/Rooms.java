@@ -29,7 +29,7 @@ final class Rooms {
     /** The packages of the engine, lowest first: each may know those before it. */
     static final String[] ENGINE_PACKAGES = {
             "io.gds4j.engine.lifecycle", "io.gds4j.engine.statistics", "io.gds4j.engine.memory",
-            "io.gds4j.engine.machine", "io.gds4j.engine.staging", "io.gds4j.engine.stream"
+            "io.gds4j.engine.machine", "io.gds4j.engine.kernel", "io.gds4j.engine.staging", "io.gds4j.engine.stream"
     };
 
     /** The bindings: one package for each C library, and what they share. */

@@ -8,6 +8,7 @@ package io.gds4j.compat.transfer;
  * @param operation bytes of the operation that the request is a part of; {@code bytes} if it is whole
  * @param write true if the bytes go to the file
  * @param staged true if the bytes pass through slabs
+ * @param gathers true if a kernel could copy all pieces
  * @param cached true if the bytes are in the page cache, or go there
  * @param direct true if the bytes bypass the page cache, except those that are in it
  * @param requests number of requests at work with the same workers, including this one
@@ -21,6 +22,7 @@ record Circumstances(
         long operation,
         boolean write,
         boolean staged,
+        boolean gathers,
         boolean cached,
         boolean direct,
         int requests,

@@ -1,11 +1,81 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GatherCopy;
+import org.jspecify.annotations.Nullable;
 
-/** Reads into GPU memory: a slab is filled from the file while the slab before it is copied to the GPU. */
+/**
+ * Reads into GPU memory: a slab is filled from the file while the slab before it is copied to the GPU. Of a request that is gathered, one
+ * kernel copies all pieces.
+ */
 final class DeviceRead extends DeviceTransfer {
+    /** Copies all pieces of this request; null if each thread copies its own. */
+    private @Nullable GatherCopy gather;
+
+    /** The thread that starts the kernel. */
+    private @Nullable ThreadContext owner;
+
+    /** The byte of the file that is first in the slabs. */
+    private long origin;
+
     DeviceRead(TransferRequest request) {
         super(request);
+    }
+
+    @Override
+    void open(ThreadContext thread) {
+        if (plan().isGathered() && pieces() <= PieceBoard.PIECES) {
+            GatherCopy copy = thread.gather(context());
+            long bytes = plan().pieceSize();
+            if (copy.begin((int) pieces(), bytes)) {
+                origin = TransferPlan.roundDown(plan().offset(), bytes);
+                owner = thread;
+                gather = copy;
+            }
+        }
+    }
+
+    @Override
+    void settle() {
+        GatherCopy copy = gather;
+        if (copy != null) {
+            gather = null;
+            owner = null;
+            copy.settle(this);
+        }
+    }
+
+    @Override
+    void run(ThreadContext thread) {
+        GatherCopy copy = gather;
+        if (copy == null) {
+            super.run(thread);
+            return;
+        }
+        if (thread == owner) {
+            // Now, not before workers are woken: they take longer to come than the kernel.
+            copy.launch();
+        }
+        for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
+            gather(thread, copy, (int) piece);
+        }
+    }
+
+    private void gather(ThreadContext thread, GatherCopy copy, int piece) {
+        long start = plan().pieceStart(piece);
+        long end = plan().pieceEnd(piece);
+        long host = copy.place(start - origin);
+        long read = 0;
+        try {
+            read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
+            if (read < end - start) {
+                stop(piece, read, thread.io().errno(), null);
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            stop(piece, 0, 0, e);
+        }
+        copy.arrived(piece, host, deviceAddress(start), read);
     }
 
     @Override

@@ -30,8 +30,13 @@ abstract non-sealed class DeviceTransfer extends Transfer implements CopyPipelin
         context = null;
     }
 
+    /** Returns the context of the memory. */
+    final @Nullable GpuContext context() {
+        return context;
+    }
+
     @Override
-    final void run(ThreadContext thread) {
+    void run(ThreadContext thread) {
         if (!hasUnclaimed()) {
             return;
         }

@@ -8,20 +8,20 @@ import org.jspecify.annotations.Nullable;
  */
 final class LastCourse {
     private @Nullable Circumstances circumstances;
-    private TransferCourse course = new TransferCourse(1, 1, false);
+    private TransferCourse course = new TransferCourse(1, 1, false, false);
 
     /** Returns {@link TransferCourse#of} of the given {@link Circumstances}. */
     TransferCourse of(
-            Parallelism limits, long bytes, long operation, boolean write, boolean staged, boolean cached,
-            boolean direct,
-            int requests, int gpus, long slab, long systemCall) {
+            Parallelism limits, long bytes, long operation, boolean write, boolean staged, boolean gathers,
+            boolean cached, boolean direct, int requests, int gpus, long slab, long systemCall) {
         Circumstances last = circumstances;
         if (last == null || last.bytes() != bytes || last.operation() != operation || last.write() != write
-                || last.staged() != staged || last.cached() != cached || last.direct() != direct
+                || last.staged() != staged || last.gathers() != gathers || last.cached() != cached
+                || last.direct() != direct
                 || last.requests() != requests || last.gpus() != gpus || last.slab() != slab
                 || last.systemCall() != systemCall || last.limits() != limits) {
             Circumstances now = new Circumstances(
-                    limits, bytes, operation, write, staged, cached, direct, requests, gpus, slab, systemCall);
+                    limits, bytes, operation, write, staged, gathers, cached, direct, requests, gpus, slab, systemCall);
             course = TransferCourse.of(now);
             circumstances = now;
         }

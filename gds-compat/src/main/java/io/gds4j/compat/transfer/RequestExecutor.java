@@ -327,6 +327,11 @@ public final class RequestExecutor {
         boolean byProcessor = copiesByProcessor(memory);
         DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
         transfer.target(gpuContext, byProcessor);
+        boolean medium = !operation.isWrite()
+                && TransferCourse.mayGather(engine.parallelism(), context.request().size(), planner.largestPiece());
+        if (medium && memory.kind() != MemoryKind.CUDA_MANAGED && context.thread().gather(gpuContext).isReady()) {
+            context.request().letGather();
+        }
         return transfer;
     }
 

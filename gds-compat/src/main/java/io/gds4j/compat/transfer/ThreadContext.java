@@ -1,7 +1,9 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.engine.kernel.GatherKernels;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GatherCopy;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PreciseSleep;
@@ -30,6 +32,8 @@ public final class ThreadContext {
     private final @Nullable GpuContextCache contextCache;
     private final ScatterPipeline scatterPipeline;
     private final List<CopyPipeline> pipelines = new ArrayList<>();
+    private final List<GatherCopy> gathers = new ArrayList<>();
+    private final @Nullable GatherKernels kernels;
     private @Nullable BooleanSupplier neededElsewhere;
 
     /**
@@ -50,6 +54,7 @@ public final class ThreadContext {
         this.sleep = new PreciseSleep(posix);
         this.contexts = contexts;
         this.scatterPipeline = new ScatterPipeline(contexts, pool, sleep);
+        this.kernels = contexts == null ? null : GatherKernels.of(contexts);
         this.contextCache = contexts == null ? null : new GpuContextCache(contexts);
     }
 
@@ -93,6 +98,33 @@ public final class ThreadContext {
         return pipeline;
     }
 
+    /** Returns what copies to a CUDA context by a kernel. The first call for a context makes it. */
+    GatherCopy gather(@Nullable GpuContext context) {
+        if (context == null || contexts == null || kernels == null) {
+            throw new IllegalStateException("no CUDA context");
+        }
+        for (int i = 0; i < gathers.size(); i++) {
+            if (gathers.get(i).context().equals(context)) {
+                return gathers.get(i);
+            }
+        }
+        GatherCopy gather = new GatherCopy(contexts, pool, context, kernels, sleep);
+        gathers.add(gather);
+        return gather;
+    }
+
+    /** Returns whether a request has missed its kernel. */
+    boolean missesKernel() {
+        return kernels != null && kernels.hasWish();
+    }
+
+    /** Loads the kernel that a request has missed, if any. For a thread that has nothing else to do. */
+    void loadKernel() {
+        if (contexts != null && kernels != null) {
+            kernels.loadWished(contexts);
+        }
+    }
+
     /** Returns the pipeline to several contexts. */
     ScatterPipeline scatterPipeline() {
         return scatterPipeline;
@@ -133,10 +165,12 @@ public final class ThreadContext {
         }
     }
 
-    /** Frees the pipelines' streams and events. */
+    /** Frees what copies to CUDA contexts. */
     void close() {
         pipelines.forEach(CopyPipeline::close);
         pipelines.clear();
+        gathers.forEach(GatherCopy::close);
+        gathers.clear();
         scatterPipeline.close();
     }
 }

@@ -37,6 +37,16 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
     /** Claims and moves pieces until there are none left. Reports failures to {@link #stop} and does not throw them. */
     abstract void run(ThreadContext thread);
 
+    /** Called by the thread that waits for the transfer, before any thread {@link #run}s it. Does not throw. */
+    void open(ThreadContext thread) {
+        // most transfers need nothing
+    }
+
+    /** Called by the same thread when no thread runs the transfer any more. Reports failures to {@link #stop}. */
+    void settle() {
+        // most transfers have moved their bytes when their threads are done
+    }
+
     /** Returns whether the CUDA driver moves the bytes. */
     abstract boolean usesGpu();
 

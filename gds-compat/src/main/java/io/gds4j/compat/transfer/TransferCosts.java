@@ -8,18 +8,29 @@ package io.gds4j.compat.transfer;
  * @param linkBytesPerNano bytes that a GPU's link moves in a nanosecond
  * @param threadNanos what one more thread costs a request: it is woken after others, and all wait for the last one
  * @param copyNanos what a copy to a GPU takes beside the link's time
+ * @param gatheredThreadNanos what one more thread costs a request whose pieces one kernel copies: its second-level cache does not matter
+ * @param gatheredPieceNanos what a piece of such a request costs beside reading it
  * @param interruptNanos longest time for which a thread does not look whether it was interrupted
  */
 record TransferCosts(
-        double readBytesPerNano, double linkBytesPerNano, long threadNanos, long copyNanos, long interruptNanos) {
+        double readBytesPerNano,
+        double linkBytesPerNano,
+        long threadNanos,
+        long copyNanos,
+        long gatheredThreadNanos,
+        long gatheredPieceNanos,
+        long interruptNanos) {
 
-    static final TransferCosts MEASURED = new TransferCosts(8, 55, 65_000, 8_200, 10_000_000);
+    static final TransferCosts MEASURED = new TransferCosts(8, 55, 65_000, 8_200, 12_000, 1_000, 10_000_000);
 
     /** Copies may cost this part of the time in which their bytes are read. */
     private static final int COPY_PART = 8;
 
     /** A request lasts long enough for threads to join it later if its copies alone take as long as so many threads cost. */
     private static final int JOINS = 16;
+
+    /** Reading the last piece may take as long as so many threads cost. */
+    private static final int LAST_PIECE = 3;
 
     /** Returns how many threads keep a GPU's link busy: as many as read what it moves, and one that waits for its copy. */
     int linkThreads() {
@@ -35,14 +46,27 @@ record TransferCosts(
      * Returns the best number of threads for bytes in memory. With n of them reading takes {@code bytes / (n * read)}, and on average
      * half of them are waited for, which takes {@code n * thread / 2}. The sum is least for the root of
      * {@code 2 * bytes / (read * thread)}.
+     *
+     * @param gathered true if one kernel copies all pieces
      */
-    int bestThreads(long bytes) {
-        return Math.max(1, (int) Math.sqrt(2 * bytes / (readBytesPerNano * threadNanos)));
+    int bestThreads(long bytes, boolean gathered) {
+        long nanos = gathered ? gatheredThreadNanos : threadNanos;
+        return Math.max(1, (int) Math.sqrt(2 * bytes / (readBytesPerNano * nanos)));
     }
 
     /** Returns the bytes of the smallest piece, a power of two: starting its copy costs little beside reading it. */
     long smallestPiece() {
         return powerOfTwo(COPY_PART * copyNanos * readBytesPerNano);
+    }
+
+    /** Returns the bytes of the smallest piece that a kernel copies with others, a power of two. */
+    long smallestGathered() {
+        return powerOfTwo(COPY_PART * gatheredPieceNanos * readBytesPerNano);
+    }
+
+    /** Returns the bytes of the largest piece that a kernel copies with others, a power of two: all wait for the last one. */
+    long largestGathered() {
+        return powerOfTwo(LAST_PIECE * gatheredThreadNanos * readBytesPerNano);
     }
 
     /** Returns the bytes of the largest piece that one thread reads from memory, a power of two. */

@@ -6,8 +6,9 @@ package io.gds4j.compat.transfer;
  * @param threads largest number of threads, including the caller
  * @param pieceSize bytes of a piece, a power of two
  * @param joinable whether more threads may join when other requests end
+ * @param gathered whether one kernel copies all pieces
  */
-record TransferCourse(int threads, long pieceSize, boolean joinable) {
+record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gathered) {
 
     /**
      * Largest number of threads that write to a file through the page cache. A write from a GPU has one thread, because the copy engine
@@ -20,6 +21,9 @@ record TransferCourse(int threads, long pieceSize, boolean joinable) {
      * meanwhile, one long piece is better: a GPU reads slowly what is still in a processor's second-level cache.
      */
     private static final int STAGED_PIECES = 2;
+
+    /** Pieces for each thread of a request whose pieces one kernel copies: threads wake one after the other, and a piece costs little. */
+    private static final int GATHERED_PIECES = 3;
 
     /** Pieces for each thread of other requests: threads wake one after the other, and the first ones move more. */
     private static final int UNSTAGED_PIECES = 4;
@@ -35,12 +39,30 @@ record TransferCourse(int threads, long pieceSize, boolean joinable) {
     }
 
     static TransferCourse of(Circumstances now, TransferCosts costs) {
-        int threads = threads(now, costs);
-        boolean joinable = now.bytes() >= costs.joinableBytes() && !now.takesTurns();
-        return new TransferCourse(threads, pieceSize(now, threads, costs), joinable);
+        boolean large = now.bytes() >= costs.joinableBytes();
+        boolean gathers = now.gathers() && now.cached() && !now.write() && !large;
+        int threads = threads(now, gathers, costs);
+        boolean joinable = large && !now.takesTurns();
+        // A thread that works alone has nobody to wait for, and a GPU's processors are the program's.
+        boolean gathered = gathers && threads > 1;
+        long pieceSize = gathered ? gatheredPiece(now, threads, costs) : pieceSize(now, threads, costs);
+        return new TransferCourse(threads, pieceSize, joinable, gathered);
     }
 
-    private static int threads(Circumstances now, TransferCosts costs) {
+    /**
+     * Returns whether a kernel may copy all pieces of a request: it is large enough for several threads, and short enough not to
+     * keep a GPU's processors busy.
+     */
+    static boolean mayGather(Parallelism limits, long bytes, long slab) {
+        return mayShare(limits, bytes, slab) && bytes < TransferCosts.MEASURED.joinableBytes();
+    }
+
+    private static long gatheredPiece(Circumstances now, int threads, TransferCosts costs) {
+        long wanted = Long.highestOneBit(now.bytes() / ((long) threads * GATHERED_PIECES));
+        return Math.min(now.slab(), Math.clamp(wanted, costs.smallestGathered(), costs.largestGathered()));
+    }
+
+    private static int threads(Circumstances now, boolean gathers, TransferCosts costs) {
         Parallelism limits = now.limits();
         if (!mayShare(limits, now.bytes(), now.slab(), costs) || !now.staged() && isSmall(limits, now.bytes())) {
             return 1;
@@ -51,7 +73,8 @@ record TransferCourse(int threads, long pieceSize, boolean joinable) {
         if (now.takesTurns() && now.staged()) {
             return 1;
         }
-        int most = Math.min(share(limits, now.requests(), now.gpus(), costs), costs.bestThreads(now.operation()));
+        int best = costs.bestThreads(now.operation(), gathers);
+        int most = Math.min(share(limits, now.requests(), now.gpus(), gathers, costs), best);
         return now.takesTurns() ? Math.min(most, CACHE_WRITERS) : most;
     }
 
@@ -91,15 +114,17 @@ record TransferCourse(int threads, long pieceSize, boolean joinable) {
      * @param gpus number of GPUs at work
      */
     static int share(Parallelism limits, int requests, int gpus) {
-        return share(limits, requests, gpus, TransferCosts.MEASURED);
+        return share(limits, requests, gpus, false, TransferCosts.MEASURED);
     }
 
-    private static int share(Parallelism limits, int requests, int gpus, TransferCosts costs) {
+    private static int share(Parallelism limits, int requests, int gpus, boolean gathers, TransferCosts costs) {
         int busy = costs.linkThreads();
         int processors = limits.processors() / Math.max(1, gpus);
         int each;
         if (requests < 2) {
             each = gpus < 2 ? limits.workers() + 1 : Math.min(processors, busy);
+        } else if (gathers) {
+            each = Math.round((float) Math.min(processors, limits.workers() + requests) / requests);
         } else if (requests < busy) {
             double together = Math.min(processors, limits.workers() + requests);
             each = Math.min(busy / 2, Integer.highestOneBit((int) Math.round(together / requests)));

@@ -102,7 +102,18 @@ public final class TransferEngine {
     void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
         if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
             executeElsewhere(transfer, memory, threads);
-        } else if (threads == 1 && !transfer.plan().isJoinable()
+            return;
+        }
+        transfer.open(context.thread());
+        try {
+            executeHere(context, transfer, memory, threads);
+        } finally {
+            transfer.settle();
+        }
+    }
+
+    private void executeHere(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
+        if (threads == 1 && !transfer.plan().isJoinable()
                 || !parallelism.shares(transfer.pieces(), transfer.plan().size())) {
             transfer.run(context.thread());
         } else {

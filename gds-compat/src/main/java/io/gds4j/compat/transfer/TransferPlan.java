@@ -19,6 +19,7 @@ public final class TransferPlan {
     private CacheTrace trace = CacheTrace.KEPT;
     private boolean fromBothEnds;
     private boolean joinable;
+    private boolean gathered;
 
     /** How a piece uses the page cache. */
     enum CacheUse {
@@ -60,6 +61,7 @@ public final class TransferPlan {
         leave(CacheTrace.KEPT);
         this.fromBothEnds = false;
         this.joinable = false;
+        this.gathered = false;
         return this;
     }
 
@@ -122,6 +124,16 @@ public final class TransferPlan {
 
     boolean isJoinable() {
         return joinable;
+    }
+
+    /** Sets whether one kernel copies all pieces. */
+    TransferPlan gathered(boolean value) {
+        gathered = value;
+        return this;
+    }
+
+    boolean isGathered() {
+        return gathered;
     }
 
     /** Has pieces taken from both ends: only the beginning is cached, so that memory and disk work at the same time. */

@@ -96,7 +96,8 @@ public final class TransferPlanner {
         // A small request does not count, and must not make the workers of a GPU.
         boolean counts = TransferCourse.mayShare(parallelism, size, largestPiece());
         TransferCourse course = request.lastCourse().of(
-                parallelism, size, request.total(), write, request.isStaged(), cached || seemsCached, past,
+                parallelism, size, request.total(), write, request.isStaged(), request.mayGather(),
+                cached || seemsCached, past,
                 counts ? load.requests(request.memory()) : 1, counts ? load.gpus() : 1, largestPiece(),
                 largestRequest());
         long pieceSize = course.pieceSize();
@@ -110,6 +111,7 @@ public final class TransferPlanner {
             plan.write();
         }
         plan.joinable(course.joinable());
+        plan.gathered(course.gathered());
         if (past && chooses) {
             plan.cache(CacheUse.ASKED);
             if (!seemsCached && !exactly && pageCache.isOnlyTheBeginningCached(descriptors, offset, size)) {

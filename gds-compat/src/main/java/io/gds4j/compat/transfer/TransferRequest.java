@@ -17,6 +17,7 @@ public final class TransferRequest {
     private long fileOffset;
     private long bufferOffset;
     private long total;
+    private boolean gathers;
     private List<ScatterCopy> copies = List.of();
     private final LastCourse lastCourse = new LastCourse();
 
@@ -30,6 +31,7 @@ public final class TransferRequest {
         fileOffset = offset;
         bufferOffset = memoryOffset;
         total = bytes;
+        gathers = false;
         return this;
     }
 
@@ -47,6 +49,16 @@ public final class TransferRequest {
     /** Makes the request a scattered read; its memory is one of the destinations and decides which workers help. */
     void scatter(List<ScatterCopy> ofRequest) {
         copies = ofRequest;
+    }
+
+    /** Lets one kernel copy all pieces. */
+    void letGather() {
+        gathers = true;
+    }
+
+    /** Returns whether one kernel could copy all pieces. */
+    boolean mayGather() {
+        return gathers;
     }
 
     /** Returns the destinations of a scattered read; empty for other requests. */

@@ -401,14 +401,18 @@ final class WorkerPool {
 
         private void prepare(ThreadContext context) {
             int device = expected;
-            if (prepared != device) {
+            boolean rehearses = prepared != device;
+            if (rehearses || context.missesKernel()) {
                 prepared = device;
                 preparing.incrementAndGet();
                 try {
-                    if (!stopping) {
+                    if (!stopping && rehearses) {
                         moveNearGpu();
                         int users = this == workers.getFirst() ? 1 + CALLERS : 1;
                         context.rehearse(device, users * CopyPipeline.DEPTH);
+                    }
+                    if (!stopping) {
+                        context.loadKernel();
                     }
                 } finally {
                     preparing.decrementAndGet();

@@ -23,6 +23,7 @@ class TransferCourseTest {
                 kib * KIB,
                 request.contains("write"),
                 request.contains("GPU"),
+                request.contains("kernel"),
                 request.contains("cached"),
                 request.contains("direct"),
                 requests,
@@ -84,7 +85,8 @@ class TransferCourseTest {
             boolean joinable) {
         TransferCourse course = TransferCourse.of(circumstances(request, processors, kib, requests, gpus));
 
-        assertThat(course).isEqualTo(new TransferCourse(threads, pieceKib * KIB, joinable));
+        assertThat(course)
+                .isEqualTo(new TransferCourse(threads, pieceKib * KIB, joinable, request.contains("gathered")));
     }
 
     @ParameterizedTest(name = "{0} us a thread, {1} us a copy, {2} GB/s a thread, {3} GB/s a link")
@@ -99,7 +101,7 @@ class TransferCourseTest {
     void courseFollowsFromTheCosts(
             double threadMicros, double copyMicros, double read, double link, int threads, long pieceKib) {
         TransferCosts costs = new TransferCosts(
-                read, link, (long) (threadMicros * 1000), (long) (copyMicros * 1000), 10_000_000);
+                read, link, (long) (threadMicros * 1000), (long) (copyMicros * 1000), 12_000, 1_000, 10_000_000);
 
         TransferCourse course = TransferCourse.of(circumstances("cached GPU read", 16, 16384, 1, 1), costs);
 

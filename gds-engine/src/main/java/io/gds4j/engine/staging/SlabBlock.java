@@ -30,6 +30,11 @@ final class SlabBlock {
         return state != State.PAGEABLE;
     }
 
+    /** Returns whether a GPU reaches the memory. */
+    boolean isPinned() {
+        return state == State.PINNED;
+    }
+
     synchronized void pin(BouncePool.Pinning pinning) {
         if (state == State.PAGEABLE) {
             state = pinning.pin(address, size) ? State.PINNED : State.REFUSED;

@@ -1,5 +1,8 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.kernel.CopyCell;
+import io.gds4j.engine.kernel.CopyKernel;
+import io.gds4j.engine.kernel.CopyKernels;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.EventWait;
 import io.gds4j.error.CuFileError;

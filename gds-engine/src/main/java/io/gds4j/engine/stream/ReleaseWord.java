@@ -1,5 +1,6 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.ffi.posix.ExitHandlers;
 import java.lang.foreign.MemorySegment;

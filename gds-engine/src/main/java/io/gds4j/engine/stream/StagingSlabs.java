@@ -1,5 +1,6 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;

@@ -1,5 +1,6 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.kernel.CopyCell;
 import org.jspecify.annotations.Nullable;
 
 /**

@@ -3,6 +3,7 @@ package io.gds4j.engine.stream;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.ffi.ChildJvm;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;

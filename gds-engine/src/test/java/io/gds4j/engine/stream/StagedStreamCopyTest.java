@@ -4,6 +4,7 @@ import static io.gds4j.engine.stream.NotedTransfer.UNTOUCHED;
 import static io.gds4j.engine.stream.NotedTransfer.result;
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;

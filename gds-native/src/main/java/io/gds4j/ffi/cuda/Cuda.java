@@ -176,6 +176,13 @@ public interface Cuda {
 
     int streamCreate(long[] stream, int flags);
 
+    /**
+     * {@code cuStreamCreateWithPriority}.
+     *
+     * @param priority lower is more urgent; the driver clamps it
+     */
+    int streamCreateWithPriority(long[] stream, int flags, int priority);
+
     int streamDestroy(long stream);
 
     int streamSynchronize(long stream);
@@ -216,9 +223,10 @@ public interface Cuda {
     /**
      * {@code cuLaunchKernel} of one row of blocks.
      *
-     * @param argument the kernel's only parameter, of 8 bytes
+     * @param first the kernel's first parameter, of 8 bytes
+     * @param second the kernel's second parameter, of 8 bytes; not read if it has only one
      */
-    int launchKernel(long function, int blocks, int threadsPerBlock, long argument, long stream);
+    int launchKernel(long function, int blocks, int threadsPerBlock, long first, long second, long stream);
 
     /** {@code cuMemAddressReserve}. */
     int memAddressReserve(long[] pointer, long bytes, long alignment);

@@ -49,6 +49,7 @@ public enum CudaFunction {
     MEMCPY_3D_PEER_ASYNC("cuMemcpy3DPeerAsync", "PL"),
     MEMSET_D8_ASYNC("cuMemsetD8Async", "LBLL"),
     STREAM_CREATE("cuStreamCreate", "PI"),
+    STREAM_CREATE_WITH_PRIORITY("cuStreamCreateWithPriority", "PII"),
     STREAM_DESTROY("cuStreamDestroy_v2", "L"),
     STREAM_SYNCHRONIZE("cuStreamSynchronize", "L"),
     STREAM_QUERY("cuStreamQuery", "L"),

@@ -383,6 +383,12 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int streamCreateWithPriority(long[] stream, int flags, int priority) {
+        MemorySegment out = CallState.current().scratch();
+        return answer(calls.call(CudaFunction.STREAM_CREATE_WITH_PRIORITY, out, flags, priority), out, stream);
+    }
+
+    @Override
     public int streamDestroy(long stream) {
         return calls.call(CudaFunction.STREAM_DESTROY, stream);
     }
@@ -479,10 +485,13 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
-    public int launchKernel(long function, int blocks, int threadsPerBlock, long argument, long stream) {
+    public int launchKernel(
+            long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
         MemorySegment parameters = CallState.current().scratch();
-        parameters.set(JAVA_LONG, 0, parameters.address() + SECOND);
-        parameters.set(JAVA_LONG, SECOND, argument);
+        parameters.set(JAVA_LONG, 0, parameters.address() + 2 * SECOND);
+        parameters.set(JAVA_LONG, SECOND, parameters.address() + 3 * SECOND);
+        parameters.set(JAVA_LONG, 2 * SECOND, first);
+        parameters.set(JAVA_LONG, 3 * SECOND, second);
         return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream, parameters);
     }
 

@@ -321,6 +321,11 @@ public final class FakeCuda extends FakeReservations {
         }));
     }
 
+    @Override
+    public int streamCreateWithPriority(long[] stream, int flags, int priority) {
+        return streamCreate(stream, flags);
+    }
+
     /** Waits until waiting streams no longer block all channels. */
     public void awaitChannel() {
         untilReady(this::areChannelsTaken);

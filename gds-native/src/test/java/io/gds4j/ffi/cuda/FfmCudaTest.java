@@ -63,6 +63,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_GET_ATTRIBUTES;
 import static io.gds4j.ffi.cuda.CudaFunction.POINTER_SET_ATTRIBUTE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE;
+import static io.gds4j.ffi.cuda.CudaFunction.STREAM_CREATE_WITH_PRIORITY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_DESTROY;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_GET_CTX;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_IS_CAPTURING;
@@ -299,6 +300,8 @@ class FfmCudaTest {
                 of(MEMCPY_PEER_ASYNC, List.of(A, B, C, D, E, F), plain(cuda -> cuda.memcpyPeerAsync(A, B, C, D, E, F))),
                 of(MEMSET_D8_ASYNC, List.of(A, (byte) -5, D, C), plain(cuda -> cuda.memsetD8Async(A, (byte) -5, D, C))),
                 of(STREAM_CREATE, List.of(writesLong(A), 1), longOut((cuda, out) -> cuda.streamCreate(out, 1)), A),
+                of(STREAM_CREATE_WITH_PRIORITY, List.of(writesLong(A), 1, -5),
+                        longOut((cuda, out) -> cuda.streamCreateWithPriority(out, 1, -5)), A),
                 of(STREAM_DESTROY, List.of(A), plain(cuda -> cuda.streamDestroy(A))),
                 of(STREAM_SYNCHRONIZE, List.of(A), plain(cuda -> cuda.streamSynchronize(A))),
                 of(STREAM_QUERY, List.of(A), plain(cuda -> cuda.streamQuery(A))),
@@ -319,7 +322,7 @@ class FfmCudaTest {
                 of(MODULE_GET_FUNCTION, List.of(writesLong(A), B, readsText()),
                         longOut((cuda, out) -> cuda.moduleGetFunction(out, B, "name")), A),
                 of(LAUNCH_KERNEL, List.of(A, 8, 1, 1, 512, 1, 1, 0, B, readsLongAtPlace(), 0L),
-                        plain(cuda -> cuda.launchKernel(A, 8, 512, D, B))),
+                        plain(cuda -> cuda.launchKernel(A, 8, 512, D, 7, B))),
                 of(MEM_ADDRESS_RESERVE, List.of(writesLong(A), D, 4096L, 0L, 0L),
                         longOut((cuda, out) -> cuda.memAddressReserve(out, D, 4096)), A),
                 of(MEM_ADDRESS_FREE, List.of(A, D), plain(cuda -> cuda.memAddressFree(A, D))),

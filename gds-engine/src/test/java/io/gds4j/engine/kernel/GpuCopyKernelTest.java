@@ -1,4 +1,4 @@
-package io.gds4j.engine.stream;
+package io.gds4j.engine.kernel;
 
 import static org.assertj.core.api.Assertions.assertThat;
 

@@ -1,4 +1,4 @@
-package io.gds4j.engine.stream;
+package io.gds4j.engine.kernel;
 
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
@@ -7,7 +7,7 @@ import io.gds4j.ffi.cuda.CudaErrors;
  * A kernel that makes the copy of a {@link CopyCell} when its stream reaches it. It needs neither a copy engine nor another stream: it
  * runs in the stream itself, where no work of other streams can come between.
  */
-final class CopyKernel {
+public final class CopyKernel {
     private static final int THREADS = 512;
 
     /** A vector of 16 bytes for each thread. */
@@ -61,8 +61,8 @@ final class CopyKernel {
      * @param largest most bytes that the cell will hold
      * @return a {@code CUresult}
      */
-    int launch(Cuda cuda, CopyCell cell, long largest, long stream) {
+    public int launch(Cuda cuda, CopyCell cell, long largest, long stream) {
         long blocks = Math.clamp(largest / BYTES_PER_BLOCK, 1, MOST_BLOCKS);
-        return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), stream);
+        return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), 0, stream);
     }
 }

@@ -1,4 +1,4 @@
-package io.gds4j.engine.stream;
+package io.gds4j.engine.kernel;
 
 import io.gds4j.ffi.NativeSegments;
 import java.lang.foreign.MemoryLayout;
@@ -12,14 +12,14 @@ import java.lang.invoke.VarHandle;
  * The argument of a launch of {@link CopyKernel}, in pinned memory. A processor fills it before the stream may reach the launch. Blocks
  * find copies of it in several cache lines: reads of one line over the bus are serialised.
  */
-final class CopyCell {
+public final class CopyCell {
     /** Copies of the argument, a power of two. A block reads the one of its number modulo this. */
     static final int LINES = 16;
 
     private static final long LINE_BYTES = 64;
 
     /** Bytes of a cell, whose address is a multiple of 64. */
-    static final long BYTES = LINES * LINE_BYTES;
+    public static final long BYTES = LINES * LINE_BYTES;
 
     private static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_LONG.withName("source"),
@@ -40,12 +40,12 @@ final class CopyCell {
     }
 
     /** Returns the cell at an address, whose memory must stay. */
-    static CopyCell at(long address) {
+    public static CopyCell at(long address) {
         return new CopyCell(NativeSegments.of(address, BYTES));
     }
 
     /** Returns the address of the cell: the launch's argument. */
-    long address() {
+    public long address() {
         return memory.address();
     }
 
@@ -56,7 +56,7 @@ final class CopyCell {
      * @param target pinned memory, or the GPU's
      * @param bytes 0 for nothing
      */
-    void set(long source, long target, long bytes) {
+    public void set(long source, long target, long bytes) {
         for (long line = 0; line < BYTES; line += LINE_BYTES) {
             SOURCE.set(memory, line, source);
             TARGET.set(memory, line, target);
@@ -65,7 +65,7 @@ final class CopyCell {
     }
 
     /** Makes the next launch copy nothing. */
-    void clear() {
+    public void clear() {
         set(0, 0, 0);
     }
 }

@@ -1,9 +1,9 @@
-package io.gds4j.engine.stream;
+package io.gds4j.engine.kernel;
 
 /**
- * The program of {@link CopyKernel}. Three threads of each block read its line of the cell. A thread writes 16 bytes at a time, except
- * at the edges. Where source and target differ modulo 16, it joins two aligned vectors of the source, neither of which reaches past a
- * page of the source.
+ * The program of {@link CopyKernel}, and how it and {@link GatherPtx} copy. Three threads of each block read its line of the cell. A
+ * thread writes 16 bytes at a time, except at the edges. Where source and target differ modulo 16, it joins two aligned vectors of the
+ * source, neither of which reaches past a page of the source.
  *
  * <p>
  * A thread reads several vectors before it writes one: the reads in flight limit the throughput of the bus. Bytes that a processor
@@ -21,46 +21,22 @@ final class CopyPtx {
     /** 32-bit registers of a vector. */
     private static final int WORDS = 4;
 
-    static final String TEXT =
-            """
-            .version 6.0
-            .target sm_50
-            .address_size 64
-            .visible .entry gds4j_copy(.param .u64 p_cell)
-            {
+    /** Registers of {@link #COPY}. */
+    static final String REGISTERS = """
                 .reg .pred %p<8>;
                 .reg .b16 %h<2>;
                 .reg .b32 %r<12>;
                 .reg .b32 %v<32>;
                 .reg .b64 %a<16>;
                 .reg .b64 %d<20>;
-                .shared .align 8 .b64 cell[3];
-                mov.u32 %r2, %tid.x;
-                mov.u32 %r0, %ctaid.x;
-                setp.gt.u32 %p0, %r2, 2;
-                @%p0 bra READ;
-                ld.param.u64 %d0, [p_cell];
+            """;
+
+    /**
+     * Copies {@code %d3} bytes from {@code %d1} to {@code %d2}, as thread {@code %d4} of {@code %d5}; then jumps to the label DONE, which
+     * follows.
+     */
+    static final String COPY =
             """
-                    + "and.b32 %r5, %r0, " + (CopyCell.LINES - 1) + ";\n"
-                    + """
-                mul.wide.u32 %d1, %r5, 64;
-                mul.wide.u32 %d2, %r2, 8;
-                add.u64 %d0, %d0, %d1;
-                add.u64 %d0, %d0, %d2;
-                ld.volatile.global.u64 %d3, [%d0];
-                mov.u64 %d4, cell;
-                add.u64 %d4, %d4, %d2;
-                st.shared.u64 [%d4], %d3;
-            READ:
-                bar.sync 0;
-                ld.shared.u64 %d1, [cell];
-                ld.shared.u64 %d2, [cell+8];
-                ld.shared.u64 %d3, [cell+16];
-                mov.u32 %r1, %ntid.x;
-                mad.lo.u32 %r3, %r0, %r1, %r2;
-                cvt.u64.u32 %d4, %r3;
-                mov.u32 %r4, %nctaid.x;
-                mul.wide.u32 %d5, %r4, %r1;
                 xor.b64 %d7, %d1, %d2;
                 and.b64 %d7, %d7, 15;
                 setp.ne.u64 %p1, %d7, 0;
@@ -119,10 +95,52 @@ final class CopyPtx {
                                 st.global.u8 [%d16], %h0;
                                 add.u64 %d4, %d4, %d5;
                                 bra BYTES;
-                            DONE:
-                                ret;
-                            }
                             """;
+
+    static final String TEXT =
+            """
+            .version 6.0
+            .target sm_50
+            .address_size 64
+            .visible .entry gds4j_copy(.param .u64 p_cell)
+            {
+            """
+                    + REGISTERS
+                    + """
+                .shared .align 8 .b64 cell[3];
+                mov.u32 %r2, %tid.x;
+                mov.u32 %r0, %ctaid.x;
+                setp.gt.u32 %p0, %r2, 2;
+                @%p0 bra READ;
+                ld.param.u64 %d0, [p_cell];
+            """
+                    + "and.b32 %r5, %r0, " + (CopyCell.LINES - 1) + ";\n"
+                    + """
+                mul.wide.u32 %d1, %r5, 64;
+                mul.wide.u32 %d2, %r2, 8;
+                add.u64 %d0, %d0, %d1;
+                add.u64 %d0, %d0, %d2;
+                ld.volatile.global.u64 %d3, [%d0];
+                mov.u64 %d4, cell;
+                add.u64 %d4, %d4, %d2;
+                st.shared.u64 [%d4], %d3;
+            READ:
+                bar.sync 0;
+                ld.shared.u64 %d1, [cell];
+                ld.shared.u64 %d2, [cell+8];
+                ld.shared.u64 %d3, [cell+16];
+                mov.u32 %r1, %ntid.x;
+                mad.lo.u32 %r3, %r0, %r1, %r2;
+                cvt.u64.u32 %d4, %r3;
+                mov.u32 %r4, %nctaid.x;
+                mul.wide.u32 %d5, %r4, %r1;
+            """
+                    + COPY
+                    + """
+                        DONE:
+                            ret;
+                        }
+                        """;
 
     private CopyPtx() {
     }

@@ -1,4 +1,4 @@
-package io.gds4j.engine.stream;
+package io.gds4j.engine.kernel;
 
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -9,7 +9,7 @@ import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
 /** The copy kernels of a driver, one for each CUDA context. All sessions over the driver share them. Thread-safe. */
-final class CopyKernels {
+public final class CopyKernels {
     /** Weak keys: nothing here may refer to the contexts, nor to the driver, which may refer to them. */
     private static final Map<CudaContexts, CopyKernels> BY_DRIVER = new WeakHashMap<>();
 
@@ -24,7 +24,7 @@ final class CopyKernels {
      *
      * @throws io.gds4j.error.CuFileException if the driver refuses
      */
-    static CopyKernel of(CudaContexts contexts, long context) {
+    public static CopyKernel of(CudaContexts contexts, long context) {
         CopyKernels kernels;
         synchronized (BY_DRIVER) {
             kernels = BY_DRIVER.computeIfAbsent(contexts, missing -> new CopyKernels());

@@ -1,0 +1,84 @@
+package io.gds4j.engine.kernel;
+
+import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.Map;
+import java.util.WeakHashMap;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicReference;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The gather kernels of a driver, one for each CUDA context. A request that finds none goes on without it, because loading takes
+ * milliseconds and may wait for streams; a thread that has nothing else to do loads it. Thread-safe.
+ */
+public final class GatherKernels {
+    /** Weak keys: nothing here may refer to the contexts, nor to the driver, which may refer to them. */
+    private static final Map<CudaContexts, GatherKernels> BY_DRIVER = new WeakHashMap<>();
+
+    private final ConcurrentMap<Long, Known> byContextId = new ConcurrentHashMap<>();
+    private final AtomicReference<@Nullable Wish> wish = new AtomicReference<>();
+
+    /** @param kernel null if the driver refused it, which is final */
+    private record Known(@Nullable GatherKernel kernel) {
+    }
+
+    private record Wish(long context, long id) {
+    }
+
+    private GatherKernels() {
+    }
+
+    /** Returns those that all sessions over this driver share. */
+    public static GatherKernels of(CudaContexts contexts) {
+        synchronized (BY_DRIVER) {
+            return BY_DRIVER.computeIfAbsent(contexts, missing -> new GatherKernels());
+        }
+    }
+
+    /**
+     * Returns the kernel of a context; null if it is not loaded, and then it will be.
+     *
+     * @param id tells the context from a later one at the same address
+     */
+    public @Nullable GatherKernel wish(long context, long id) {
+        Known known = byContextId.get(id);
+        if (known == null) {
+            wish.set(new Wish(context, id));
+            return null;
+        }
+        return known.kernel();
+    }
+
+    public boolean hasWish() {
+        return wish.get() != null;
+    }
+
+    /** Loads the kernel that a request has wished for last, unless streams wait for this process or another thread loads it. */
+    public void loadWished(CudaContexts contexts) {
+        if (!hasWish() || StreamWaits.of(contexts).any()) {
+            return;
+        }
+        Wish taken = wish.getAndSet(null);
+        if (taken != null && !byContextId.containsKey(taken.id())) {
+            StreamWaits.of(contexts).whileNone(
+                    () -> byContextId.computeIfAbsent(taken.id(), missing -> load(contexts, taken)));
+        }
+    }
+
+    private static Known load(CudaContexts contexts, Wish wish) {
+        try {
+            CudaErrors.check(contexts.cuda(), "cuCtxPushCurrent", contexts.enter(wish.context()));
+            try {
+                return new Known(GatherKernel.load(contexts.cuda()));
+            } finally {
+                contexts.leave();
+            }
+        } catch (CuFileException e) {
+            return new Known(null);
+        }
+    }
+}

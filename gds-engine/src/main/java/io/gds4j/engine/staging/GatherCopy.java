@@ -1,0 +1,331 @@
+package io.gds4j.engine.staging;
+
+import io.gds4j.engine.kernel.GatherKernel;
+import io.gds4j.engine.kernel.GatherKernels;
+import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Copies the pieces of one request to one CUDA context with one kernel, which waits on the GPU until they have arrived in slabs. Threads
+ * that read pieces call no driver. A copy engine copies what the kernel does not: the program's own kernels may occupy the GPU.
+ *
+ * <p>
+ * One thread begins and settles requests; between the two any thread may say that a piece has {@link #arrived}.
+ */
+public final class GatherCopy {
+    /** Looks at the board before the driver is asked how the kernel does. */
+    private static final int QUIET_LOOKS = 16;
+
+    /** Time between two looks in nanoseconds. */
+    private static final long PAUSE = 5_000;
+
+    /** How long the kernel may take after the last piece has arrived, in nanoseconds: 30 times as long as it needs on an idle GPU. */
+    private static final long PATIENCE = 2_000_000;
+
+    /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */
+    private static final long REST = 1_000_000_000;
+
+    /** The driver takes the highest priority that the GPU has. */
+    private static final int HIGHEST_PRIORITY = -100;
+
+    private static final long NOT_ARRIVED = -1;
+
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final BouncePool pool;
+    private final GpuContext context;
+    private final GatherKernels kernels;
+    private final PreciseSleep sleep;
+    private final List<Slab> slabs = new ArrayList<>();
+    private final long[] sources = new long[PieceBoard.PIECES];
+    private final long[] targets = new long[PieceBoard.PIECES];
+    private final long[] counts = new long[PieceBoard.PIECES];
+    private final long[] out = new long[1];
+    private @Nullable GatherKernel kernel;
+    private @Nullable PieceBoard board;
+    private long stream;
+    private long rescueStream;
+    private int pieces;
+    private long pieceBytes;
+    private boolean launched;
+
+    /** True while the kernel of an earlier request may not have begun. */
+    private boolean behind;
+
+    /** The time from which on kernels may be used again; 0 if they may. */
+    private long restsUntil;
+
+    /** True once the context has failed. */
+    private boolean broken;
+
+    public GatherCopy(
+            CudaContexts contexts, BouncePool pool, GpuContext context, GatherKernels kernels, PreciseSleep sleep) {
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.pool = pool;
+        this.context = context;
+        this.kernels = kernels;
+        this.sleep = sleep;
+    }
+
+    public GpuContext context() {
+        return context;
+    }
+
+    /** Returns whether a request may {@link #begin} now. If the kernel is not loaded, another thread will load it. */
+    public boolean isReady() {
+        if (broken || pool.waits().any() || isResting()) {
+            return false;
+        }
+        if (kernel == null) {
+            kernel = kernels.wish(context.handle(), context.id());
+        }
+        if (kernel != null && board == null) {
+            try {
+                pool.waits().whileNone(this::prepare);
+            } catch (CuFileException e) {
+                broken = true; // copies by an engine meet the same failure, if it lasts
+            }
+        }
+        return board != null;
+    }
+
+    private boolean isResting() {
+        if (restsUntil != 0 && System.nanoTime() - restsUntil < 0) {
+            return true;
+        }
+        restsUntil = 0;
+        if (behind) {
+            behind = contexts.in(context.handle(), () -> cuda.streamQuery(stream)) != Cuda.SUCCESS;
+            restsUntil = behind ? System.nanoTime() + REST : 0;
+        }
+        return behind;
+    }
+
+    private void prepare() {
+        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context.handle()));
+        try {
+            int flags = Cuda.STREAM_NON_BLOCKING;
+            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreateWithPriority(out, flags, HIGHEST_PRIORITY));
+            stream = out[0];
+            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, flags));
+            rescueStream = out[0];
+            int mapped = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
+            CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(out, PieceBoard.BYTES, mapped));
+            board = PieceBoard.at(out[0]);
+        } finally {
+            contexts.leave();
+        }
+    }
+
+    /**
+     * Begins a request: takes slabs for all its bytes. {@link #settle} follows if this returns true.
+     *
+     * @param ofRequest number of pieces, at most {@link PieceBoard#PIECES}
+     * @param bytes bytes of a piece, a power of two
+     * @return false if this is not ready or there are too few slabs
+     */
+    public boolean begin(int ofRequest, long bytes) {
+        PieceBoard words = board;
+        if (!isReady() || words == null || !takeSlabs(ofRequest * bytes)) {
+            return false;
+        }
+        pieces = ofRequest;
+        pieceBytes = bytes;
+        launched = false;
+        Arrays.fill(counts, 0, pieces, NOT_ARRIVED);
+        words.begin();
+        return true;
+    }
+
+    private boolean takeSlabs(long bytes) {
+        long left = bytes;
+        while (left > 0) {
+            // Only a thread that holds none may wait for one.
+            Slab slab =
+                    slabs.isEmpty() ? pool.acquire(pool.pieceSize(), true) : pool.tryAcquire(pool.pieceSize(), true);
+            if (slab != null) {
+                slabs.add(slab);
+            }
+            if (slab == null || !slab.block().isPinned()) {
+                giveBack();
+                return false;
+            }
+            left -= pool.pieceSize();
+        }
+        return true;
+    }
+
+    /** Starts the kernel. Without this, {@link #settle} has a copy engine copy everything. */
+    public void launch() {
+        PieceBoard words = board;
+        GatherKernel loaded = kernel;
+        if (words != null && loaded != null && contexts.enter(context.handle()) == Cuda.SUCCESS) {
+            launched = loaded.launch(cuda, words, pieces, pieceBytes, stream) == Cuda.SUCCESS;
+            contexts.leave();
+        }
+    }
+
+    /** Returns the place of a byte in the slabs, whose offset within a page is the same. Pieces are contiguous. */
+    public long place(long offset) {
+        long size = pool.pieceSize();
+        return slabs.get((int) (offset / size)).address() + offset % size;
+    }
+
+    /**
+     * Has a piece copied.
+     *
+     * @param source its bytes, in a slab
+     * @param bytes 0 for nothing
+     */
+    public void arrived(int piece, long source, long target, long bytes) {
+        PieceBoard words = board;
+        if (words == null) {
+            throw new IllegalStateException("no request has begun");
+        }
+        sources[piece] = source;
+        targets[piece] = target;
+        counts[piece] = bytes;
+        words.arrived(piece, source, target, bytes);
+    }
+
+    /** Waits until all pieces that have arrived are copied, and gives the slabs back. No piece may arrive any more. */
+    public void settle(CopyPipeline.PieceFailures listener) {
+        PieceBoard words = board;
+        if (words == null) {
+            return;
+        }
+        try {
+            boolean whole = launched;
+            for (int piece = 0; piece < pieces; piece++) {
+                if (counts[piece] == NOT_ARRIVED) {
+                    words.end(piece);
+                    whole = false;
+                }
+            }
+            // Blocks that wait for a piece which did not arrive must have left before the board serves another request.
+            if (!whole || !isCopiedSoon(words)) {
+                rescue(words, listener);
+            }
+        } finally {
+            sleep.over();
+            giveBack();
+        }
+    }
+
+    private boolean isCopiedSoon(PieceBoard words) {
+        int piece = 0;
+        for (int look = 0; look < QUIET_LOOKS; look++) {
+            while (piece < pieces && words.isCopied(piece)) {
+                piece++;
+            }
+            if (piece == pieces) {
+                return true;
+            }
+            sleep.sleep(PAUSE);
+        }
+        return false;
+    }
+
+    /** Waits for the kernel, or sees to it that it copies nothing any more. Then a copy engine copies what is left. */
+    private void rescue(PieceBoard words, CopyPipeline.PieceFailures listener) {
+        int entered = contexts.enter(context.handle());
+        if (entered != Cuda.SUCCESS) {
+            failed(words, listener, "cuCtxPushCurrent", entered);
+            return;
+        }
+        try {
+            int result = launched ? awaitKernel(words) : Cuda.SUCCESS;
+            if (result != Cuda.SUCCESS) {
+                failed(words, listener, "cuLaunchKernel", result);
+                return;
+            }
+            boolean any = false;
+            for (int piece = 0; result == Cuda.SUCCESS && piece < pieces; piece++) {
+                if (counts[piece] > 0 && !words.isCopied(piece)) {
+                    result = EngineCopies.toGpu(cuda, targets[piece], sources[piece], counts[piece], rescueStream);
+                    any = true;
+                }
+            }
+            int complete = any ? cuda.streamSynchronize(rescueStream) : Cuda.SUCCESS;
+            if (result != Cuda.SUCCESS || complete != Cuda.SUCCESS) {
+                failed(words, listener, "cuMemcpyHtoDAsync", result == Cuda.SUCCESS ? complete : result);
+            }
+        } finally {
+            contexts.leave();
+        }
+    }
+
+    /** Returns SUCCESS once the kernel has ended, or could not begin for so long that it will copy nothing. */
+    private int awaitKernel(PieceBoard words) {
+        long begun = System.nanoTime();
+        int result = cuda.streamQuery(stream);
+        while (result == Cuda.ERROR_NOT_READY && !isOver(words, begun)) {
+            sleep.sleep(PAUSE);
+            result = cuda.streamQuery(stream);
+        }
+        return result == Cuda.ERROR_NOT_READY ? Cuda.SUCCESS : result;
+    }
+
+    private boolean isOver(PieceBoard words, long begun) {
+        if (System.nanoTime() - begun < PATIENCE) {
+            return false;
+        }
+        for (int piece = 0; piece < pieces; piece++) {
+            if (!words.isCopied(piece)) {
+                words.end(piece);
+            }
+        }
+        if (words.isAnyAtWork()) {
+            return false;
+        }
+        behind = true;
+        restsUntil = System.nanoTime() + REST;
+        return true;
+    }
+
+    /** Reports what was not copied. It is not known what may still use the slabs: the pool never hands them out again. */
+    private void failed(PieceBoard words, CopyPipeline.PieceFailures listener, String call, int result) {
+        broken = true;
+        for (int piece = 0; piece < pieces; piece++) {
+            if (counts[piece] > 0 && !words.isCopied(piece)) {
+                listener.failed(piece, CudaErrors.failure(cuda, call, result).build());
+            }
+        }
+        for (int i = 0; i < slabs.size(); i++) {
+            pool.abandon(slabs.get(i));
+        }
+        slabs.clear();
+    }
+
+    private void giveBack() {
+        for (int i = 0; i < slabs.size(); i++) {
+            pool.release(slabs.get(i));
+        }
+        slabs.clear();
+    }
+
+    /** Frees streams and board. In a context that the program created, they are freed with the context. */
+    public void close() {
+        PieceBoard words = board;
+        board = null;
+        broken = true;
+        if (words != null && contexts.isRetained(context.handle())) {
+            pool.waits().whileNone(() -> {
+                if (contexts.enter(context.handle()) == Cuda.SUCCESS) {
+                    cuda.streamDestroy(stream);
+                    cuda.streamDestroy(rescueStream);
+                    cuda.memFreeHost(words.address());
+                    contexts.leave();
+                }
+            });
+        }
+    }
+}
