@@ -11,6 +11,8 @@
 //          anew     tuned, into GPU memory that the time allocates, after the memory of a pass before was freed
 //          calls    reads of the request's size into a GPU, hot, one after the other by each thread; helpers, which spin between
 //                   requests, take their pieces (the best known structure for this shape of requests)          GB/s
+//          gathered the same with one kernel for each request, which waits on the GPU for its pieces and copies them; helpers sleep
+//                   between requests (the best known structure for this shape since then)                   GB/s
 //          fresh    hot, into memory that nobody has touched (host)     GB/s
 //          cold     read with O_DIRECT, file not in the page cache      GB/s    (limit: pread alone)
 //          bcold    the same through the page cache, which then holds it  GB/s
@@ -27,7 +29,7 @@
 //          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
 //          create   make the file of that many bytes                    GB/s
 // Hot reads into a GPU: SLABS=2 in the environment gives each thread so many (4), SLEEP=1 has threads claim pieces and sleep while they wait.
-// Calls: TEAM=3 gives each caller so many helpers, CUT=1024 cuts requests into pieces of so many KiB.
+// Calls and gathered: TEAM=3 gives each caller so many helpers, CUT=1024 cuts requests into pieces of so many KiB; BLOCKS=64.
 // Each case runs once uncounted before it counts. One line each: name value
 #define _GNU_SOURCE
 #define PROGRAM "limits"
@@ -151,6 +153,9 @@ static void pipeline(struct worker *w) {
 // Reads of a request's size: a caller and its helpers claim the pieces of one request after the other. Each has a stream and two
 // slabs; nobody sleeps between requests.
 struct team {
+    atomic_int word;            // gathered: the request's number, on which helpers sleep
+    volatile uint32_t *board;   // gathered: a line for each piece that has arrived, behind them a word for each unit that is copied
+    CUdeviceptr board_on_gpu;
     atomic_long request, next_piece;
     atomic_int at_work, ends;
     const struct job *job;
@@ -166,12 +171,14 @@ struct team {
 };
 
 static size_t cut_of(const struct job *job) {
-    size_t cut = (getenv("CUT") ? (size_t)atoi(getenv("CUT")) : job->threads == 1 ? 1024 : 4096) << 10;
+    size_t best = is(job, "gathered") ? 256 : job->threads == 1 ? 1024 : 4096;
+    size_t cut = (getenv("CUT") ? (size_t)atoi(getenv("CUT")) : best) << 10;
     return cut < job->request ? cut : job->request;
 }
 
 static int helpers_of(const struct job *job) {
-    int helpers = getenv("TEAM") ? atoi(getenv("TEAM")) : job->threads == 1 ? 7 : job->threads <= 4 ? 3 : 0;
+    int best = job->threads == 1 ? (is(job, "gathered") ? 11 : 7) : job->threads <= 4 ? 3 : is(job, "gathered");
+    int helpers = getenv("TEAM") ? atoi(getenv("TEAM")) : best;
     return helpers < MOST_HELPERS ? helpers : MOST_HELPERS;
 }
 
@@ -189,6 +196,85 @@ static void join_in(struct team *team, struct member *me) {
     }
     // Whoever asks without a pause keeps the driver from starting other copies: 38 in place of 47 GB/s for four callers.
     if (k > 0) await_copy(me->done[(k - 1) & 1]);
+}
+
+static void futex_wait(atomic_int *word, int seen) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, 0, 0, 0); }
+static void futex_wake(atomic_int *word, int most) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, most, 0, 0, 0); }
+
+#define UNIT 65536
+#define COPIED 32768
+static CUfunction gather;
+static const char *gather_ptx =
+    ".version 6.3\n.target sm_70\n.address_size 64\n"
+    ".visible .entry gather(.param .u64 board, .param .u64 slab, .param .u64 to, .param .u32 seq, .param .u32 units, .param .u32 each) {\n"
+    ".reg .pred %p<4>; .reg .b32 %r<12>; .reg .b32 %v<32>; .reg .b64 %a<12>;\n"
+    "mov.u32 %r0, %tid.x; mov.u32 %r1, %ctaid.x; mov.u32 %r2, %nctaid.x;\n"
+    "ld.param.u64 %a0, [board]; ld.param.u64 %a1, [slab]; ld.param.u64 %a2, [to];\n"
+    "ld.param.u32 %r3, [seq]; ld.param.u32 %r4, [units]; ld.param.u32 %r5, [each];\n"
+    "NEXT: setp.ge.u32 %p0, %r1, %r4; @%p0 ret; bar.sync 0;\n"
+    "setp.ne.u32 %p1, %r0, 0; @%p1 bra GO;\n"
+    "div.u32 %r6, %r1, %r5; mul.wide.u32 %a3, %r6, 64; add.u64 %a3, %a3, %a0;\n"
+    "WAIT: ld.volatile.global.u32 %r7, [%a3]; setp.eq.u32 %p2, %r7, %r3; @%p2 bra GO; nanosleep.u32 200; bra WAIT;\n"
+    "GO: bar.sync 0;\n"
+    "mul.wide.u32 %a4, %r1, 65536; mul.wide.u32 %a5, %r0, 16; add.u64 %a4, %a4, %a5;\n"
+    "add.u64 %a6, %a1, %a4; add.u64 %a7, %a2, %a4;\n"
+#define LOAD(k, a, b, c, d) "ld.volatile.global.v4.u32 {%v" #a ", %v" #b ", %v" #c ", %v" #d "}, [%a6+" #k "];\n"
+#define STORE(k, a, b, c, d) "st.global.v4.u32 [%a7+" #k "], {%v" #a ", %v" #b ", %v" #c ", %v" #d "};\n"
+#define ALL(X) X(0, 0, 1, 2, 3) X(8192, 4, 5, 6, 7) X(16384, 8, 9, 10, 11) X(24576, 12, 13, 14, 15) \
+    X(32768, 16, 17, 18, 19) X(40960, 20, 21, 22, 23) X(49152, 24, 25, 26, 27) X(57344, 28, 29, 30, 31)
+    ALL(LOAD) ALL(STORE)
+    "bar.sync 0; @%p1 bra STEP; membar.sys; mul.wide.u32 %a8, %r1, 4; add.u64 %a8, %a8, %a0; st.volatile.global.u32 [%a8+32768], %r3;\n"
+    "STEP: add.u32 %r1, %r1, %r2; bra NEXT;\n}\n";
+
+static void load_gather(void) {
+    CUmodule module;
+    if (gather) return;
+    CU(cuModuleLoadData(&module, gather_ptx));
+    CU(cuModuleGetFunction(&gather, module, "gather"));
+}
+
+static void gather_some(struct team *team) {
+    const struct job *job = team->job;
+    size_t cut = cut_of(job), pieces = (job->request + cut - 1) / cut;
+    int word = atomic_load(&team->word);
+    for (size_t p; (p = atomic_fetch_add(&team->next_piece, 1)) < pieces;) {
+        size_t length = p + 1 < pieces ? cut : job->request - p * cut;
+        transfer(0, team->fd, team->members[0].slabs + p * cut, length, job->offset + team->at + p * cut);
+        atomic_thread_fence(memory_order_release);
+        team->board[p * 16] = word;
+    }
+}
+
+static void *help_gather(void *argument) {
+    struct team *team = ((struct member *)argument)->team;
+    prctl(PR_SET_TIMERSLACK, 1L);
+    for (int seen = 0;;) {
+        while (atomic_load(&team->word) == seen) futex_wait(&team->word, seen);
+        if (atomic_load(&team->ends)) return 0;
+        seen = atomic_load(&team->word);
+        gather_some(team);
+        atomic_fetch_sub(&team->at_work, 1);
+    }
+}
+
+static void call_gathered(struct team *team, size_t at) {
+    const struct job *job = team->job;
+    unsigned units = (job->request + UNIT - 1) / UNIT, each = cut_of(job) / UNIT;
+    while (atomic_load(&team->at_work) > 0) __builtin_ia32_pause();
+    team->at = at;
+    atomic_store(&team->at_work, team->helpers);
+    atomic_store(&team->next_piece, 0);
+    int word = atomic_fetch_add(&team->word, 1) + 1;
+    futex_wake(&team->word, MOST_HELPERS);
+    CUdeviceptr slab = (CUdeviceptr)team->members[0].slabs;
+    CUdeviceptr to = device + at;
+    void *arguments[] = {&team->board_on_gpu, &slab, &to, &word, &units, &each};
+    unsigned blocks = getenv("BLOCKS") ? atoi(getenv("BLOCKS")) : 64;
+    CU(cuLaunchKernel(gather, blocks < units ? blocks : units, 1, 1, 512, 1, 1, 0, team->members[0].stream, arguments, 0));
+    gather_some(team);
+    struct timespec pause = {0, 5000};
+    for (unsigned u = 0; u < units; u++)
+        while (team->board[COPIED / 4 + u] != (uint32_t)word) nanosleep(&pause, 0);
 }
 
 static void *help(void *argument) {
@@ -209,24 +295,34 @@ static struct team *make_team(struct worker *w) {
     team->job = w->job;
     team->fd = w->fd;
     team->helpers = helpers_of(w->job);
+    if (is(w->job, "gathered")) {
+        load_gather();
+        CU(cuMemHostAlloc((void **)&team->board, 2 * COPIED, CU_MEMHOSTALLOC_DEVICEMAP));
+        memset((void *)team->board, 0, 2 * COPIED);
+        CU(cuMemHostGetDevicePointer(&team->board_on_gpu, (void *)team->board, 0));
+    }
     for (int i = 0; i <= team->helpers; i++) {
         struct member *member = &team->members[i];
         member->team = team;
-        member->slabs = w->pinned + 2 * i * cut_of(w->job);
+        member->slabs = w->pinned + (is(w->job, "gathered") ? 0 : 2 * i * cut_of(w->job));
         CU(cuStreamCreate(&member->stream, CU_STREAM_NON_BLOCKING));
         for (int k = 0; k < 2; k++) CU(cuEventCreate(&member->done[k], CU_EVENT_DISABLE_TIMING));
-        if (i && pthread_create(&member->thread, 0, help, member)) die("pthread_create", 0);
+        if (i && pthread_create(&member->thread, 0, is(w->job, "gathered") ? help_gather : help, member)) die("pthread_create", 0);
     }
     return team;
 }
 
 static void end_team(struct team *team) {
+    while (is(team->job, "gathered") && atomic_load(&team->at_work) > 0) __builtin_ia32_pause();
     atomic_store(&team->ends, 1);
+    atomic_fetch_add(&team->word, 1);
+    futex_wake(&team->word, MOST_HELPERS);
     for (int i = 0; i <= team->helpers; i++) {
         if (i) pthread_join(team->members[i].thread, 0);
         for (int k = 0; k < 2; k++) CU(cuEventDestroy(team->members[i].done[k]));
         CU(cuStreamDestroy(team->members[i].stream));
     }
+    if (team->board) CU(cuMemFreeHost((void *)team->board));
     free(team);
 }
 
@@ -247,8 +343,6 @@ static CUstream own_stream(void) {
 
 static size_t setting(const char *name, size_t otherwise) { return getenv(name) ? strtoul(getenv(name), 0, 0) : otherwise; }
 
-static void futex_wait(atomic_int *word, int seen) { syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, seen, 0, 0, 0); }
-static void futex_wake(atomic_int *word) { syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, 0, 0, 0); }
 
 // Sleeps about half as long as the copy takes between looks: each look takes a lock of the driver.
 static void poll_copy(CUevent done, size_t length) {
@@ -294,7 +388,7 @@ static void pool_serve(struct worker *w, CUevent *done) {
         if (held[slot]) poll_copy(done[slot], held[slot]);
     if (mine && atomic_fetch_add(&pool.done, mine) + mine == pool.bytes) {
         atomic_store(&pool.finished, 1);
-        futex_wake(&pool.finished);
+        futex_wake(&pool.finished, 1);
     }
 }
 
@@ -319,7 +413,7 @@ static void pooled_batches(struct worker *w) {
             atomic_store(&pool.next, 0);
             for (int i = 1; i < job->threads; i++) {
                 atomic_fetch_add(&pool.word[i], 1);
-                futex_wake(&pool.word[i]);
+                futex_wake(&pool.word[i], 1);
             }
             if (setting("HELP", 0)) pool_serve(w, done);
             while (!atomic_load(&pool.finished)) futex_wait(&pool.finished, 0);
@@ -327,7 +421,7 @@ static void pooled_batches(struct worker *w) {
         pool.over = 1;
         for (int i = 1; i < job->threads; i++) {
             atomic_fetch_add(&pool.word[i], 1);
-            futex_wake(&pool.word[i]);
+            futex_wake(&pool.word[i], 1);
         }
     }
     for (int i = 0; i < 2; i++) CU(cuEventDestroy(done[i]));
@@ -378,7 +472,7 @@ static void one_request(struct worker *w, size_t at, size_t length) {
     const struct job *job = w->job;
 #ifdef GPU
     if (w->team) {
-        call(w->team, at);
+        is(job, "gathered") ? call_gathered(w->team, at) : call(w->team, at);
         return;
     }
 #endif
@@ -554,7 +648,7 @@ static void *work(void *argument) {
     struct worker *w = argument;
 #ifdef GPU
     if (on_gpu) CU(cuCtxSetCurrent(context));
-    if (is(w->job, "calls")) {
+    if (is(w->job, "calls") || is(w->job, "gathered")) {
         prctl(PR_SET_TIMERSLACK, 1L);
         w->team = make_team(w);
     }
@@ -662,7 +756,7 @@ static void run(const struct job *asked) {
 #ifdef GPU
     slabs = tuned ? 2 : getenv("SLABS") ? atoi(getenv("SLABS")) : DEPTH;
     if (slabs < 1 || slabs > DEPTH) slabs = DEPTH;
-    sleeps = tuned || is(asked, "calls") || getenv("SLEEP");
+    sleeps = tuned || is(asked, "calls") || is(asked, "gathered") || getenv("SLEEP");
 #endif
     int write = job->kind[0] == 'w', past = is(job, "cold") || is_cold_batch(job) || is(job, "wdirect");
     if (buffered < 0) {
@@ -688,6 +782,7 @@ static void run(const struct job *asked) {
     size_t per_thread = past || is(job, "bcold") || is(job, "latency") || is(job, "random") ? job->request : (tuned ? 2 : DEPTH) * PIECE;
     if (is_batch(job)) per_thread = BATCH * job->request;
 #ifdef GPU
+    if (is(job, "gathered")) per_thread = job->request;
     if (is(job, "calls")) per_thread = (helpers_of(job) + 1) * 2 * cut_of(job);
 #endif
     per_thread = (per_thread + 4095) & ~(size_t)4095;

@@ -62,7 +62,9 @@ public final class CompatEntryRunner implements EntryRunner {
         boolean succeeded = false;
         try {
             boolean merged = claim.submission().isMerged();
-            if (merged || claim.entries().size() > 1) {
+            if (claim.submission().isContinuous()) {
+                readTogether(claim.entries(), claim.results());
+            } else if (merged || claim.entries().size() > 1) {
                 deviceReads.begin(claim.entries(), claim.results(), merged, claim.slabBytes());
             }
             begun.add(new Begun(claim, deviceReads.begun()));
@@ -79,6 +81,27 @@ public final class CompatEntryRunner implements EntryRunner {
                 begun.forEach(failed -> failed.claim().failRest());
                 begun.clear();
             }
+        }
+    }
+
+    /** Reads adjacent entries as one request. If it fails they stay undone, so that each gets its own result. */
+    private void readTogether(List<BatchRequest> entries, long[] results) {
+        BatchRequest first = entries.getFirst();
+        BatchRequest last = entries.getLast();
+        long size = last.fileOffset() + last.size() - first.fileOffset();
+        try {
+            long read = executor.execute(
+                    context,
+                    Operation.READ,
+                    new BatchRequest(
+                            first.file(), false, first.memory(), size, first.fileOffset(), first.bufferOffset(),
+                            first.cookie()));
+            for (int i = 0; i < results.length; i++) {
+                BatchRequest entry = entries.get(i);
+                results[i] = Math.clamp(read - (entry.fileOffset() - first.fileOffset()), 0, entry.size());
+            }
+        } catch (CuFileException e) {
+            // Each entry runs again on its own, and gets its error.
         }
     }
 

@@ -4,7 +4,11 @@ package io.gds4j.compat.batch;
  * How many threads serve a submission, and how much of it a thread claims at a time.
  *
  * <p>
- * Large reads from the page cache into GPU memory are merged ({@link Submission#isMerged}). The model: a thread reads 7 GB/s, and a link
+ * Reads from the page cache that are adjacent in file and GPU memory become requests of up to 16 MiB, which have workers of their own
+ * ({@link Submission#isContinuous}). A few of them at a time keep the link busy.
+ *
+ * <p>
+ * Other large reads from the page cache into GPU memory are merged ({@link Submission#isMerged}). The model: a thread reads 7 GB/s, and a link
  * carries up to 50 GB/s, so that eight to twelve threads keep it busy. Each copy costs the link 8 microseconds and takes a lock of the
  * driver, so that shares are large. The first ones are smaller, because the link is idle until one is read, and the last ones, so that
  * threads end together. With 1 MiB this reaches 35 GB/s, where single entries reach 22.
@@ -30,6 +34,9 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
     /** Number of threads that keep memory and a link busy. */
     private static final int BUSY_THREADS = 12;
 
+    /** Number of requests of adjacent entries that keep a link busy. */
+    private static final int BUSY_REQUESTS = 4;
+
     /** Smallest and largest share of a merged submission. The largest fits into a slab. */
     private static final long SMALLEST = 128 << 10;
     private static final long LARGEST = 4L << 20;
@@ -45,6 +52,9 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
      */
     static Shares of(Submission submission, int most, int perThread) {
         int entries = submission.size();
+        if (submission.isContinuous()) {
+            return new Shares(Math.min(BUSY_REQUESTS, Math.min(most, submission.requests())), most, 1, 0, 0);
+        }
         if (submission.isMerged()) {
             int threads = Math.min(Math.min(most, BUSY_THREADS), entries);
             long total = submission.bytes();

@@ -17,6 +17,10 @@ final class Submission {
     private static final long LEAST_MERGED = 256 << 10;
     private static final long MOST_MERGED = 4 << 20;
 
+    /** Smallest and largest number of bytes that are read as one request: they have several threads, and those share one kernel. */
+    private static final long LEAST_TOGETHER = 4 << 20;
+    private static final long MOST_TOGETHER = 16 << 20;
+
     /** Smallest number of entries that are merged. Workers serve fewer ones better, each in pieces. */
     private static final int MANY = 8;
 
@@ -24,6 +28,7 @@ final class Submission {
     private final List<BatchRequest> entries;
     private final boolean small;
     private final boolean merged;
+    private final boolean continuous;
     private final boolean spread;
     private final long submitted = System.nanoTime();
 
@@ -41,7 +46,9 @@ final class Submission {
         this.batch = batch;
         this.entries = List.copyOf(entries);
         this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
+        this.continuous = !waitsForDisk && isContinuous(this.entries);
         this.merged = !waitsForDisk
+                && !continuous
                 && entries.size() >= MANY
                 && entries.stream().allMatch(Submission::isMergeable);
         this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
@@ -56,6 +63,33 @@ final class Submission {
                 && entry.memory().kind().isCuda()
                 && entry.size() >= LEAST_MERGED
                 && entry.size() <= MOST_MERGED;
+    }
+
+    /** Returns whether all entries are in stretches of file and GPU memory that are worth a request of their own. */
+    private static boolean isContinuous(List<BatchRequest> entries) {
+        long bytes = LEAST_TOGETHER;
+        for (int i = 0; i < entries.size(); i++) {
+            BatchRequest entry = entries.get(i);
+            if (entry.write()
+                    || entry.size() < 1
+                    || entry.size() > MOST_MERGED
+                    || !entry.memory().kind().isCuda()) {
+                return false;
+            }
+            boolean continues = i > 0 && continues(entries.get(i - 1), entry);
+            if (!continues && bytes < LEAST_TOGETHER) {
+                return false;
+            }
+            bytes = continues ? bytes + entry.size() : entry.size();
+        }
+        return bytes >= LEAST_TOGETHER;
+    }
+
+    /** Returns whether an entry begins where another one ends, in the file and in memory. */
+    private static boolean continues(BatchRequest before, BatchRequest entry) {
+        return follows(before, entry)
+                && entry.memory().equals(before.memory())
+                && entry.bufferOffset() == before.bufferOffset() + before.size();
     }
 
     /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
@@ -101,6 +135,16 @@ final class Submission {
     /** Returns whether a thread merges large entries that it claims, and reads the next ones while they are copied. */
     boolean isMerged() {
         return merged;
+    }
+
+    /** Returns whether adjacent entries are read as one request. */
+    boolean isContinuous() {
+        return continuous;
+    }
+
+    /** Returns the number of requests that adjacent entries make. */
+    int requests() {
+        return Math.toIntExact(Math.ceilDiv(bytes(), MOST_TOGETHER));
     }
 
     /** Returns whether all threads should serve the small entries, because each thread sleeps most of the time. */
@@ -157,6 +201,10 @@ final class Submission {
 
     /** Returns whether a share that begins at an entry includes another one. */
     private boolean isShared(int from, int entry, Shares shares) {
+        if (continuous) {
+            return continues(entries.get(entry - 1), entries.get(entry))
+                    && bytesBefore[entry + 1] - bytesBefore[from] <= MOST_TOGETHER;
+        }
         return merged
                 ? bytesBefore[entry + 1] - bytesBefore[from] <= shares.next(bytesBefore[from])
                 : entry - from < shares.smallEntries() && isSmall(from) && isSmall(entry);

@@ -58,11 +58,11 @@ final class DeviceRead extends DeviceTransfer {
             copy.launch();
         }
         for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
-            gather(thread, copy, (int) piece);
+            gather(thread, copy, piece);
         }
     }
 
-    private void gather(ThreadContext thread, GatherCopy copy, int piece) {
+    private void gather(ThreadContext thread, GatherCopy copy, long piece) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
         long host = copy.place(start - origin);

@@ -48,6 +48,18 @@ class TransferCourseTest {
             cached GPU read,               16,  1048576,        1,    1,      12,      4096, true
             cached host read,              16,    16384,        1,    1,       8,       512, false
             cached host read,              16,  1048576,        1,    1,      12,      4096, true
+            # a kernel copies all pieces of medium-sized requests: more threads, smaller pieces
+            kernel cached GPU read,        16,      512,        1,    1,       1,      4096, false
+            gathered kernel cached GPU read, 16,   1024,        1,    1,       4,        64, false
+            gathered kernel cached GPU read, 16,   4096,        1,    1,       9,       128, false
+            gathered kernel cached GPU read, 16,  16384,        1,    1,      12,       256, false
+            kernel cached GPU read,        16,    65536,        1,    1,      12,      2048, true
+            gathered kernel cached GPU read, 16,  16384,        2,    1,       7,       256, false
+            gathered kernel cached GPU read, 16,  16384,        4,    1,       4,       256, false
+            gathered kernel cached GPU read, 16,  16384,        8,    1,       2,       256, false
+            kernel cached GPU read,        16,    16384,       16,    1,       1,      4096, false
+            kernel GPU read,               16,    16384,        1,    1,      12,       512, false
+            kernel direct GPU read,        16,    16384,        1,    1,      12,       512, false
             # few requests share the processors, many work alone
             cached GPU read,               16,    16384,        2,    1,       4,      2048, false
             cached GPU read,               16,    16384,        3,    1,       4,      4096, false

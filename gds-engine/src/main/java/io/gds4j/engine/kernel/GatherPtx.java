@@ -68,7 +68,7 @@ final class GatherPtx {
                 cvt.u64.u32 %g9, %q0;
                 mov.u64 %g10, %globaltimer;
             WAIT:
-                ld.volatile.global.u64 %g7, [%g4];
+                ld.acquire.sys.global.u64 %g7, [%g4];
             """
                     + "shr.u64 %g8, %g7, " + PieceBoard.VALUE_BITS + ";\n"
                     + """
@@ -91,7 +91,6 @@ final class GatherPtx {
                     + "and.b64 %g7, %g7, " + PieceBoard.END + ";\n"
                     + """
                 st.shared.u64 [%g6], %g7;
-                membar.sys;
             READ:
                 bar.sync 0;
                 ld.shared.u64 %d1, [cell];

@@ -18,7 +18,7 @@ public final class PieceBoard {
     public static final int PIECES = 256;
 
     /** Largest number of blocks of a kernel. */
-    static final int MOST_BLOCKS = 64;
+    static final int MOST_BLOCKS = 128;
 
     /** Bits of the number of a unit within its piece: a block copies a unit at a time. */
     static final int UNIT_BITS = 2;
@@ -81,29 +81,30 @@ public final class PieceBoard {
     /**
      * Tells the kernel to copy a piece, whose bytes are in the source.
      *
+     * @param place blocks wait for the places in order
      * @param source pinned memory
      * @param target memory of the kernel's context
      * @param bytes 0 for nothing
      */
-    public void arrived(int piece, long source, long target, long bytes) {
-        long line = (long) piece * LINE_BYTES;
+    public void arrived(int place, long source, long target, long bytes) {
+        long line = (long) place * LINE_BYTES;
         LONG.set(memory, line, word(source));
         LONG.set(memory, line + Long.BYTES, word(target));
         LONG.setRelease(memory, line + 2 * Long.BYTES, word(bytes));
     }
 
-    /** Tells blocks that wait for a piece, or come to it later, to leave. */
-    public void end(int piece) {
-        LONG.setVolatile(memory, (long) piece * LINE_BYTES + 2 * Long.BYTES, word(END));
+    /** Tells blocks that wait at a place, or come to it later, to leave. */
+    public void end(int place) {
+        LONG.setVolatile(memory, (long) place * LINE_BYTES + 2 * Long.BYTES, word(END));
     }
 
     private long word(long value) {
         return (long) tag << VALUE_BITS | value & END;
     }
 
-    /** Returns whether a piece, whose bytes have arrived, has been copied. */
-    public boolean isCopied(int piece) {
-        long first = COPIED + (long) piece * UNITS * Integer.BYTES;
+    /** Returns whether a piece, which has arrived at a place, has been copied. */
+    public boolean isCopied(int place) {
+        long first = COPIED + (long) place * UNITS * Integer.BYTES;
         for (int unit = 0; unit < UNITS; unit++) {
             if ((int) INT.getAcquire(memory, first + unit * Integer.BYTES) != tag) {
                 return false;
@@ -113,8 +114,8 @@ public final class PieceBoard {
     }
 
     /**
-     * Returns whether a block of the kernel has begun and not left. After {@link #end} of a piece no other block begins to copy it, so
-     * that nobody copies it once this is false.
+     * Returns whether a block of the kernel has begun and not left. After {@link #end} of a place no other block begins to copy
+     * its piece, so that nobody copies it once this is false.
      */
     public boolean isAnyAtWork() {
         for (long block = 0; block < MOST_BLOCKS; block++) {

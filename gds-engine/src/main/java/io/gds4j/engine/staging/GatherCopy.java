@@ -8,8 +8,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -35,8 +35,6 @@ public final class GatherCopy {
     /** The driver takes the highest priority that the GPU has. */
     private static final int HIGHEST_PRIORITY = -100;
 
-    private static final long NOT_ARRIVED = -1;
-
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
@@ -44,6 +42,10 @@ public final class GatherCopy {
     private final GatherKernels kernels;
     private final PreciseSleep sleep;
     private final List<Slab> slabs = new ArrayList<>();
+    /** Number of pieces that have arrived: the next one's number on the board, so that blocks wait for the first to come. */
+    private final AtomicInteger arrivals = new AtomicInteger();
+
+    private final long[] numbers = new long[PieceBoard.PIECES];
     private final long[] sources = new long[PieceBoard.PIECES];
     private final long[] targets = new long[PieceBoard.PIECES];
     private final long[] counts = new long[PieceBoard.PIECES];
@@ -140,7 +142,7 @@ public final class GatherCopy {
         pieces = ofRequest;
         pieceBytes = bytes;
         launched = false;
-        Arrays.fill(counts, 0, pieces, NOT_ARRIVED);
+        arrivals.set(0);
         words.begin();
         return true;
     }
@@ -180,20 +182,23 @@ public final class GatherCopy {
     }
 
     /**
-     * Has a piece copied.
+     * Has a piece copied, which arrives once.
      *
+     * @param piece its number, for failures
      * @param source its bytes, in a slab
      * @param bytes 0 for nothing
      */
-    public void arrived(int piece, long source, long target, long bytes) {
+    public void arrived(long piece, long source, long target, long bytes) {
         PieceBoard words = board;
         if (words == null) {
             throw new IllegalStateException("no request has begun");
         }
-        sources[piece] = source;
-        targets[piece] = target;
-        counts[piece] = bytes;
-        words.arrived(piece, source, target, bytes);
+        int place = arrivals.getAndIncrement();
+        numbers[place] = piece;
+        sources[place] = source;
+        targets[place] = target;
+        counts[place] = bytes;
+        words.arrived(place, source, target, bytes);
     }
 
     /** Waits until all pieces that have arrived are copied, and gives the slabs back. No piece may arrive any more. */
@@ -203,16 +208,13 @@ public final class GatherCopy {
             return;
         }
         try {
-            boolean whole = launched;
-            for (int piece = 0; piece < pieces; piece++) {
-                if (counts[piece] == NOT_ARRIVED) {
-                    words.end(piece);
-                    whole = false;
-                }
+            int arrived = arrivals.get();
+            for (int place = arrived; place < pieces; place++) {
+                words.end(place);
             }
             // Blocks that wait for a piece which did not arrive must have left before the board serves another request.
-            if (!whole || !isCopiedSoon(words)) {
-                rescue(words, listener);
+            if (!launched || arrived < pieces || !isCopiedSoon(words)) {
+                rescue(words, arrived, listener);
             }
         } finally {
             sleep.over();
@@ -221,12 +223,12 @@ public final class GatherCopy {
     }
 
     private boolean isCopiedSoon(PieceBoard words) {
-        int piece = 0;
+        int place = 0;
         for (int look = 0; look < QUIET_LOOKS; look++) {
-            while (piece < pieces && words.isCopied(piece)) {
-                piece++;
+            while (place < pieces && words.isCopied(place)) {
+                place++;
             }
-            if (piece == pieces) {
+            if (place == pieces) {
                 return true;
             }
             sleep.sleep(PAUSE);
@@ -235,28 +237,28 @@ public final class GatherCopy {
     }
 
     /** Waits for the kernel, or sees to it that it copies nothing any more. Then a copy engine copies what is left. */
-    private void rescue(PieceBoard words, CopyPipeline.PieceFailures listener) {
+    private void rescue(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener) {
         int entered = contexts.enter(context.handle());
         if (entered != Cuda.SUCCESS) {
-            failed(words, listener, "cuCtxPushCurrent", entered);
+            failed(words, arrived, listener, "cuCtxPushCurrent", entered);
             return;
         }
         try {
             int result = launched ? awaitKernel(words) : Cuda.SUCCESS;
             if (result != Cuda.SUCCESS) {
-                failed(words, listener, "cuLaunchKernel", result);
+                failed(words, arrived, listener, "cuLaunchKernel", result);
                 return;
             }
             boolean any = false;
-            for (int piece = 0; result == Cuda.SUCCESS && piece < pieces; piece++) {
-                if (counts[piece] > 0 && !words.isCopied(piece)) {
-                    result = EngineCopies.toGpu(cuda, targets[piece], sources[piece], counts[piece], rescueStream);
+            for (int i = 0; result == Cuda.SUCCESS && i < arrived; i++) {
+                if (counts[i] > 0 && !words.isCopied(i)) {
+                    result = EngineCopies.toGpu(cuda, targets[i], sources[i], counts[i], rescueStream);
                     any = true;
                 }
             }
             int complete = any ? cuda.streamSynchronize(rescueStream) : Cuda.SUCCESS;
             if (result != Cuda.SUCCESS || complete != Cuda.SUCCESS) {
-                failed(words, listener, "cuMemcpyHtoDAsync", result == Cuda.SUCCESS ? complete : result);
+                failed(words, arrived, listener, "cuMemcpyHtoDAsync", result == Cuda.SUCCESS ? complete : result);
             }
         } finally {
             contexts.leave();
@@ -278,9 +280,9 @@ public final class GatherCopy {
         if (System.nanoTime() - begun < PATIENCE) {
             return false;
         }
-        for (int piece = 0; piece < pieces; piece++) {
-            if (!words.isCopied(piece)) {
-                words.end(piece);
+        for (int place = 0; place < pieces; place++) {
+            if (!words.isCopied(place)) {
+                words.end(place);
             }
         }
         if (words.isAnyAtWork()) {
@@ -292,11 +294,11 @@ public final class GatherCopy {
     }
 
     /** Reports what was not copied. It is not known what may still use the slabs: the pool never hands them out again. */
-    private void failed(PieceBoard words, CopyPipeline.PieceFailures listener, String call, int result) {
+    private void failed(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener, String call, int result) {
         broken = true;
-        for (int piece = 0; piece < pieces; piece++) {
-            if (counts[piece] > 0 && !words.isCopied(piece)) {
-                listener.failed(piece, CudaErrors.failure(cuda, call, result).build());
+        for (int i = 0; i < arrived; i++) {
+            if (counts[i] > 0 && !words.isCopied(i)) {
+                listener.failed(numbers[i], CudaErrors.failure(cuda, call, result).build());
             }
         }
         for (int i = 0; i < slabs.size(); i++) {

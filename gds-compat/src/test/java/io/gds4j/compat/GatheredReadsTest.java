@@ -1,0 +1,213 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.random.RandomGenerator;
+import java.util.random.RandomGeneratorFactory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** Reads whose pieces one kernel copies: what it copies, and what happens where it cannot. */
+@Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class GatheredReadsTest {
+    private static final int MIB = 1 << 20;
+    private static final int SIZE = 20 * MIB + 1234;
+    private static final int CODE = 719;
+    private static final long SEED = 5;
+    private static final Duration LONG = Duration.ofSeconds(50);
+
+    private Rig rig;
+    private GuardedFile file;
+    private GuardedMemory memory;
+    private CuFileHandle handle;
+
+    @BeforeEach
+    void readUntilTheKernelIsLoaded() {
+        rig = Rig.onGpu(builder -> builder
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 1024L, 16384L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 8L, 8L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 16384L)
+                .set(CuFileKeys.MAX_IO_THREADS, 4L)
+                .set(CuFileKeys.FORCE_ODIRECT_MODE, false));
+        file = rig.file(SIZE);
+        memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+        handle = rig.open(file);
+        // The first launch is a part of loading.
+        while (launches() < 2) {
+            assertThat(handle.read(memory.range(), SIZE, 0, 0)).isEqualTo(SIZE);
+        }
+        memory.expect(0, file.expected(0, SIZE));
+        memory.verify();
+    }
+
+    @AfterEach
+    void nothingIsLeft() {
+        handle.close();
+        rig.close();
+    }
+
+    private long launches() {
+        return rig.cuda().calls(CudaFunction.LAUNCH_KERNEL);
+    }
+
+    private long copies() {
+        return rig.cuda().calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+    }
+
+    private void read(int size, int fileOffset, int bufferOffset) {
+        assertThat(handle.read(memory.range(), size, fileOffset, bufferOffset)).isEqualTo(size);
+        memory.expect(bufferOffset, file.expected(fileOffset, size));
+    }
+
+    @Test
+    void oneKernelCopiesAllPieces() {
+        RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(SEED);
+        long launches = launches();
+        long copies = copies();
+        int reads = 40;
+        for (int i = 0; i < reads; i++) {
+            int size = random.nextInt(MIB, SIZE);
+            read(size, random.nextInt(SIZE - size + 1), random.nextInt(SIZE - size + 1));
+            memory.verify();
+        }
+        assertThat(launches() - launches).as("launches, seed %d", SEED).isEqualTo(reads);
+        assertThat(copies() - copies).as("copies by an engine").isZero();
+    }
+
+    @Test
+    void copyEngineCopiesWhileKernelsOfOthersOccupyTheGpu() {
+        rig.cuda().occupy(true);
+        long launches = launches();
+
+        read(8 * MIB, 0, 3 * MIB);
+        read(8 * MIB, MIB, 0);
+        assertThat(launches() - launches).as("after the first one kernels have a rest").isEqualTo(1);
+
+        rig.cuda().occupy(false);
+        while (launches() == launches + 1) {
+            read(8 * MIB, 0, 5 * MIB);
+        }
+        memory.verify();
+    }
+
+    @Test
+    void copyEngineCopiesIfTheKernelCannotBeLaunched() {
+        long copies = copies();
+        rig.cuda().fail(CudaFunction.LAUNCH_KERNEL, 1, CODE);
+
+        read(8 * MIB, 4097, 11);
+
+        assertThat(copies()).isGreaterThan(copies);
+        memory.verify();
+    }
+
+    @Test
+    void failureOfTheKernelEndsTheRead() {
+        rig.cuda().failAlways(CudaFunction.STREAM_QUERY, CODE);
+
+        CuFileException failure = Failures.expect(
+                CuFileError.CUDA_DRIVER_ERROR, () -> handle.read(memory.range(), 8 * MIB, 0, 0));
+
+        assertThat(failure.bytesTransferred()).isZero();
+        memory.accept(0, 8 * MIB);
+        rig.cuda().heal();
+        read(8 * MIB, 0, 0);
+        memory.verify();
+    }
+
+    @Test
+    void readAcrossTheEndOfTheFileChangesNothingBehindIt() {
+        int start = 13 * MIB + 77;
+        assertThat(handle.read(memory.range(), 15 * MIB, start, MIB)).isEqualTo(SIZE - start);
+
+        memory.expect(MIB, file.expected(start, SIZE - start));
+        memory.verify();
+        read(8 * MIB, 0, 0);
+        memory.verify();
+    }
+
+    @Test
+    void readThatFailsTellsWhatCameBefore() {
+        rig.posix().on(PosixCall.PREAD).covering(5L * MIB + 3).always().fails(Errno.EIO);
+
+        CuFileException failure = Failures.expect(
+                CuFileError.IO_ERROR, () -> handle.read(memory.range(), 12 * MIB, 0, 0));
+
+        int count = (int) failure.bytesTransferred();
+        assertThat(count).isLessThanOrEqualTo(5 * MIB + 3);
+        memory.expect(0, file.expected(0, count));
+        memory.accept(count, 12 * MIB - count);
+        memory.verify();
+    }
+
+    private List<Completion> readInABatch(int entries, int size, int fileOffset) {
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < entries; i++) {
+            requests.add(Request.read(
+                    handle, memory.range(), size, fileOffset + (long) i * size, (long) i * size));
+        }
+        List<Completion> completions = new ArrayList<>();
+        try (CuFileBatch batch = rig.driver().batch(entries)) {
+            batch.submit(requests);
+            while (batch.outstanding() > 0) {
+                completions.addAll(batch.await(1, LONG));
+            }
+        }
+        return completions;
+    }
+
+    @Test
+    void adjacentEntriesOfABatchAreReadTogether() {
+        long launches = launches();
+
+        List<Completion> completions = readInABatch(64, 64 << 10, 4096);
+
+        assertThat(completions).hasSize(64).allMatch(Completion::isComplete);
+        assertThat(completions).allMatch(completion -> completion.bytes() == 64 << 10);
+        assertThat(launches() - launches).isEqualTo(1);
+        memory.expect(0, file.expected(4096, 4 * MIB));
+        memory.verify();
+    }
+
+    @Test
+    void entriesBehindTheEndOfTheFileReadNothing() {
+        List<Completion> completions = readInABatch(16, 256 << 10, SIZE - MIB);
+
+        assertThat(completions).hasSize(16).allMatch(Completion::isComplete);
+        assertThat(completions.stream().mapToLong(Completion::bytes).sum()).isEqualTo(MIB);
+        memory.expect(0, file.expected(SIZE - MIB, MIB));
+        memory.verify();
+    }
+
+    @Test
+    void eachEntryOfABatchGetsItsOwnError() {
+        rig.posix().on(PosixCall.PREAD).covering(MIB + 3L).always().fails(Errno.EIO);
+
+        List<Completion> completions = readInABatch(16, 256 << 10, 0);
+
+        assertThat(completions).hasSize(16);
+        assertThat(completions.stream().filter(completion -> !completion.isComplete())).hasSize(1);
+        memory.expect(0, file.expected(0, 4 * MIB));
+        memory.accept(MIB, 256 << 10);
+        memory.verify();
+    }
+}
