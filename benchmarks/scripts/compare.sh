@@ -112,6 +112,12 @@ add() {
         tuned=tuned:${BASH_REMATCH[1]}:$TUNED:$((4 * M))
     elif [[ $limit =~ ^calls:([0-9]+):16: ]]; then
         tuned=tuned:${BASH_REMATCH[1]}:$TUNED:$((4 * M))
+    elif [[ $limit =~ ^calls: ]]; then
+        tuned=${limit/calls/gathered}
+    elif [[ $limit =~ ^pool:([0-9]+):[0-9]+:([0-9]+)$ ]]; then
+        # Adjacent entries are one read of up to 16 MiB; four of them at a time.
+        local together=$((BASH_REMATCH[2] * 128 < 16 * M ? BASH_REMATCH[2] * 128 : 16 * M))
+        tuned=gathered:${BASH_REMATCH[1]}:$((together < 16 * M ? 1 : 4)):$together
     fi
     # What waits for the disk has rounds of its own, before all others: where a host takes back what a guest frees, which begins
     # seconds after a large file has left the page cache or a large program has ended, disk and memory are slower meanwhile.

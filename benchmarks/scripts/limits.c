@@ -29,7 +29,7 @@
 //          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
 //          create   make the file of that many bytes                    GB/s
 // Hot reads into a GPU: SLABS=2 in the environment gives each thread so many (4), SLEEP=1 has threads claim pieces and sleep while they wait.
-// Calls and gathered: TEAM=3 gives each caller so many helpers, CUT=1024 cuts requests into pieces of so many KiB; BLOCKS=64.
+// Calls and gathered: TEAM=3 gives each caller so many helpers, CUT=1024 cuts requests into pieces of so many KiB; BLOCKS=128.
 // Each case runs once uncounted before it counts. One line each: name value
 #define _GNU_SOURCE
 #define PROGRAM "limits"
@@ -269,7 +269,7 @@ static void call_gathered(struct team *team, size_t at) {
     CUdeviceptr slab = (CUdeviceptr)team->members[0].slabs;
     CUdeviceptr to = device + at;
     void *arguments[] = {&team->board_on_gpu, &slab, &to, &word, &units, &each};
-    unsigned blocks = getenv("BLOCKS") ? atoi(getenv("BLOCKS")) : 64;
+    unsigned blocks = getenv("BLOCKS") ? atoi(getenv("BLOCKS")) : 128;
     CU(cuLaunchKernel(gather, blocks < units ? blocks : units, 1, 1, 512, 1, 1, 0, team->members[0].stream, arguments, 0));
     gather_some(team);
     struct timespec pause = {0, 5000};

@@ -20,11 +20,12 @@ import org.jspecify.annotations.Nullable;
  * One thread begins and settles requests; between the two any thread may say that a piece has {@link #arrived}.
  */
 public final class GatherCopy {
-    /** Looks at the board before the driver is asked how the kernel does. */
+    /** Looks at the board before the driver is asked how the kernel does: each question takes a lock that launches of others need. */
     private static final int QUIET_LOOKS = 16;
 
-    /** Time between two looks in nanoseconds. */
+    /** Time between two looks in nanoseconds: at first, and once it is clear that it takes longer. */
     private static final long PAUSE = 5_000;
+    private static final long LONG_PAUSE = 20_000;
 
     /** How long the kernel may take after the last piece has arrived, in nanoseconds: 30 times as long as it needs on an idle GPU. */
     private static final long PATIENCE = 2_000_000;
@@ -213,7 +214,7 @@ public final class GatherCopy {
                 words.end(place);
             }
             // Blocks that wait for a piece which did not arrive must have left before the board serves another request.
-            if (!launched || arrived < pieces || !isCopiedSoon(words)) {
+            if (!launched || arrived < pieces || !isCopiedSoon(words, PAUSE)) {
                 rescue(words, arrived, listener);
             }
         } finally {
@@ -222,7 +223,7 @@ public final class GatherCopy {
         }
     }
 
-    private boolean isCopiedSoon(PieceBoard words) {
+    private boolean isCopiedSoon(PieceBoard words, long pause) {
         int place = 0;
         for (int look = 0; look < QUIET_LOOKS; look++) {
             while (place < pieces && words.isCopied(place)) {
@@ -231,7 +232,7 @@ public final class GatherCopy {
             if (place == pieces) {
                 return true;
             }
-            sleep.sleep(PAUSE);
+            sleep.sleep(pause);
         }
         return false;
     }
@@ -265,12 +266,11 @@ public final class GatherCopy {
         }
     }
 
-    /** Returns SUCCESS once the kernel has ended, or could not begin for so long that it will copy nothing. */
+    /** Returns SUCCESS once the kernel has copied all pieces or ended, or could not begin for so long that it will copy nothing. */
     private int awaitKernel(PieceBoard words) {
         long begun = System.nanoTime();
         int result = cuda.streamQuery(stream);
-        while (result == Cuda.ERROR_NOT_READY && !isOver(words, begun)) {
-            sleep.sleep(PAUSE);
+        while (result == Cuda.ERROR_NOT_READY && !isCopiedSoon(words, LONG_PAUSE) && !isOver(words, begun)) {
             result = cuda.streamQuery(stream);
         }
         return result == Cuda.ERROR_NOT_READY ? Cuda.SUCCESS : result;
