@@ -16,6 +16,7 @@ import java.util.Optional;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A batch: the number of entries at work, and the events that the program has not taken. An entry occupies a place from its
@@ -134,6 +135,29 @@ public final class CompatBatch implements BackendBatch {
             }
             atWork -= to - from;
             signalIfEnough();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Returns a submission that who waits for events had better serve: a thread that sleeps takes longer to come than its entries, which
+     * are in the page cache.
+     *
+     * @param minimum number of events to wait for
+     * @return null if there is none or there are enough events
+     */
+    @Nullable
+    Submission unserved(int minimum) {
+        lock.lock();
+        try {
+            for (int i = 0; done.size() + failed.size() < minimum && i < submissions.size(); i++) {
+                Submission submission = submissions.get(i);
+                if (submission.isContinuous() && submission.hasUnclaimed()) {
+                    return submission;
+                }
+            }
+            return null;
         } finally {
             lock.unlock();
         }

@@ -21,6 +21,9 @@ public final class CompatBatches {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
     private static final String STATUS = "cuFileBatchIOGetStatus";
 
+    /** Shortest time for which a thread waits that may help meanwhile: what it claims is in the page cache, and takes a millisecond. */
+    private static final Duration LONG = Duration.ofMillis(500);
+
     private final RequestExecutor executor;
     private final int largest;
     private final RequestRunners runners;
@@ -113,11 +116,22 @@ public final class CompatBatches {
                         STATUS,
                         "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
             }
+            if (timeout.isEmpty() || timeout.get().compareTo(LONG) >= 0) {
+                help(ours, minimum);
+            }
             List<BatchEvent> events = ours.take(minimum, maximum, timeout);
             succeeded = true;
             return events;
         } finally {
             counters.batchAsked(succeeded);
+        }
+    }
+
+    private void help(CompatBatch batch, int minimum) {
+        Submission submission = batch.unserved(minimum);
+        while (submission != null && !Thread.currentThread().isInterrupted()) {
+            runners.help(submission);
+            submission = batch.unserved(minimum);
         }
     }
 

@@ -8,6 +8,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
@@ -16,8 +17,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Threads that run the entries of batches. Each claims a share of a submission at a time ({@link Shares}); batches take turns. A
- * thread starts when there is work for it, and lives until {@link #close}.
+ * Threads that run the entries of batches. Each claims a share of a submission at a time ({@link Shares}); batches take turns. Who waits
+ * for entries may help. A thread starts when there is work for it, and lives until {@link #close}.
  */
 public final class RequestRunners {
     private static final String SUBMIT = "cuFileBatchIOSubmit";
@@ -37,8 +38,13 @@ public final class RequestRunners {
     private final ThreadFactory factory;
     private final int most;
     private final int perRunner;
+    private final Deque<Helper> helpers = new ArrayDeque<>();
     private int idle;
     private boolean stopping;
+
+    /** What a thread of the program serves a submission with. */
+    private record Helper(RequestContext context, EntryRunner runner) {
+    }
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
         this(engine, makeRunner, MAX_THREADS, REQUESTS_PER_RUNNER);
@@ -152,6 +158,53 @@ public final class RequestRunners {
         }
     }
 
+    /** Claims some entries and runs them on the calling thread, which waits for them. */
+    void help(Submission submission) {
+        Helper helper = takeHelper();
+        try {
+            submission.runSome(helper.runner(), shares(submission));
+            helper.runner().settle();
+        } finally {
+            giveBack(helper);
+        }
+    }
+
+    private Helper takeHelper() {
+        Helper helper;
+        lock.lock();
+        try {
+            helper = helpers.poll();
+        } finally {
+            lock.unlock();
+        }
+        if (helper == null) {
+            RequestContext context = engine.borrowUnattended();
+            helper = new Helper(context, makeRunner.apply(context));
+        }
+        return helper;
+    }
+
+    private void giveBack(Helper helper) {
+        boolean closes;
+        lock.lock();
+        try {
+            closes = stopping;
+            if (!closes) {
+                helpers.push(helper);
+            }
+        } finally {
+            lock.unlock();
+        }
+        if (closes) {
+            end(helper);
+        }
+    }
+
+    private void end(Helper helper) {
+        helper.runner().close();
+        engine.giveBackUnattended(helper.context());
+    }
+
     private Shares shares(Submission submission) {
         return Shares.of(submission, most, perRunner);
     }
@@ -208,5 +261,10 @@ public final class RequestRunners {
             lock.unlock();
         }
         threads.forEach(Uninterruptibly::join);
+        Helper helper = helpers.poll();
+        while (helper != null) {
+            end(helper);
+            helper = helpers.poll();
+        }
     }
 }
