@@ -34,6 +34,7 @@ public final class ChildJvm {
     private final String main;
     private final Path folder;
     private final List<String> places;
+    private final List<String> options = new ArrayList<>();
 
     /**
      * Not yet started.
@@ -77,6 +78,12 @@ public final class ChildJvm {
     public record End(int status, String output, String error) {
     }
 
+    /** Adds options of the JVM, which override those of every child. */
+    public ChildJvm with(String... more) {
+        options.addAll(List.of(more));
+        return this;
+    }
+
     /** Returns the class path of the child. */
     public List<String> places() {
         return places;
@@ -102,10 +109,9 @@ public final class ChildJvm {
                 "-Xmx256m",
                 "-Xshare:auto",
                 "-XX:TieredStopAtLevel=1",
-                "-XX:ErrorFile=" + folder.resolve("hs_err.log"),
-                "-cp",
-                String.join(File.pathSeparator, classPath),
-                main));
+                "-XX:ErrorFile=" + folder.resolve("hs_err.log")));
+        command.addAll(options);
+        command.addAll(List.of("-cp", String.join(File.pathSeparator, classPath), main));
         command.addAll(List.of(arguments));
         try {
             Path output = Files.createTempFile(folder, "child", ".out");

@@ -37,7 +37,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
     /** Claims and moves pieces until there are none left. Reports failures to {@link #stop} and does not throw them. */
     abstract void run(ThreadContext thread);
 
-    /** Called by the thread that waits for the transfer, before any thread {@link #run}s it. Does not throw. */
+    /** Called by the thread that waits for the transfer, before any thread {@link #run}s it. */
     void open(ThreadContext thread) {
         // most transfers need nothing
     }

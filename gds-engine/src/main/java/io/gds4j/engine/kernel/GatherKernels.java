@@ -53,19 +53,29 @@ public final class GatherKernels {
         return known.kernel();
     }
 
+    /** Returns whether the driver has refused the kernel of a context. */
+    public boolean isRefused(long id) {
+        Known known = byContextId.get(id);
+        return known != null && known.kernel() == null;
+    }
+
     public boolean hasWish() {
         return wish.get() != null;
     }
 
     /** Loads the kernel that a request has wished for last, unless streams wait for this process or another thread loads it. */
     public void loadWished(CudaContexts contexts) {
-        if (!hasWish() || StreamWaits.of(contexts).any()) {
+        StreamWaits waits = StreamWaits.of(contexts);
+        if (!hasWish() || !waits.tryEnterCall()) {
             return;
         }
-        Wish taken = wish.getAndSet(null);
-        if (taken != null && !byContextId.containsKey(taken.id())) {
-            StreamWaits.of(contexts).whileNone(
-                    () -> byContextId.computeIfAbsent(taken.id(), missing -> load(contexts, taken)));
+        try {
+            Wish taken = wish.getAndSet(null);
+            if (taken != null) {
+                byContextId.computeIfAbsent(taken.id(), missing -> load(contexts, taken));
+            }
+        } finally {
+            waits.leaveCall();
         }
     }
 

@@ -33,6 +33,9 @@ public final class GatherCopy {
     /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */
     private static final long REST = 1_000_000_000;
 
+    /** The same after a launch that waited for its kernel, as launches do under a debugger: the launching thread reads nothing meanwhile. */
+    private static final long LONG_REST = 60 * REST;
+
     /** The driver takes the highest priority that the GPU has. */
     private static final int HIGHEST_PRIORITY = -100;
 
@@ -43,6 +46,7 @@ public final class GatherCopy {
     private final GatherKernels kernels;
     private final PreciseSleep sleep;
     private final List<Slab> slabs = new ArrayList<>();
+
     /** Number of pieces that have arrived: the next one's number on the board, so that blocks wait for the first to come. */
     private final AtomicInteger arrivals = new AtomicInteger();
 
@@ -65,7 +69,7 @@ public final class GatherCopy {
     /** The time from which on kernels may be used again; 0 if they may. */
     private long restsUntil;
 
-    /** True once the context has failed. */
+    /** True once the context has failed, or its driver has refused what this needs. */
     private boolean broken;
 
     public GatherCopy(
@@ -89,12 +93,15 @@ public final class GatherCopy {
         }
         if (kernel == null) {
             kernel = kernels.wish(context.handle(), context.id());
+            broken = kernels.isRefused(context.id());
         }
-        if (kernel != null && board == null) {
+        if (kernel != null && board == null && pool.waits().tryEnterCall()) {
             try {
-                pool.waits().whileNone(this::prepare);
+                prepare();
             } catch (CuFileException e) {
                 broken = true; // copies by an engine meet the same failure, if it lasts
+            } finally {
+                pool.waits().leaveCall();
             }
         }
         return board != null;
@@ -115,17 +122,34 @@ public final class GatherCopy {
     private void prepare() {
         CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context.handle()));
         try {
-            int flags = Cuda.STREAM_NON_BLOCKING;
-            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreateWithPriority(out, flags, HIGHEST_PRIORITY));
-            stream = out[0];
-            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, flags));
-            rescueStream = out[0];
             int mapped = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
             CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(out, PieceBoard.BYTES, mapped));
-            board = PieceBoard.at(out[0]);
+            long memory = out[0];
+            boolean made = false;
+            try {
+                makeStreams();
+                board = PieceBoard.at(memory);
+                made = true;
+            } finally {
+                if (!made) {
+                    cuda.memFreeHost(memory);
+                }
+            }
         } finally {
             contexts.leave();
         }
+    }
+
+    private void makeStreams() {
+        int flags = Cuda.STREAM_NON_BLOCKING;
+        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, flags));
+        rescueStream = out[0];
+        int made = cuda.streamCreateWithPriority(out, flags, HIGHEST_PRIORITY);
+        stream = out[0];
+        if (made != Cuda.SUCCESS) {
+            cuda.streamDestroy(rescueStream);
+        }
+        CudaErrors.check(cuda, "cuStreamCreateWithPriority", made);
     }
 
     /**
@@ -171,7 +195,10 @@ public final class GatherCopy {
         PieceBoard words = board;
         GatherKernel loaded = kernel;
         if (words != null && loaded != null && contexts.enter(context.handle()) == Cuda.SUCCESS) {
+            long begun = System.nanoTime();
             launched = loaded.launch(cuda, words, pieces, pieceBytes, stream) == Cuda.SUCCESS;
+            long now = System.nanoTime();
+            restsUntil = now - begun < PATIENCE ? 0 : now + LONG_REST;
             contexts.leave();
         }
     }
@@ -314,20 +341,23 @@ public final class GatherCopy {
         slabs.clear();
     }
 
-    /** Frees streams and board. In a context that the program created, they are freed with the context. */
+    /**
+     * Frees streams and board. In a context that the program created, they are freed with the context. If a stream waits for this
+     * process, the board stays until the process ends: freeing it would wait for the stream.
+     */
     public void close() {
         PieceBoard words = board;
         board = null;
         broken = true;
-        if (words != null && contexts.isRetained(context.handle())) {
-            pool.waits().whileNone(() -> {
-                if (contexts.enter(context.handle()) == Cuda.SUCCESS) {
-                    cuda.streamDestroy(stream);
-                    cuda.streamDestroy(rescueStream);
-                    cuda.memFreeHost(words.address());
-                    contexts.leave();
-                }
-            });
+        boolean retained = words != null && contexts.isRetained(context.handle());
+        if (retained && contexts.enter(context.handle()) == Cuda.SUCCESS) {
+            cuda.streamDestroy(stream);
+            cuda.streamDestroy(rescueStream);
+            if (pool.waits().tryEnterCall()) {
+                cuda.memFreeHost(words.address());
+                pool.waits().leaveCall();
+            }
+            contexts.leave();
         }
     }
 }
