@@ -43,7 +43,7 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
         boolean gathers = now.gathers() && now.cached() && !now.write() && !large;
         int threads = threads(now, gathers, costs);
         boolean joinable = large && !now.takesTurns();
-        // A thread that works alone has nobody to wait for, and a GPU's processors are the program's.
+        // Requests that work alone overlap each other already, and leave the GPU's processors to the program.
         boolean gathered = gathers && threads > 1;
         long pieceSize = gathered ? gatheredPiece(now, threads, costs) : pieceSize(now, threads, costs);
         return new TransferCourse(threads, pieceSize, joinable, gathered);

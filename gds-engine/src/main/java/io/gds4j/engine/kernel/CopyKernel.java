@@ -1,7 +1,6 @@
 package io.gds4j.engine.kernel;
 
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaErrors;
 
 /**
  * A kernel that makes the copy of a {@link CopyCell} when its stream reaches it. It needs neither a copy engine nor another stream: it
@@ -29,30 +28,13 @@ public final class CopyKernel {
      * @throws io.gds4j.error.CuFileException if the driver refuses
      */
     static CopyKernel load(Cuda cuda) {
-        long[] out = new long[1];
-        CudaErrors.check(cuda, "cuModuleLoadData", cuda.moduleLoad(out, CopyPtx.TEXT));
-        CudaErrors.check(cuda, "cuModuleGetFunction", cuda.moduleGetFunction(out, out[0], CopyPtx.NAME));
-        CopyKernel kernel = new CopyKernel(out[0]);
-        CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(out, CopyCell.BYTES, Cuda.MEM_HOST_DEVICEMAP));
-        long memory = out[0];
-        try {
-            kernel.launchOnce(cuda, CopyCell.at(memory));
-        } finally {
-            cuda.memFreeHost(memory);
-        }
+        CopyKernel kernel = new CopyKernel(KernelLoader.load(cuda, CopyPtx.TEXT, CopyPtx.NAME));
+        KernelLoader.launchOnce(cuda, CopyCell.BYTES, (memory, stream) -> {
+            CopyCell cell = CopyCell.at(memory);
+            cell.clear();
+            return kernel.launch(cuda, cell, 0, stream);
+        });
         return kernel;
-    }
-
-    private void launchOnce(Cuda cuda, CopyCell cell) {
-        cell.clear();
-        long[] stream = new long[1];
-        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
-        try {
-            CudaErrors.check(cuda, "cuLaunchKernel", launch(cuda, cell, 0, stream[0]));
-            CudaErrors.check(cuda, "cuStreamSynchronize", cuda.streamSynchronize(stream[0]));
-        } finally {
-            cuda.streamDestroy(stream[0]);
-        }
     }
 
     /**

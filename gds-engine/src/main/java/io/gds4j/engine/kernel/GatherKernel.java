@@ -1,7 +1,6 @@
 package io.gds4j.engine.kernel;
 
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaErrors;
 
 /**
  * A kernel that copies the pieces of one request to GPU memory while they arrive in pinned memory, as a {@link PieceBoard} tells. The
@@ -27,31 +26,17 @@ public final class GatherKernel {
      * @throws io.gds4j.error.CuFileException if the driver refuses, for example because the GPU is older than compute capability 7.0
      */
     static GatherKernel load(Cuda cuda) {
-        long[] out = new long[1];
-        CudaErrors.check(cuda, "cuModuleLoadData", cuda.moduleLoad(out, GatherPtx.TEXT));
-        CudaErrors.check(cuda, "cuModuleGetFunction", cuda.moduleGetFunction(out, out[0], GatherPtx.NAME));
-        GatherKernel kernel = new GatherKernel(out[0]);
-        CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(out, PieceBoard.BYTES, Cuda.MEM_HOST_DEVICEMAP));
-        long memory = out[0];
-        try {
+        GatherKernel kernel = new GatherKernel(KernelLoader.load(cuda, GatherPtx.TEXT, GatherPtx.NAME));
+        KernelLoader.launchOnce(cuda, PieceBoard.BYTES, (memory, stream) -> {
             PieceBoard board = PieceBoard.at(memory);
             board.begin();
             board.end(0);
-            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
-            long stream = out[0];
-            try {
-                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, board, 1, 1, stream));
-                CudaErrors.check(cuda, "cuStreamSynchronize", cuda.streamSynchronize(stream));
-            } finally {
-                cuda.streamDestroy(stream);
-            }
-        } finally {
-            cuda.memFreeHost(memory);
-        }
+            return kernel.launch(cuda, board, 1, 1, stream);
+        });
         return kernel;
     }
 
-    /** Returns the number of blocks that copy so many pieces. */
+    /** Returns the number of blocks for a request of {@code pieces}. */
     static int blocks(int pieces) {
         return Math.min(pieces * PieceBoard.UNITS, PieceBoard.MOST_BLOCKS);
     }

@@ -32,7 +32,7 @@ public final class GatherKernels {
     private GatherKernels() {
     }
 
-    /** Returns those that all sessions over this driver share. */
+    /** Returns the kernels of a driver, which all its sessions share. */
     public static GatherKernels of(CudaContexts contexts) {
         synchronized (BY_DRIVER) {
             return BY_DRIVER.computeIfAbsent(contexts, missing -> new GatherKernels());
