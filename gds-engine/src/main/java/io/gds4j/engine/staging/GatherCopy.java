@@ -27,13 +27,16 @@ public final class GatherCopy {
     private static final long PAUSE = 5_000;
     private static final long LONG_PAUSE = 20_000;
 
-    /** How long the kernel may take after the last piece has arrived, in nanoseconds: 30 times as long as it needs on an idle GPU. */
+    /** How long the kernel may copy nothing after the last piece has arrived, in nanoseconds: on an idle GPU it begins in a hundredth. */
     private static final long PATIENCE = 2_000_000;
 
     /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */
     private static final long REST = 1_000_000_000;
 
-    /** The same after a launch that waited for its kernel, as launches do under a debugger: the launching thread reads nothing meanwhile. */
+    /** A launch that takes longer waits for its kernel, as launches do under a debugger: the launching thread reads nothing meanwhile. */
+    private static final long SLOW_LAUNCH = 250_000_000;
+
+    /** How long copy engines serve requests then, in nanoseconds. */
     private static final long LONG_REST = 60 * REST;
 
     /** The driver takes the highest priority that the GPU has. */
@@ -198,7 +201,7 @@ public final class GatherCopy {
             long begun = System.nanoTime();
             launched = loaded.launch(cuda, words, pieces, pieceBytes, stream) == Cuda.SUCCESS;
             long now = System.nanoTime();
-            restsUntil = now - begun < PATIENCE ? 0 : now + LONG_REST;
+            restsUntil = now - begun < SLOW_LAUNCH ? 0 : now + LONG_REST;
             contexts.leave();
         }
     }
@@ -253,15 +256,22 @@ public final class GatherCopy {
     private boolean isCopiedSoon(PieceBoard words, long pause) {
         int place = 0;
         for (int look = 0; look < QUIET_LOOKS; look++) {
-            while (place < pieces && words.isCopied(place)) {
-                place++;
-            }
+            place = firstMissing(words, place);
             if (place == pieces) {
                 return true;
             }
             sleep.sleep(pause);
         }
         return false;
+    }
+
+    /** Returns the first place from {@code place} on whose piece is not copied. */
+    private int firstMissing(PieceBoard words, int place) {
+        int next = place;
+        while (next < pieces && words.isCopied(next)) {
+            next++;
+        }
+        return next;
     }
 
     /** Waits for the kernel, or sees to it that it copies nothing any more. Then a copy engine copies what is left. */
@@ -293,20 +303,26 @@ public final class GatherCopy {
         }
     }
 
-    /** Returns SUCCESS once the kernel has copied all pieces or ended, or could not begin for so long that it will copy nothing. */
+    /** Returns SUCCESS once the kernel has copied all pieces or ended, or will copy nothing any more. */
     private int awaitKernel(PieceBoard words) {
-        long begun = System.nanoTime();
+        long since = System.nanoTime();
+        int copied = 0;
         int result = cuda.streamQuery(stream);
-        while (result == Cuda.ERROR_NOT_READY && !isCopiedSoon(words, LONG_PAUSE) && !isOver(words, begun)) {
+        while (result == Cuda.ERROR_NOT_READY && !isCopiedSoon(words, LONG_PAUSE)) {
+            int now = firstMissing(words, copied);
+            if (now > copied) {
+                copied = now;
+                since = System.nanoTime();
+            } else if (System.nanoTime() - since >= PATIENCE && isCalledOff(words)) {
+                return Cuda.SUCCESS;
+            }
             result = cuda.streamQuery(stream);
         }
         return result == Cuda.ERROR_NOT_READY ? Cuda.SUCCESS : result;
     }
 
-    private boolean isOver(PieceBoard words, long begun) {
-        if (System.nanoTime() - begun < PATIENCE) {
-            return false;
-        }
+    /** Tells the kernel to copy nothing more. Returns false while a block may still do so. */
+    private boolean isCalledOff(PieceBoard words) {
         for (int place = 0; place < pieces; place++) {
             if (!words.isCopied(place)) {
                 words.end(place);
