@@ -29,7 +29,7 @@ record TransferCosts(
     /** A request lasts long enough for threads to join it later if its copies alone take as long as so many threads cost. */
     private static final int JOINS = 16;
 
-    /** A request may wait for its last piece as long as so many threads cost. */
+    /** A request may wait for its last piece. The wait may cost as much as this number of threads. */
     private static final int LAST_PIECE = 3;
 
     /** Returns how many threads keep a GPU's link busy: as many as read what it moves, and one that waits for its copy. */

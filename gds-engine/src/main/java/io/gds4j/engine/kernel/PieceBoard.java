@@ -93,9 +93,10 @@ public final class PieceBoard {
         LONG.setRelease(memory, line + 2 * Long.BYTES, word(bytes));
     }
 
-    /** Tells blocks that wait at a place, or come to it later, to leave. */
+    /** Tells blocks that wait at a place, or come to it later, to leave. Sets all words: a thread of the block waits for each. */
     public void end(int place) {
-        LONG.setVolatile(memory, (long) place * LINE_BYTES + 2 * Long.BYTES, word(END));
+        arrived(place, END, END, END);
+        VarHandle.fullFence(); // isAnyAtWork must not look before this is seen
     }
 
     private long word(long value) {
@@ -115,7 +116,7 @@ public final class PieceBoard {
 
     /**
      * Returns whether a block of the kernel has begun and not left. After {@link #end} of a place no other block begins to copy
-     * its piece, so that nobody copies it once this is false.
+     * its piece. Once this is false, no block copies it.
      */
     public boolean isAnyAtWork() {
         for (long block = 0; block < MOST_BLOCKS; block++) {

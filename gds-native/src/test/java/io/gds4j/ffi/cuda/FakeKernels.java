@@ -108,12 +108,18 @@ abstract class FakeKernels extends FakeSharing {
             for (int unit = block; stays && unit < units; unit += blocks) {
                 long line = unit / UNITS * LINE_BYTES;
                 long count = (long) COUNT.getAcquire(board, line + 2 * Long.BYTES);
-                stays = count >>> VALUE_BITS == tag && (count & VALUE) != VALUE;
+                long source = board.get(ValueLayout.JAVA_LONG, line);
+                long target = board.get(ValueLayout.JAVA_LONG, line + Long.BYTES);
+                boolean told = count >>> VALUE_BITS == tag;
+                if (told && (source >>> VALUE_BITS != tag || target >>> VALUE_BITS != tag)) {
+                    violation("a kernel waits for a word of a piece in %s", ERROR_ILLEGAL_ADDRESS, context);
+                }
+                stays = told && (count & VALUE) != VALUE;
                 if (stays) {
                     long from = unit % UNITS * unitBytes;
                     move(
-                            (board.get(ValueLayout.JAVA_LONG, line) & VALUE) + from,
-                            (board.get(ValueLayout.JAVA_LONG, line + Long.BYTES) & VALUE) + from,
+                            (source & VALUE) + from,
+                            (target & VALUE) + from,
                             Math.min((count & VALUE) - from, unitBytes), context);
                     board.set(ValueLayout.JAVA_INT, COPIED + (long) unit * Integer.BYTES, tag);
                 }
