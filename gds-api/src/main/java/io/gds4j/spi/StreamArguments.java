@@ -94,6 +94,12 @@ public final class StreamArguments {
         return largest;
     }
 
+    /** {@return whether the program promised that size and offsets are fixed at submission} */
+    public boolean areFixed() {
+        int all = FIXED_SIZE | FIXED_FILE_OFFSET | FIXED_BUFFER_OFFSET;
+        return (flags & all) == all;
+    }
+
     /**
      * Returns the request with all arguments bound. Call it when the stream reaches the operation.
      *

@@ -9,6 +9,7 @@ import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.compat.transfer.Transfer;
 import io.gds4j.compat.transfer.TransferEngine;
 import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
 import io.gds4j.engine.stream.StreamMovers;
@@ -19,7 +20,6 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
-import java.util.function.LongConsumer;
 
 /** The registered streams of a driver session. Adapts the engine to {@link RegisteredStreams}, which keeps their order. */
 public final class CompatStreams {
@@ -84,7 +84,7 @@ public final class CompatStreams {
         }
 
         @Override
-        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+        public long movePart(BatchRequest part, long operation, PieceListener arrived) {
             return executor.executePart(context, Operation.ofStream(part.write()), part, operation, arrived);
         }
 

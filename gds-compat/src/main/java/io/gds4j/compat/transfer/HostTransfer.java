@@ -1,9 +1,9 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
-import java.util.concurrent.atomic.AtomicLong;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -13,10 +13,9 @@ import org.jspecify.annotations.Nullable;
 final class HostTransfer extends Transfer {
     private final @Nullable Thread worker;
     private @Nullable MemorySegment segment;
-    private @Nullable LongConsumer arrived;
 
-    /** One bit for each of the first 64 pieces that was moved. Used while {@link #arrived} is set. */
-    private final AtomicLong finished = new AtomicLong();
+    /** Hears of pieces; null if nobody does. */
+    private @Nullable PieceListener listener;
 
     /** @param worker one of the workers that may help; null if there is none */
     HostTransfer(TransferRequest request, @Nullable Thread worker) {
@@ -37,26 +36,22 @@ final class HostTransfer extends Transfer {
         }
     }
 
-    /**
-     * Has the next request report how many bytes were read without a gap, up to 64 pieces.
-     *
-     * @param listener receives the number of bytes from the threads at work, in any order
-     */
-    void tell(LongConsumer listener) {
-        arrived = listener;
-        finished.set(0);
+    /** Has the next request tell of its pieces, if they are gathered. */
+    void tell(PieceListener hearing) {
+        listener = hearing;
     }
 
     @Override
     void end() {
         super.end();
         segment = null;
-        arrived = null;
+        listener = null;
     }
 
     @Override
     void run(ThreadContext thread) {
         long address = request().address();
+        PieceListener hearing = plan().isGathered() && pieces() < PieceBoard.PIECES ? listener : null;
         long piece = claim(thread);
         while (piece >= 0) {
             long start = plan().pieceStart(piece);
@@ -68,22 +63,14 @@ final class HostTransfer extends Transfer {
                         cancellation(piece));
                 if (moved < end - start) {
                     stop(piece, moved, thread.io().errno(), null);
-                } else if (arrived != null && piece < Long.SIZE) {
-                    finish(piece, arrived);
+                }
+                if (hearing != null && moved > 0) {
+                    hearing.arrived(at, moved);
                 }
             } catch (RuntimeException | OutOfMemoryError e) {
                 stop(piece, 0, 0, e);
             }
             piece = claim(thread);
-        }
-    }
-
-    private void finish(long piece, LongConsumer listener) {
-        long bit = 1L << piece;
-        long all = finished.getAndAdd(bit) + bit;
-        int prefix = Long.numberOfTrailingZeros(~all);
-        if (prefix > piece) {
-            listener.accept(plan().pieceEnd(prefix - 1) - plan().offset());
         }
     }
 

@@ -8,6 +8,7 @@ import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PeerLinks;
+import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -21,7 +22,6 @@ import io.gds4j.statistics.IoPath;
 import java.lang.ref.Reference;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** Serves all requests: calls, entries of batches and operations of streams. Thread-safe. */
@@ -165,12 +165,15 @@ public final class RequestExecutor {
      * Moves a checked part of a stream's operation between the file and a slab.
      *
      * @param total bytes of all parts
-     * @param arrived receives how many bytes a read has put into the slab without a gap
+     * @param arrived hears of the pieces of a read that several threads share
      */
     public long executePart(RequestContext context, Operation operation, BatchRequest part, long total,
-            LongConsumer arrived) {
-        context.hostTransfer().tell(arrived);
+            PieceListener arrived) {
         context.request().set(own(part.file(), operation.function()), part).partOf(total);
+        if (!operation.isWrite()) {
+            context.hostTransfer().tell(arrived);
+            context.request().letGather();
+        }
         return moveUnattended(context, operation);
     }
 

@@ -8,6 +8,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStream;
+import io.gds4j.StreamFlag;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.compat.FakePageCache;
 import io.gds4j.compat.FakeStreams;
@@ -53,6 +54,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 class CudaStreamCopiesTest {
     private static final int MIB = 1 << 20;
     private static final int ROOM = 30 * MIB;
+    private static final Set<StreamFlag> FIXED =
+            Set.of(StreamFlag.FIXED_BUFFER_OFFSET, StreamFlag.FIXED_FILE_OFFSET, StreamFlag.FIXED_FILE_SIZE);
 
     private final FakeCuda cuda = new FakeCuda();
     private final FaultyPosix posix = new FaultyPosix(FakePageCache.ofFirst(ROOM).posix());
@@ -226,8 +229,9 @@ class CudaStreamCopiesTest {
     }
 
     /** Each stream runs random operations in its own range of the file and of the memory. */
-    @Test
-    void randomOperationsOfSeveralStreamsMoveTheRightBytes() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void randomOperationsOfSeveralStreamsMoveTheRightBytes(boolean fixed) throws Exception {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         SplittableRandom random = new SplittableRandom(seed);
         streams.inContext(() -> {
@@ -237,12 +241,12 @@ class CudaStreamCopiesTest {
             List<Queued> all = new ArrayList<>();
             List<CuFileStream> registered = new ArrayList<>();
             for (int i = 0; i < count; i++) {
-                registered.add(driver.stream(streams.make(), Set.of()));
+                registered.add(driver.stream(streams.make(), fixed ? FIXED : Set.of()));
                 cuda.streamWaitValue32(streams.get(i), gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
             }
             for (int round = 0; round < 12; round++) {
                 for (int i = 0; i < count; i++) {
-                    Queued queued = queued(random, i * room, room);
+                    Queued queued = queued(random, i * room, room, fixed);
                     all.add(queued);
                     if (queued.write()) {
                         registered.get(i).write(handle, memory.range(), queued.cells());
@@ -274,9 +278,9 @@ class CudaStreamCopiesTest {
     private record Queued(boolean write, int size, int fileOffset, int bufferOffset, CuFileStream.Cells cells) {
     }
 
-    private Queued queued(SplittableRandom random, int from, int room) {
+    private Queued queued(SplittableRandom random, int from, int room, boolean fixed) {
         int largest = 1 + random.nextInt(1 << random.nextInt(1, 24)) % room;
-        int size = random.nextBoolean() ? largest : random.nextInt(largest + 1);
+        int size = fixed || random.nextBoolean() ? largest : random.nextInt(largest + 1);
         int fileOffset = from + random.nextInt(room - largest + 1);
         int bufferOffset = from + random.nextInt(room - largest + 1);
         return new Queued(
@@ -343,21 +347,76 @@ class CudaStreamCopiesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {1, 2, 3, 4, 5, 6, 7, 8})
-    void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(int nth) throws Exception {
+    @CsvSource({
+            "false, 1", "false, 2", "true, 1", "true, 2", "true, 3", "true, 4", "true, 5", "true, 6", "true, 7",
+            "true, 8"})
+    void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(boolean writes, int nth) throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
-            CuFileStream.Cells read = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);
             CuFileStream.Cells good = streams.cells(100, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
                 cuda.fail(CudaFunction.LAUNCH_KERNEL, nth, Cuda.ERROR_OUT_OF_MEMORY);
-                Throwable thrown = catchThrowable(() -> stream.read(handle, memory.range(), read));
+                Throwable thrown = catchThrowable(() -> {
+                    if (writes) {
+                        stream.write(handle, memory.range(), bad);
+                    } else {
+                        stream.read(handle, memory.range(), bad);
+                    }
+                });
                 assertThat(thrown).isInstanceOf(CuFileException.class).hasMessageContaining("cuLaunchKernel");
                 stream.read(handle, memory.range(), good);
                 assertThat(cuda.streamSynchronize(raw)).isZero();
             }
             assertThat(result(good)).isEqualTo(100);
             assertThat(driver.statistics().engine().queueDepth()).isZero();
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void bellThatCudaRefusesIsDoneWithout(boolean later) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            if (!later) {
+                cuda.failAlways(CudaFunction.LAUNCH_KERNEL_EX, Cuda.ERROR_NOT_FOUND);
+            }
+            List<CuFileStream.Cells> reads = new ArrayList<>();
+            try (CuFileStream stream = driver.stream(raw, FIXED)) {
+                cuda.failAlways(CudaFunction.LAUNCH_KERNEL_EX, Cuda.ERROR_NOT_FOUND);
+                for (int i = 0; i < 4; i++) {
+                    reads.add(streams.cells(7 * MIB, i * MIB, i * 7L * MIB));
+                    stream.read(handle, memory.range(), reads.getLast());
+                    memory.expect(i * 7 * MIB, file.expected(i * MIB, 7 * MIB));
+                }
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(reads).extracting(FakeStreams::result).containsOnly(7L * MIB);
+            memory.verify();
+        });
+    }
+
+    /** A read may begin before the read in front of it ends, but not before other work in front of it. */
+    @Test
+    void readsBehindOtherWorkWaitForIt() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            MemorySegment done = streams.bytes(Integer.BYTES);
+            CuFileStream.Cells one = streams.cells(3 * MIB, 0, 0);
+            CuFileStream.Cells two = streams.cells(3 * MIB, 20 * MIB, 10 * MIB);
+            Set<Integer> seen = ConcurrentHashMap.newKeySet();
+            posix.on(PosixCall.PREAD).covering(20 * MIB).runsFirst(() -> seen.add(done.get(ValueLayout.JAVA_INT, 0)));
+            try (CuFileStream stream = driver.stream(raw, FIXED)) {
+                stream.read(handle, memory.range(), one);
+                cuda.streamWriteValue32(raw, done.address(), 1);
+                stream.read(handle, memory.range(), two);
+                while (cuda.streamQuery(raw) == Cuda.ERROR_NOT_READY) {
+                    Thread.onSpinWait();
+                }
+            }
+            assertThat(seen).containsExactly(1);
+            assertThat(result(one)).isEqualTo(3 * MIB);
+            assertThat(result(two)).isEqualTo(3 * MIB);
         });
     }
 

@@ -10,6 +10,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStream;
+import io.gds4j.StreamFlag;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
@@ -54,11 +55,15 @@ import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Stream-ordered I/O between kernels of a program that uses JCuda, on a GPU. A stream that hangs fails its test. */
 @Tag("gpu")
 @Timeout(value = 120, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 public class GpuStreamTest {
+    private static final Set<StreamFlag> FIXED =
+            Set.of(StreamFlag.FIXED_BUFFER_OFFSET, StreamFlag.FIXED_FILE_OFFSET, StreamFlag.FIXED_FILE_SIZE);
     private static final int SIZE = 1 << 20;
     private static final int BLOCK = 256;
     private static final long SECOND = 1_000_000_000L;
@@ -395,8 +400,9 @@ public class GpuStreamTest {
     }
 
     /** Reads behind work that changes the file must see the change, whichever thread and stream makes it. */
-    @Test
-    void readsSeeWhatIsBetweenThem() throws Exception {
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void readsSeeWhatIsBetweenThem(boolean fixed) throws Exception {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         SplittableRandom random = new SplittableRandom(seed);
         int size = (9 << 20) + 5;
@@ -413,7 +419,7 @@ public class GpuStreamTest {
             check(cuda.eventCreate(made, Cuda.EVENT_DISABLE_TIMING));
             long changed = made[0];
             List<CuFileStream.Cells> reads = new ArrayList<>();
-            try (CuFileStream stream = machine.driver.stream(raw.address(), Set.of())) {
+            try (CuFileStream stream = machine.driver.stream(raw.address(), fixed ? FIXED : Set.of())) {
                 for (int i = 0; i < count; i++) {
                     byte[] bytes = new byte[1 + random.nextInt(9000)];
                     random.nextBytes(bytes);

@@ -28,7 +28,8 @@ public final class CopyKernel {
      * @throws io.gds4j.error.CuFileException if the driver refuses
      */
     static CopyKernel load(Cuda cuda) {
-        CopyKernel kernel = new CopyKernel(KernelLoader.load(cuda, CopyPtx.TEXT, CopyPtx.NAME));
+        CopyKernel kernel = new CopyKernel(
+                KernelLoader.function(cuda, KernelLoader.module(cuda, CopyPtx.TEXT), CopyPtx.NAME));
         KernelLoader.launchOnce(cuda, CopyCell.BYTES, (memory, stream) -> {
             CopyCell cell = CopyCell.at(memory);
             cell.clear();

@@ -1,6 +1,8 @@
 package io.gds4j.engine.kernel;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaFunction;
 
 /**
  * A kernel that copies the pieces of one request to GPU memory while they arrive in pinned memory, as a {@link PieceBoard} tells. The
@@ -8,30 +10,53 @@ import io.gds4j.ffi.cuda.Cuda;
  * than by a copy engine: 16 MiB take 0.40 instead of 0.70 milliseconds.
  */
 public final class GatherKernel {
-    private static final int THREADS = 512;
-
-    /** Smallest unit: a vector of 16 bytes for each thread. */
-    private static final int UNIT_SHIFT = 13;
+    static final int THREADS = 512;
 
     private final long function;
 
-    private GatherKernel(long function) {
+    /** Function of the kernel that tells when this one has begun; 0 if the GPU or its driver cannot. */
+    private final long bell;
+
+    private GatherKernel(long function, long bell) {
         this.function = function;
+        this.bell = bell;
     }
 
     /**
      * Loads it into the current context, for the life of the context. Loading and the first launch, which is made here, may wait for
      * all streams.
      *
-     * @throws io.gds4j.error.CuFileException if the driver refuses, for example because the GPU is older than compute capability 7.0
+     * @throws io.gds4j.error.CuFileException if the driver refuses, for example because the GPU is older than compute capability 5.0
      */
     static GatherKernel load(Cuda cuda) {
-        GatherKernel kernel = new GatherKernel(KernelLoader.load(cuda, GatherPtx.TEXT, GatherPtx.NAME));
+        return load(cuda, 0);
+    }
+
+    /** Loads the first program that the GPU takes, from the given one on. */
+    private static GatherKernel load(Cuda cuda, int candidate) {
+        GatherPtx.Target[] all = GatherPtx.Target.values();
+        try {
+            return load(cuda, all[candidate]);
+        } catch (CuFileException e) {
+            if (candidate == all.length - 1) {
+                throw e;
+            }
+            return load(cuda, candidate + 1);
+        }
+    }
+
+    static GatherKernel load(Cuda cuda, GatherPtx.Target target) {
+        long module = KernelLoader.module(cuda, GatherPtx.text(target));
+        boolean rings = target.hasBell() && cuda.has(CudaFunction.LAUNCH_KERNEL_EX);
+        GatherKernel kernel = new GatherKernel(
+                KernelLoader.function(cuda, module, GatherPtx.NAME),
+                rings ? KernelLoader.function(cuda, module, GatherPtx.BELL) : 0);
         KernelLoader.launchOnce(cuda, PieceBoard.BYTES, (memory, stream) -> {
             PieceBoard board = PieceBoard.at(memory);
-            board.begin();
-            board.end(0);
-            return kernel.launch(cuda, board, 1, 1, stream);
+            int request = board.begin();
+            board.end(request, 0);
+            int launched = kernel.launch(cuda, board, request, 1, stream);
+            return launched != Cuda.SUCCESS || !rings ? launched : kernel.launchBell(cuda, board, request, stream);
         });
         return kernel;
     }
@@ -44,14 +69,43 @@ public final class GatherKernel {
     /**
      * Puts it into a stream of its context, which is current.
      *
+     * @param request its number on the board
      * @param pieces number of pieces that will arrive or end
-     * @param pieceBytes largest number of bytes of a piece
      * @return a {@code CUresult}
      */
-    public int launch(Cuda cuda, PieceBoard board, int pieces, long pieceBytes, long stream) {
-        long unit = Math.ceilDiv(pieceBytes, PieceBoard.UNITS);
-        long shift = Math.max(UNIT_SHIFT, Long.SIZE - Long.numberOfLeadingZeros(unit - 1));
-        long shape = shift << 32 | (long) pieces * PieceBoard.UNITS << 16 | board.tag();
-        return cuda.launchKernel(function, blocks(pieces), THREADS, board.address(), shape, stream);
+    public int launch(Cuda cuda, PieceBoard board, int request, int pieces, long stream) {
+        return launch(cuda, board, request, pieces, pieces, stream);
+    }
+
+    /**
+     * Puts it into a stream of its context, which is current, for a request whose number of pieces is not known.
+     *
+     * @param request its number on the board
+     * @param likely number of pieces for which it has enough blocks; it waits for more until one ends
+     * @return a {@code CUresult}
+     */
+    public int launchUntilEnd(Cuda cuda, PieceBoard board, int request, int likely, long stream) {
+        return launch(cuda, board, request, likely, PieceBoard.PIECES, stream);
+    }
+
+    private int launch(Cuda cuda, PieceBoard board, int request, int likely, int most, long stream) {
+        long shape = (long) most * PieceBoard.UNITS << 16 | PieceBoard.tag(request);
+        return cuda.launchKernel(function, blocks(likely), THREADS, board.address(), shape, stream);
+    }
+
+    /** Returns whether {@link #launchBell} works. */
+    public boolean hasBell() {
+        return bell != 0;
+    }
+
+    /**
+     * Puts a kernel into a stream that tells on a board that the stream has come to a request. It does so in the order of the stream, with
+     * one exception: if the work before it is this gather kernel, it does so once all blocks of that have begun. It ends in the order of
+     * the stream.
+     *
+     * @return a {@code CUresult}
+     */
+    public int launchBell(Cuda cuda, PieceBoard board, int request, long stream) {
+        return cuda.launchKernelEarly(bell, 1, 1, board.address() + PieceBoard.BELL, request, stream);
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.engine.kernel;
 
 import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
@@ -51,6 +52,30 @@ public final class GatherKernels {
             return null;
         }
         return known.kernel();
+    }
+
+    /**
+     * Returns the kernel of a context. The first call for a context loads it at a time when no stream waits.
+     *
+     * @throws CuFileException if the driver refuses
+     */
+    public static GatherKernel of(CudaContexts contexts, long context) {
+        return of(contexts).get(contexts, context, contexts.idOf(context));
+    }
+
+    private GatherKernel get(CudaContexts contexts, long context, long id) {
+        Known known = byContextId.get(id);
+        if (known == null) {
+            StreamWaits.of(contexts).whileNone(() -> byContextId.computeIfAbsent(
+                    id, missing -> load(contexts, new Wish(context, id))));
+            known = byContextId.get(id);
+        }
+        GatherKernel kernel = known == null ? null : known.kernel();
+        if (kernel == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_DRIVER_ERROR, "cuModuleLoadData", "the driver refuses gds4j's copy kernel");
+        }
+        return kernel;
     }
 
     /** Returns whether the driver has refused the kernel of a context. */

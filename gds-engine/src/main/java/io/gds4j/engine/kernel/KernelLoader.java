@@ -15,14 +15,24 @@ final class KernelLoader {
     }
 
     /**
+     * Loads a program.
+     *
+     * @throws io.gds4j.error.CuFileException if the driver refuses
+     */
+    static long module(Cuda cuda, String text) {
+        long[] out = new long[1];
+        CudaErrors.check(cuda, "cuModuleLoadData", cuda.moduleLoad(out, text));
+        return out[0];
+    }
+
+    /**
      * Returns the function of a kernel.
      *
      * @throws io.gds4j.error.CuFileException if the driver refuses
      */
-    static long load(Cuda cuda, String text, String name) {
+    static long function(Cuda cuda, long module, String name) {
         long[] out = new long[1];
-        CudaErrors.check(cuda, "cuModuleLoadData", cuda.moduleLoad(out, text));
-        CudaErrors.check(cuda, "cuModuleGetFunction", cuda.moduleGetFunction(out, out[0], name));
+        CudaErrors.check(cuda, "cuModuleGetFunction", cuda.moduleGetFunction(out, module, name));
         return out[0];
     }
 

@@ -11,7 +11,7 @@ import java.lang.invoke.VarHandle;
  * bus between words matters.
  *
  * <p>
- * Any thread may tell of a piece and ask. {@link #begin} is for one thread, while no kernel runs that could read the board.
+ * Any thread may tell of a piece and ask. One thread at a time begins requests.
  */
 public final class PieceBoard {
     /** Largest number of pieces of a request. */
@@ -24,12 +24,16 @@ public final class PieceBoard {
     static final int UNIT_BITS = 2;
     static final int UNITS = 1 << UNIT_BITS;
 
+    /** Places behind the last piece at which blocks may wait: {@link #end} tells those that no more pieces come. */
+    public static final int WAITING_PLACES = MOST_BLOCKS / UNITS;
+
     /** Bits of a value; the tag is above. GPU addresses have 49. */
     static final int VALUE_BITS = 49;
 
     /** The value that tells blocks to leave. */
     static final long END = (1L << VALUE_BITS) - 1;
 
+    /** Tags are 1 to this. */
     private static final int LAST_TAG = (1 << Long.SIZE - VALUE_BITS) - 1;
 
     /** A cache line for each piece: reads of one line over the bus are serialised. */
@@ -41,14 +45,20 @@ public final class PieceBoard {
     /** Offset of the words of blocks: twice the tag of the request whose kernel has begun, one more once the block has left. */
     static final long BLOCKS = COPIED + (long) PIECES * UNITS * Integer.BYTES;
 
+    /** Offset of the address of the word that tells blocks to leave though pieces are missing; 0 if they leave after a while. */
+    static final long EXIT = BLOCKS + (long) MOST_BLOCKS * Integer.BYTES;
+
+    /** Offset of the word that a bell sets to the number of its request. */
+    static final long BELL = EXIT + Long.BYTES;
+
     /** Bytes of a board, whose address is a multiple of 64. */
-    public static final long BYTES = BLOCKS + (long) MOST_BLOCKS * Integer.BYTES;
+    public static final long BYTES = EXIT + LINE_BYTES;
 
     private static final VarHandle LONG = ValueLayout.JAVA_LONG.varHandle();
     private static final VarHandle INT = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment memory;
-    private int tag;
+    private int requests;
 
     private PieceBoard(MemorySegment memory) {
         this.memory = memory;
@@ -65,17 +75,32 @@ public final class PieceBoard {
         return memory.address();
     }
 
-    /** Begins a request: nothing has arrived and nothing is copied. */
-    public void begin() {
-        if (tag == LAST_TAG) {
-            memory.fill((byte) 0);
-            tag = 0;
-        }
-        tag++;
+    /**
+     * Has blocks wait for their pieces until the process ends, instead of half a second.
+     *
+     * @param word address of a pinned word that an exit handler sets to {@link io.gds4j.ffi.posix.ExitHandlers#PASSED}
+     */
+    public void waitUntilExit(long word) {
+        LONG.setRelease(memory, EXIT, word);
     }
 
-    int tag() {
-        return tag;
+    /** Begins a request, of which nothing has arrived, and returns its number. No kernel runs that could read the board. */
+    public int begin() {
+        int request = beginBehind();
+        if (tag(request) == 1) {
+            memory.asSlice(0, EXIT).fill((byte) 0); // tags of long ago come again
+        }
+        return request;
+    }
+
+    /** As {@link #begin} while kernels of earlier requests may read the board. {@link #forget} was or will be called for each of them. */
+    public int beginBehind() {
+        requests = requests == Integer.MAX_VALUE ? 1 : requests + 1;
+        return requests;
+    }
+
+    static int tag(int request) {
+        return request % LAST_TAG + 1;
     }
 
     /**
@@ -86,25 +111,36 @@ public final class PieceBoard {
      * @param target memory of the kernel's context
      * @param bytes 0 for nothing
      */
-    public void arrived(int place, long source, long target, long bytes) {
+    public void arrived(int request, int place, long source, long target, long bytes) {
         long line = (long) place * LINE_BYTES;
-        LONG.set(memory, line, word(source));
-        LONG.set(memory, line + Long.BYTES, word(target));
-        LONG.setRelease(memory, line + 2 * Long.BYTES, word(bytes));
+        LONG.set(memory, line, word(request, source));
+        LONG.set(memory, line + Long.BYTES, word(request, target));
+        LONG.setRelease(memory, line + 2 * Long.BYTES, word(request, bytes));
     }
 
     /** Tells blocks that wait at a place, or come to it later, to leave. Sets all words: a thread of the block waits for each. */
-    public void end(int place) {
-        arrived(place, END, END, END);
+    public void end(int request, int place) {
+        arrived(request, place, END, END, END);
         VarHandle.fullFence(); // isAnyAtWork must not look before this is seen
     }
 
-    private long word(long value) {
-        return (long) tag << VALUE_BITS | value & END;
+    /** Returns whether the bell of a request has rung: a stream has come to it, but for the kernel right before it. */
+    public boolean isRung(int request) {
+        return (int) INT.getAcquire(memory, BELL) == request;
+    }
+
+    /** Drops what was told of the first places. The kernel has ended. */
+    public void forget(int places) {
+        memory.asSlice(0, (long) places * LINE_BYTES).fill((byte) 0);
+    }
+
+    private static long word(int request, long value) {
+        return (long) tag(request) << VALUE_BITS | value & END;
     }
 
     /** Returns whether a piece, which has arrived at a place, has been copied. */
-    public boolean isCopied(int place) {
+    public boolean isCopied(int request, int place) {
+        int tag = tag(request);
         long first = COPIED + (long) place * UNITS * Integer.BYTES;
         for (int unit = 0; unit < UNITS; unit++) {
             if ((int) INT.getAcquire(memory, first + unit * Integer.BYTES) != tag) {
@@ -118,7 +154,8 @@ public final class PieceBoard {
      * Returns whether a block of the kernel has begun and not left. After {@link #end} of a place no other block begins to copy
      * its piece. Once this is false, no block copies it.
      */
-    public boolean isAnyAtWork() {
+    public boolean isAnyAtWork(int request) {
+        int tag = tag(request);
         for (long block = 0; block < MOST_BLOCKS; block++) {
             if ((int) INT.getVolatile(memory, BLOCKS + block * Integer.BYTES) == 2 * tag) {
                 return true;

@@ -62,8 +62,8 @@ public final class GatherCopy {
     private @Nullable PieceBoard board;
     private long stream;
     private long rescueStream;
+    private int request;
     private int pieces;
-    private long pieceBytes;
     private boolean launched;
 
     /** True while the kernel of an earlier request may not have begun. */
@@ -168,10 +168,9 @@ public final class GatherCopy {
             return false;
         }
         pieces = ofRequest;
-        pieceBytes = bytes;
         launched = false;
         arrivals.set(0);
-        words.begin();
+        request = words.begin();
         return true;
     }
 
@@ -199,7 +198,7 @@ public final class GatherCopy {
         GatherKernel loaded = kernel;
         if (words != null && loaded != null && contexts.enter(context.handle()) == Cuda.SUCCESS) {
             long begun = System.nanoTime();
-            launched = loaded.launch(cuda, words, pieces, pieceBytes, stream) == Cuda.SUCCESS;
+            launched = loaded.launch(cuda, words, request, pieces, stream) == Cuda.SUCCESS;
             long now = System.nanoTime();
             restsUntil = now - begun < SLOW_LAUNCH ? 0 : now + LONG_REST;
             contexts.leave();
@@ -229,7 +228,7 @@ public final class GatherCopy {
         sources[place] = source;
         targets[place] = target;
         counts[place] = bytes;
-        words.arrived(place, source, target, bytes);
+        words.arrived(request, place, source, target, bytes);
     }
 
     /** Waits until all pieces that have arrived are copied, and gives the slabs back. No piece may arrive any more. */
@@ -241,7 +240,7 @@ public final class GatherCopy {
         try {
             int arrived = arrivals.get();
             for (int place = arrived; place < pieces; place++) {
-                words.end(place);
+                words.end(request, place);
             }
             // Blocks that wait for a piece which did not arrive must have left before the board serves another request.
             if (!launched || arrived < pieces || !isCopiedSoon(words, PAUSE)) {
@@ -268,7 +267,7 @@ public final class GatherCopy {
     /** Returns the first place from {@code place} on whose piece is not copied. */
     private int firstMissing(PieceBoard words, int place) {
         int next = place;
-        while (next < pieces && words.isCopied(next)) {
+        while (next < pieces && words.isCopied(request, next)) {
             next++;
         }
         return next;
@@ -289,7 +288,7 @@ public final class GatherCopy {
             }
             boolean any = false;
             for (int i = 0; result == Cuda.SUCCESS && i < arrived; i++) {
-                if (counts[i] > 0 && !words.isCopied(i)) {
+                if (counts[i] > 0 && !words.isCopied(request, i)) {
                     result = EngineCopies.toGpu(cuda, targets[i], sources[i], counts[i], rescueStream);
                     any = true;
                 }
@@ -324,11 +323,11 @@ public final class GatherCopy {
     /** Tells the kernel to copy nothing more. Returns false while a block may still do so. */
     private boolean isCalledOff(PieceBoard words) {
         for (int place = 0; place < pieces; place++) {
-            if (!words.isCopied(place)) {
-                words.end(place);
+            if (!words.isCopied(request, place)) {
+                words.end(request, place);
             }
         }
-        if (words.isAnyAtWork()) {
+        if (words.isAnyAtWork(request)) {
             return false;
         }
         behind = true;
@@ -340,7 +339,7 @@ public final class GatherCopy {
     private void failed(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener, String call, int result) {
         broken = true;
         for (int i = 0; i < arrived; i++) {
-            if (counts[i] > 0 && !words.isCopied(i)) {
+            if (counts[i] > 0 && !words.isCopied(request, i)) {
                 listener.failed(numbers[i], CudaErrors.failure(cuda, call, result).build());
             }
         }

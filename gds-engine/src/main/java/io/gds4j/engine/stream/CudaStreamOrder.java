@@ -3,6 +3,9 @@ package io.gds4j.engine.stream;
 import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.engine.kernel.CopyKernel;
 import io.gds4j.engine.kernel.CopyKernels;
+import io.gds4j.engine.kernel.GatherKernel;
+import io.gds4j.engine.kernel.GatherKernels;
+import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.EventWait;
 import io.gds4j.error.CuFileError;
@@ -14,7 +17,6 @@ import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.Deque;
-import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
@@ -34,10 +36,10 @@ import org.jspecify.annotations.Nullable;
  * between its memory and pinned slabs, by a kernel behind the wait.
  *
  * <p>
- * An operation begins once the stream has reached it, also if a read is right behind another read. Its arguments are bound then, unless
- * they are fixed; and even with fixed arguments it must see what earlier work of the stream has done: a host function may write the file,
- * or an event may tell that another thread has. The driver does not tell whether such work stands between two operations, so that reading
- * a file ahead of the stream could return old bytes. Within an operation, disk and copy overlap part by part.
+ * An operation begins once the stream has reached it. Its arguments are bound then, unless they are fixed; and even with fixed
+ * arguments it must see what earlier work of the stream has done: a host function may write the file, or an event may tell that another
+ * thread has. The driver does not tell whether such work stands between two operations, but a GPU can: a read right behind another read
+ * rings a bell while that one's copy runs ({@link GatherKernel#launchBell}), and then begins before it ends.
  *
  * <p>
  * A stream waits in the channel of its last work. A kernel before the wait keeps it out of the channels of copy engines, where it would
@@ -45,11 +47,16 @@ import org.jspecify.annotations.Nullable;
  */
 final class CudaStreamOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
+    private static final StreamCopy NONE = new StreamCopy.None();
+
     /** The next operation of a busy stream is reached at once, and sleeping would take longer than the operation. */
     private static final long SPIN_NANOS = 50_000;
 
     /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
     private static final long COPY_SPIN_NANOS = 400_000;
+
+    /** The bell of a read rings about 40 microseconds after the copy before it has begun. */
+    private static final long BELL_SPIN_NANOS = 100_000;
 
     /** CUDA's queue for a stream has 1024 entries. Each step takes some, as does the program's own work between. */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
@@ -66,9 +73,10 @@ final class CudaStreamOrder implements StreamOrder {
     private final ReleaseWord word;
     private final StreamMover mover;
     private final CopyKernel kernel;
+    private final @Nullable GatherKernel gather;
     private final @Nullable StagingSlabs slabs;
     private final StagingSlabs.@Nullable Place place;
-    private final StagedStreamCopy.Turns turns = new Turns();
+    private final Turns turns = new Turns();
     /**
      * Held while operations are put into the stream, which keeps their order. Those calls block while CUDA's queue for the stream is
      * full, so that the thread that makes room there needs another lock.
@@ -86,8 +94,9 @@ final class CudaStreamOrder implements StreamOrder {
     /** Steps that the stream has not passed. Guarded by lock. */
     private long steps;
 
-    /** Copies so far. Guarded by submission. */
-    private long copies;
+    /** Copies so far by cells and by boards. Guarded by submission. */
+    private long cells;
+    private long boards;
 
     /** Operations for which the stream counts as waiting. Guarded by lock. */
     private int waits;
@@ -95,7 +104,7 @@ final class CudaStreamOrder implements StreamOrder {
     private boolean closed;
 
     /** The stream as a staged copy sees it. */
-    private final class Turns implements StagedStreamCopy.Turns {
+    private final class Turns implements StagedOperation.Turns {
         @Override
         public int await(long event) {
             return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
@@ -104,6 +113,17 @@ final class CudaStreamOrder implements StreamOrder {
         @Override
         public int awaitCopy(long event) {
             return contexts.in(context, () -> EventWait.spin(cuda, event, COPY_SPIN_NANOS));
+        }
+
+        @Override
+        public boolean isNext(StreamCopy.Pieces first) {
+            long begun = System.nanoTime();
+            boolean rung = first.board().isRung(first.request());
+            while (hasBell() && !rung && System.nanoTime() - begun < BELL_SPIN_NANOS) {
+                Thread.onSpinWait();
+                rung = first.board().isRung(first.request());
+            }
+            return rung;
         }
 
         @Override
@@ -151,6 +171,7 @@ final class CudaStreamOrder implements StreamOrder {
         this.words = words;
         this.slabs = slabs;
         this.kernel = CopyKernels.of(contexts, context);
+        this.gather = slabs == null ? null : GatherKernels.of(contexts, context);
         this.word = words.take();
         StagingSlabs.Place taken = null;
         try {
@@ -162,6 +183,9 @@ final class CudaStreamOrder implements StreamOrder {
             throw e;
         }
         this.place = taken;
+        if (taken != null) {
+            taken.boards().forEach(board -> board.waitUntilExit(word.address()));
+        }
     }
 
     private void giveBack(StagingSlabs.@Nullable Place taken) {
@@ -246,22 +270,28 @@ final class CudaStreamOrder implements StreamOrder {
         MemoryRange memory = operation.memory();
         try {
             boolean own = contexts.contextOf(memory.address(), memory.device()) == context;
-            return own ? Math.toIntExact(StagedStreamCopy.copies(operation.largest())) : 0;
+            return own ? Math.toIntExact(copiesOfOwn(operation)) : 0;
         } catch (CuFileException e) {
             // The result of the operation will report this failure.
             return 0;
         }
     }
 
+    private static long copiesOfOwn(StreamOperation operation) {
+        return GatheredStreamRead.serves(operation)
+                ? GatheredStreamRead.copies(operation.largest())
+                : StagedStreamCopy.copies(operation.largest());
+    }
+
     private void putStep(ParkedOperation parked, int index) {
         boolean together = streamWaits.beginStep();
         boolean complete = false;
         try {
-            CopyCell cell = index < parked.copies() ? nextCell() : null;
-            Step step = inContext(() -> putWait(index == 0, cell));
+            StreamCopy copy = index < parked.copies() ? nextCopy(parked.operation()) : NONE;
+            Step step = inContext(() -> putWait(index == 0, copy));
             hand(parked, step);
-            if (cell != null) {
-                inContext(() -> putCopy(cell, parked.operation().largest(), step));
+            if (copy != NONE) {
+                inContext(() -> putCopy(copy, parked.operation().largest(), step));
             }
             complete = true;
             parked.complete();
@@ -283,15 +313,15 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    private Step putWait(boolean first, @Nullable CopyCell cell) {
+    private Step putWait(boolean first, StreamCopy copy) {
         long reached = 0;
         long copied = 0;
         boolean waiting = false;
         try {
             reached = events.take();
-            copied = cell == null ? 0 : events.take();
+            copied = copy == NONE ? 0 : events.take();
             if (first) {
-                CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, word.emptyCell(), 0, stream));
+                CudaErrors.check(cuda, "cuLaunchKernel", announce(copy));
             }
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
             int turn = word.next();
@@ -301,7 +331,7 @@ final class CudaStreamOrder implements StreamOrder {
                     cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
             word.waitsForNext();
             waiting = true;
-            return new Step(reached, turn, cell, copied);
+            return new Step(reached, turn, copy, copied);
         } finally {
             if (!waiting) {
                 events.keep(reached);
@@ -310,18 +340,44 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    private Step putCopy(CopyCell cell, long most, Step step) {
-        CudaErrors.check(cuda, "cuLaunchKernel", kernel.launch(cuda, cell, most, stream));
+    /** Puts a kernel before the wait of an operation: the bell of a read, or one that does nothing. */
+    private int announce(StreamCopy copy) {
+        int result = copy instanceof StreamCopy.Pieces(PieceBoard board, int request) && hasBell()
+                ? gather().launchBell(cuda, board, request, stream)
+                : Cuda.ERROR_NOT_FOUND;
+        return result == Cuda.SUCCESS ? result : kernel.launch(cuda, word.emptyCell(), 0, stream);
+    }
+
+    private boolean hasBell() {
+        return gather != null && gather.hasBell();
+    }
+
+    private GatherKernel gather() {
+        return Objects.requireNonNull(gather, "no staged operation without a kernel");
+    }
+
+    private Step putCopy(StreamCopy copy, long most, Step step) {
+        int launched = switch (copy) {
+            case StreamCopy.None none -> Cuda.SUCCESS;
+            case StreamCopy.Cell(CopyCell cell) -> kernel.launch(cuda, cell, most, stream);
+            case StreamCopy.Pieces(PieceBoard board, int request) -> gather().launchUntilEnd(
+                    cuda, board, request, GatheredStreamRead.likelyPieces(most), stream);
+        };
+        CudaErrors.check(cuda, "cuLaunchKernel", launched);
         CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
         return step;
     }
 
-    /** Returns an empty cell: if the process ends, the stream passes and must copy nothing. */
-    private CopyCell nextCell() {
-        List<CopyCell> cells = Objects.requireNonNull(place, "no staged operation without a place").cells();
-        CopyCell cell = cells.get((int) (copies++ % cells.size()));
+    /** Returns a copy of which nothing is told yet: if the process ends, the stream passes and must copy nothing. */
+    private StreamCopy nextCopy(StreamOperation operation) {
+        StagingSlabs.Place own = Objects.requireNonNull(place, "no staged operation without a place");
+        if (GatheredStreamRead.serves(operation)) {
+            PieceBoard board = own.boards().get((int) (boards++ % own.boards().size()));
+            return new StreamCopy.Pieces(board, board.beginBehind());
+        }
+        CopyCell cell = own.cells().get((int) (cells++ % own.cells().size()));
         cell.clear();
-        return cell;
+        return new StreamCopy.Cell(cell);
     }
 
     private void hand(ParkedOperation parked, Step step) {
@@ -387,29 +443,63 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     private void serve() {
+        GatheredStreamRead unfinished = null;
         ParkedOperation parked = take();
         while (parked != null) {
-            serve(parked);
-            parked = take();
+            unfinished = serve(parked, unfinished);
+            parked = poll();
+            if (parked == null) {
+                finish(unfinished);
+                unfinished = null;
+                parked = take();
+            }
         }
     }
 
-    private void serve(ParkedOperation parked) {
-        try {
-            if (parked.isStaged() && slabs != null && place != null) {
-                new StagedStreamCopy(parked, turns, mover, slabs, place).run();
-            } else {
-                servePlain(parked);
-            }
-        } finally {
-            streamWaits.end(uncountWait());
-            lock.lock();
+    /** Serves an operation. Returns a read whose last copy may be under way. */
+    private @Nullable GatheredStreamRead serve(ParkedOperation parked, @Nullable GatheredStreamRead earlier) {
+        if (!parked.isStaged() || slabs == null || place == null) {
+            finish(earlier);
+            servePlain(parked);
+            return null;
+        }
+        if (!GatheredStreamRead.serves(parked.operation())) {
+            finish(earlier);
             try {
-                pending--;
-                changed.signalAll();
+                new StagedStreamCopy(parked, turns, mover, slabs, place).run();
             } finally {
-                lock.unlock();
+                over();
             }
+            return null;
+        }
+        GatheredStreamRead read = new GatheredStreamRead(parked, turns, mover, slabs, this::over);
+        boolean complete = false;
+        try {
+            read.read(earlier);
+            complete = true;
+        } finally {
+            if (!complete) {
+                read.finish();
+            }
+        }
+        return read;
+    }
+
+    private static void finish(@Nullable GatheredStreamRead read) {
+        if (read != null) {
+            read.finish();
+        }
+    }
+
+    /** An operation is over: its stream has passed it, and it holds nothing. */
+    private void over() {
+        streamWaits.end(uncountWait());
+        lock.lock();
+        try {
+            pending--;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
         }
     }
 
@@ -425,6 +515,16 @@ final class CudaStreamOrder implements StreamOrder {
         } finally {
             turns.release(step);
             leave(step);
+            over();
+        }
+    }
+
+    private @Nullable ParkedOperation poll() {
+        lock.lock();
+        try {
+            return queue.poll();
+        } finally {
+            lock.unlock();
         }
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.CopyCell;
+import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -40,7 +41,12 @@ final class StagingSlabs {
 
     private static final long UNIT_STRIDE = UNIT_BYTES + PAGE;
 
-    private static final long PLACE_STRIDE = CELLS * CopyCell.BYTES + PLACE_BYTES + PAGE;
+    /** Boards of a stream: a copy runs while the next one is prepared. */
+    private static final int BOARDS = 2;
+
+    private static final long SLAB_OFFSET = CELLS * CopyCell.BYTES;
+    private static final long BOARD_OFFSET = SLAB_OFFSET + PLACE_BYTES + PAGE;
+    private static final long PLACE_STRIDE = Math.ceilDiv(BOARD_OFFSET + BOARDS * PieceBoard.BYTES, PAGE) * PAGE;
 
     private final CudaContexts contexts;
     private final Deque<Place> idlePlaces = new ArrayDeque<>();
@@ -50,13 +56,18 @@ final class StagingSlabs {
     /** One bit for each unit. */
     private int idleUnits;
 
+    /** Number of the next caller that waits for units, and of the one whose turn it is. */
+    private long nextTurn;
+    private long turn;
+
     /**
      * Staging memory of one stream.
      *
      * @param cells cells of its copies, in turn
+     * @param boards boards of its copies, in turn
      * @param slab slab of small operations
      */
-    record Place(List<CopyCell> cells, MemoryRange slab) {
+    record Place(List<CopyCell> cells, List<PieceBoard> boards, MemoryRange slab) {
     }
 
     StagingSlabs(CudaContexts contexts) {
@@ -103,7 +114,11 @@ final class StagingSlabs {
         for (int i = 0; i < CELLS; i++) {
             cells.add(CopyCell.at(address + i * CopyCell.BYTES));
         }
-        return new Place(List.copyOf(cells), range(address + CELLS * CopyCell.BYTES, PLACE_BYTES + PAGE));
+        List<PieceBoard> boards = new ArrayList<>();
+        for (int i = 0; i < BOARDS; i++) {
+            boards.add(PieceBoard.at(address + BOARD_OFFSET + i * PieceBoard.BYTES));
+        }
+        return new Place(List.copyOf(cells), List.copyOf(boards), range(address + SLAB_OFFSET, PLACE_BYTES + PAGE));
     }
 
     private static MemoryRange range(long address, long bytes) {
@@ -123,20 +138,24 @@ final class StagingSlabs {
     }
 
     /**
-     * Waits for a unit and returns adjacent units. The caller holds none, its stream waits at the step of the first unit, and it gives
-     * that unit back as soon as its stream has copied.
+     * Waits for units and returns adjacent ones; callers take turns. The caller holds none, its stream waits at the step of the first
+     * unit, and it gives the units that it cannot do without back as soon as its stream has copied.
      *
-     * @param parts units wanted; the slab may have fewer, see {@link #parts}: all but the first may be held longer
+     * @param least units that the caller cannot do without
+     * @param most units wanted; see {@link #parts}
      */
-    synchronized MemoryRange acquire(int parts) {
-        if (idleUnits == 0) {
-            Uninterruptibly.await(this::awaitIdleUnit);
+    synchronized MemoryRange acquire(int least, int most) {
+        long mine = nextTurn++;
+        if (turn != mine || runs(least) == 0) {
+            Uninterruptibly.await(() -> awaitTurn(mine, least));
         }
-        return take(Math.min(parts, 1 + spare(1)));
+        turn++;
+        notifyAll();
+        return take(Math.max(least, Math.min(most, 1 + spare(1))));
     }
 
-    private synchronized void awaitIdleUnit() throws InterruptedException {
-        while (idleUnits == 0) {
+    private synchronized void awaitTurn(long mine, int least) throws InterruptedException {
+        while (turn != mine || runs(least) == 0) {
             wait();
         }
     }
@@ -145,16 +164,16 @@ final class StagingSlabs {
      * Returns units to fill ahead of the stream, or null. The stream may reach them late, behind other streams that need units, too.
      * Hence it returns units only while most are idle.
      */
-    synchronized @Nullable MemoryRange tryAcquireAhead(int parts) {
-        int count = Math.min(parts, spare(0));
-        return count == 0 ? null : take(count);
+    synchronized @Nullable MemoryRange tryAcquireAhead(int least, int most) {
+        int count = Math.min(most, spare(0));
+        return count < least || runs(least) == 0 || turn != nextTurn ? null : take(count);
     }
 
     private int spare(int taken) {
         return Math.max(0, Integer.bitCount(idleUnits) - taken - UNITS / 2);
     }
 
-    /** Returns {@code parts} adjacent units, or as many as there are; at least one is idle. */
+    /** Returns {@code parts} adjacent units, or as many as there are: at least one, and those that the caller has found. */
     private MemoryRange take(int parts) {
         int count = Math.min(parts, MOST_UNITS);
         int runs = runs(count);
@@ -187,6 +206,13 @@ final class StagingSlabs {
     synchronized void release(MemoryRange slab, int part) {
         idleUnits |= 1 << (slab.address() - units) / UNIT_STRIDE + part;
         notifyAll();
+    }
+
+    /** Gives all its units back. */
+    synchronized void release(MemoryRange slab) {
+        for (int part = 0; part < parts(slab); part++) {
+            release(slab, part);
+        }
     }
 
     /** Frees all. Every stream has passed or is destroyed. */

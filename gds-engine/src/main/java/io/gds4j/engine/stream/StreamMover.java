@@ -1,7 +1,6 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.spi.BatchRequest;
-import java.util.function.LongConsumer;
 
 /** Moves the bytes of stream operations. Made by the backend; one thread uses it at a time. */
 public interface StreamMover {
@@ -19,12 +18,11 @@ public interface StreamMover {
      *
      * @param part its memory is a slab
      * @param operation bytes of all parts
-     * @param arrived of a read: any thread may report, in any order, how many bytes are in the slab, from the first on and without
-     *        a gap; not after this method has returned
+     * @param arrived of a read: may hear of all pieces that were read, from any thread, or of none; not after this method has returned
      * @return bytes moved; a read returns fewer than asked at the end of the file
      * @throws io.gds4j.error.CuFileException whose code the program finds in the result cell
      */
-    default long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+    default long movePart(BatchRequest part, long operation, PieceListener arrived) {
         return move(part);
     }
 

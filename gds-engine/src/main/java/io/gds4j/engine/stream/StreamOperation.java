@@ -75,6 +75,11 @@ final class StreamOperation {
         return Math.min(arguments.largest(), request.memory().length());
     }
 
+    /** Returns true if no work of the program can change the arguments any more. */
+    boolean hasFixedArguments() {
+        return arguments.areFixed();
+    }
+
     /** The serving thread will end it from now on. */
     void setQueued() {
         queued = true;

@@ -5,7 +5,7 @@ import io.gds4j.spi.BatchRequest;
 
 /** What a backend knows of one stream operation; a {@link StreamMover} moves its bytes. */
 public interface StreamTransfer {
-    /** Bytes that a stream copies at once, of an operation that needs shared slabs. The kernel takes 92 microseconds for them. */
+    /** Bytes that a stream copies at once, of a write that needs shared slabs. The kernel takes 92 microseconds for them. */
     long PART_BYTES = 4 << 20;
 
     /** The operation begins to use its file, which must stay until {@link #end}. */

@@ -3,7 +3,6 @@ package io.gds4j.engine.stream;
 import io.gds4j.spi.BatchRequest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /** Moves bytes between memory and an array that stands for a file. All streams share one. */
@@ -16,6 +15,7 @@ final class ArrayMover implements StreamMover, StreamMovers {
     };
 
     private int borrowed;
+    private boolean tells = true;
 
     ArrayMover(byte[] file, boolean stages) {
         this.file = file;
@@ -26,6 +26,11 @@ final class ArrayMover implements StreamMover, StreamMovers {
     void failAt(long offset, RuntimeException cause) {
         failsAt = offset;
         failure = cause;
+    }
+
+    /** Sets whether it tells of pieces that arrive. */
+    void tells(boolean value) {
+        tells = value;
     }
 
     /** Sets an action that runs before each move, on the thread that moves. */
@@ -83,9 +88,11 @@ final class ArrayMover implements StreamMover, StreamMovers {
     }
 
     @Override
-    public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+    public long movePart(BatchRequest part, long operation, PieceListener arrived) {
         long moved = move(part);
-        arrived.accept(moved);
+        if (tells && moved > 0) {
+            arrived.arrived(0, moved);
+        }
         return moved;
     }
 }

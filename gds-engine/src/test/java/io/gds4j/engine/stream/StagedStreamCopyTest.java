@@ -5,6 +5,7 @@ import static io.gds4j.engine.stream.NotedTransfer.result;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.engine.kernel.CopyCell;
+import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -30,13 +31,14 @@ import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /**
- * One staged operation over an array as the file. The test plays the stream: it makes the copy in a step's cell as soon as it may
- * pass the step.
+ * Staged operations over an array as the file. The test plays the stream: it makes the copy in a step's cell as soon as it may pass the
+ * step, and those of which a board tells when somebody waits for them.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StagedStreamCopyTest {
-    private static final int PART = (int) StreamTransfer.PART_BYTES;
-    private static final int FILE_BYTES = 6 * PART;
+    private static final int PART = (int) GatheredStreamRead.PART_BYTES;
+    private static final int FILE_BYTES = 3 * PART;
+    private static final int ALL_FIXED = 7;
 
     private final CudaContexts contexts = new CudaContexts(new FakeCuda());
     private final StagingSlabs slabs = new StagingSlabs(contexts);
@@ -48,6 +50,8 @@ class StagedStreamCopyTest {
     private final MemorySegment target = arena.allocate(FILE_BYTES, 4096);
     private final MemoryRange memory = MemoryRange.ofAddress(target.address(), FILE_BYTES, MemoryKind.CUDA_DEVICE, 0);
     private final Stream stream = new Stream();
+    private int boards;
+    private int over;
 
     StagedStreamCopyTest() {
         new SplittableRandom(3).nextBytes(file);
@@ -58,23 +62,24 @@ class StagedStreamCopyTest {
         assertThat(transfer.uses()).as("uses of the file").isZero();
         assertThat(stream.left).as("steps left behind").containsExactlyElementsOf(stream.steps);
         assertThat(stream.passed).as("steps passed").isEqualTo(stream.steps.size());
-        assertThat(slabs.acquire(100).length()).as("units are idle again").isGreaterThan(3L * PART);
+        assertThat(slabs.acquire(4, 4).length()).as("units are idle again").isGreaterThan(PART);
         slabs.giveBack(place);
         slabs.close();
         arena.close();
     }
 
     /** The stream of the test: it numbers steps by their turn and events by their step. */
-    private static final class Stream implements StagedStreamCopy.Turns {
+    private static final class Stream implements StagedOperation.Turns {
         final List<Step> steps = new CopyOnWriteArrayList<>();
         final List<Step> left = new ArrayList<>();
         int passed;
         long failedEvent = -1;
+        boolean rings;
 
-        /** The step after the last one, copying if it has a cell. */
-        Step add(CopyCell cell) {
+        /** The step after the last one. */
+        Step add(StreamCopy copy) {
             int turn = steps.size() + 1;
-            steps.add(new Step(2L * turn, turn, cell, cell == null ? 0 : 2L * turn + 1));
+            steps.add(new Step(2L * turn, turn, copy, copy instanceof StreamCopy.None ? 0 : 2L * turn + 1));
             return steps.getLast();
         }
 
@@ -86,26 +91,54 @@ class StagedStreamCopyTest {
         @Override
         public int awaitCopy(long event) {
             assertThat(passed).as("steps passed when a copy is awaited").isGreaterThanOrEqualTo((int) event / 2);
+            if (steps.get((int) event / 2 - 1).copy() instanceof StreamCopy.Pieces(PieceBoard board, int request)) {
+                int place = 0;
+                while (copy(board, request, place)) {
+                    place++;
+                }
+            }
             return await(event);
         }
 
         @Override
-        public void release(Step step) {
+        public boolean isNext(StreamCopy.Pieces first) {
+            return rings;
+        }
+
+        @Override
+        public synchronized void release(Step step) {
             while (passed < step.turn()) {
-                copy(steps.get(passed));
+                if (steps.get(passed).copy() instanceof StreamCopy.Cell(CopyCell cell)) {
+                    MemorySegment words = MemorySegment.ofAddress(cell.address()).reinterpret(CopyCell.BYTES);
+                    copy(
+                            words.get(ValueLayout.JAVA_LONG, 0), words.get(ValueLayout.JAVA_LONG, 8),
+                            words.get(ValueLayout.JAVA_LONG, 16));
+                }
                 passed++;
             }
         }
 
-        private void copy(Step step) {
-            CopyCell cell = step.cell();
-            if (cell != null) {
-                MemorySegment words = MemorySegment.ofAddress(cell.address()).reinterpret(CopyCell.BYTES);
-                long bytes = words.get(ValueLayout.JAVA_LONG, 16);
-                MemorySegment.copy(
-                        MemorySegment.ofAddress(words.get(ValueLayout.JAVA_LONG, 0)).reinterpret(bytes), 0,
-                        MemorySegment.ofAddress(words.get(ValueLayout.JAVA_LONG, 8)).reinterpret(bytes), 0, bytes);
+        /** Copies a piece as the kernel does: each word has the request's tag above 49 bits. Returns false at the end. */
+        private boolean copy(PieceBoard board, int request, int place) {
+            long value = (1L << 49) - 1;
+            MemorySegment line = MemorySegment.ofAddress(board.address() + 64L * place).reinterpret(24);
+            for (int word = 0; word < 3; word++) {
+                assertThat(line.getAtIndex(ValueLayout.JAVA_LONG, word) >>> 49).isEqualTo(request % 32767 + 1);
             }
+            long bytes = line.getAtIndex(ValueLayout.JAVA_LONG, 2) & value;
+            if (bytes == value) {
+                return false;
+            }
+            copy(
+                    line.getAtIndex(ValueLayout.JAVA_LONG, 0) & value,
+                    line.getAtIndex(ValueLayout.JAVA_LONG, 1) & value, bytes);
+            return true;
+        }
+
+        private static void copy(long source, long to, long bytes) {
+            MemorySegment.copy(
+                    MemorySegment.ofAddress(source).reinterpret(bytes), 0,
+                    MemorySegment.ofAddress(to).reinterpret(bytes), 0, bytes);
         }
 
         @Override
@@ -123,24 +156,56 @@ class StagedStreamCopyTest {
         return NotedTransfer.request(arena, memory, size, fileOffset, 0);
     }
 
-    /** Queues an operation with all of its steps or the first few of them. */
     private ParkedOperation queued(StreamRequest request, boolean write, int mostSteps) {
-        long largest = request.size().get(ValueLayout.JAVA_LONG, 0);
-        ParkedOperation parked = new ParkedOperation(
-                new StreamOperation(request, write, 0, transfer), (int) StagedStreamCopy.copies(largest));
+        return queued(request, write, mostSteps, 0);
+    }
+
+    /** Queues an operation with all of its steps or the first few of them. */
+    private ParkedOperation queued(StreamRequest request, boolean write, int mostSteps, int flags) {
+        StreamOperation operation = new StreamOperation(request, write, flags, transfer);
+        long largest = operation.largest();
+        long copies = GatheredStreamRead.serves(operation)
+                ? GatheredStreamRead.copies(largest)
+                : StagedStreamCopy.copies(largest);
+        ParkedOperation parked = new ParkedOperation(operation, (int) copies);
         for (int i = 0; i < Math.min(mostSteps, parked.steps()); i++) {
-            CopyCell cell = i < parked.copies() ? place.cells().get(i) : null;
-            if (cell != null) {
-                cell.clear();
-            }
-            parked.hand(stream.add(cell));
-            parked.complete();
+            handNext(parked, i);
         }
         return parked;
     }
 
+    private void handNext(ParkedOperation parked, int index) {
+        parked.hand(stream.add(copy(parked, index)));
+        parked.complete();
+    }
+
+    private StreamCopy copy(ParkedOperation parked, int index) {
+        if (index == parked.copies()) {
+            return new StreamCopy.None();
+        }
+        if (GatheredStreamRead.serves(parked.operation())) {
+            PieceBoard board = place.boards().get(boards++ % 2);
+            return new StreamCopy.Pieces(board, board.beginBehind());
+        }
+        CopyCell cell = place.cells().get(index);
+        cell.clear();
+        return new StreamCopy.Cell(cell);
+    }
+
+    private GatheredStreamRead read(ParkedOperation parked) {
+        return new GatheredStreamRead(parked, stream, mover, slabs, () -> over++);
+    }
+
     private void run(ParkedOperation parked) {
-        new StagedStreamCopy(parked, stream, mover, slabs, place).run();
+        if (GatheredStreamRead.serves(parked.operation())) {
+            GatheredStreamRead read = read(parked);
+            read.read(null);
+            read.finish();
+            read.finish();
+            assertThat(over).isEqualTo(1);
+        } else {
+            new StagedStreamCopy(parked, stream, mover, slabs, place).run();
+        }
     }
 
     private byte[] targetBytes(int count) {
@@ -161,8 +226,11 @@ class StagedStreamCopyTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"1, 0", "65536, 4095", "65537, 1", "4194304, 0", "20971521, 777"})
-    void readReachesMemoryByTheStreamsCopies(int size, int fileOffset) {
+    @CsvSource({
+            "1, 0, true", "65536, 4095, true", "65537, 1, true", "4194304, 0, false", "20971521, 777, true",
+            "40000000, 4095, false", "16777216, 0, true"})
+    void readReachesMemoryByTheStreamsCopies(int size, int fileOffset, boolean tells) {
+        mover.tells(tells);
         StreamRequest request = request(size, fileOffset);
         run(queued(request, false, 100));
         assertThat(result(request)).isEqualTo(size);
@@ -186,11 +254,11 @@ class StagedStreamCopyTest {
 
     @Test
     void readStopsAtEndOfFile() {
-        StreamRequest request = request(5 * PART, 4 * PART);
+        StreamRequest request = request(3 * PART, 2 * PART - 5);
         run(queued(request, false, 100));
-        assertThat(result(request)).isEqualTo(2 * PART);
-        assertThat(targetBytes(2 * PART)).isEqualTo(fileBytes(4 * PART, 2 * PART));
-        assertThat(target.get(ValueLayout.JAVA_BYTE, 2 * PART)).isZero();
+        assertThat(result(request)).isEqualTo(PART + 5);
+        assertThat(targetBytes(PART + 5)).isEqualTo(fileBytes(2 * PART - 5, PART + 5));
+        assertThat(target.get(ValueLayout.JAVA_BYTE, PART + 5)).isZero();
     }
 
     @Test
@@ -207,9 +275,9 @@ class StagedStreamCopyTest {
     @ValueSource(booleans = {false, true})
     void failureInTheMiddleLetsTheStreamPass(boolean write) {
         mover.failAt(
-                2L * PART + 5,
+                PART + 5,
                 CuFileException.builder("pread").error(CuFileError.IO_ERROR).errno(Errno.EIO).build());
-        StreamRequest request = request(5 * PART, 0);
+        StreamRequest request = request(3 * PART, 0);
         run(queued(request, write, 100));
         assertThat(result(request)).isEqualTo(-Errno.EIO);
     }
@@ -235,7 +303,7 @@ class StagedStreamCopyTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void operationThatCudaTookInPartFails(boolean write) {
-        StreamRequest request = request(5 * PART, 0);
+        StreamRequest request = request(3 * PART, 0);
         ParkedOperation parked = queued(request, write, 2);
         parked.breakOff();
         run(parked);
@@ -253,11 +321,50 @@ class StagedStreamCopyTest {
         }
         assertThat(result(request)).isEqualTo(UNTOUCHED);
         for (int i = 1; i < parked.steps(); i++) {
-            parked.hand(stream.add(place.cells().get(i)));
-            parked.complete();
+            handNext(parked, i);
         }
         serving.join();
         assertThat(result(request)).isEqualTo(3 * PART);
         assertThat(targetBytes(3 * PART)).isEqualTo(fileBytes(0, 3 * PART));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"7, true, 0", "7, false, 1", "3, true, 1"})
+    void readBehindAReadBeginsEarlyIfNothingCanBeBetween(int flags, boolean rings, int leftBefore) {
+        stream.rings = rings;
+        StreamRequest one = request(PART, 0);
+        StreamRequest two = request(PART / 2, PART);
+        GatheredStreamRead first = read(queued(one, false, 100, flags));
+        GatheredStreamRead second = read(queued(two, false, 100, flags));
+        first.read(null);
+        List<Integer> left = new ArrayList<>();
+        mover.runsFirst(() -> left.add(stream.left.size()));
+        second.read(first);
+        assertThat(left).containsExactly(leftBefore);
+        assertThat(over).as("the first is over once the second is read").isEqualTo(1);
+        second.finish();
+        assertThat(over).isEqualTo(2);
+        assertThat(result(one)).isEqualTo(PART);
+        assertThat(result(two)).isEqualTo(PART / 2);
+        assertThat(targetBytes(PART / 2)).isEqualTo(fileBytes(PART, PART / 2));
+    }
+
+    @Test
+    void readThatBeginsEarlyWaitsForSlabsWithoutHoldingAny() {
+        stream.rings = true;
+        List<MemoryRange> others = new ArrayList<>();
+        for (int i = 0; i < 3; i++) {
+            others.add(slabs.acquire(4, 4));
+        }
+        StreamRequest one = request(PART, 0);
+        StreamRequest two = request(PART, PART);
+        GatheredStreamRead first = read(queued(one, false, 100, ALL_FIXED));
+        GatheredStreamRead second = read(queued(two, false, 100, ALL_FIXED));
+        first.read(null);
+        second.read(first);
+        second.finish();
+        assertThat(over).isEqualTo(2);
+        assertThat(targetBytes(PART)).isEqualTo(fileBytes(PART, PART));
+        others.forEach(slabs::release);
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.libcufile.stream;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
 import io.gds4j.engine.stream.StreamMovers;
@@ -19,7 +20,6 @@ import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.System.Logger.Level;
 import java.util.Optional;
-import java.util.function.LongConsumer;
 
 /**
  * The streams of one session and their operations. gds4j keeps the order of the streams, and the library moves the bytes; so
@@ -75,7 +75,7 @@ public final class SessionStreams {
         }
 
         @Override
-        public long movePart(BatchRequest part, long operation, LongConsumer arrived) {
+        public long movePart(BatchRequest part, long operation, PieceListener arrived) {
             return staged.movePart((LibraryFile) part.file(), part, arrived);
         }
 

@@ -1,6 +1,7 @@
 package io.gds4j.libcufile.stream;
 
 import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.libcufile.file.LibraryFile;
@@ -13,7 +14,6 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
-import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -61,16 +61,18 @@ final class StagedTransfers {
      * Moves a checked part between a file and pinned memory of gds4j, in pieces, so that the stream can copy each as it
      * arrives.
      */
-    long movePart(LibraryFile file, BatchRequest part, LongConsumer arrived) {
+    long movePart(LibraryFile file, BatchRequest part, PieceListener arrived) {
         long done = 0;
         boolean ended = false;
         while (done < part.size() && !ended) {
             long piece = Math.min(part.size() - done, StreamTransfer.PART_BYTES);
             long moved = transfers.runOwn(
                     part.memory(), file, part.write(), piece, part.fileOffset() + done, part.bufferOffset() + done);
+            if (moved > 0) {
+                arrived.arrived(done, moved);
+            }
             done += moved;
             ended = moved < piece;
-            arrived.accept(done);
         }
         return done;
     }

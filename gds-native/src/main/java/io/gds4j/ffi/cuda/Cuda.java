@@ -228,6 +228,12 @@ public interface Cuda {
      */
     int launchKernel(long function, int blocks, int threadsPerBlock, long first, long second, long stream);
 
+    /**
+     * {@code cuLaunchKernelEx} of one row of blocks that may begin early: if the work before them in the stream is a kernel, once each of
+     * its blocks has called {@code griddepcontrol.launch_dependents}. Else as {@link #launchKernel}.
+     */
+    int launchKernelEarly(long function, int blocks, int threadsPerBlock, long first, long second, long stream);
+
     /** {@code cuMemAddressReserve}. */
     int memAddressReserve(long[] pointer, long bytes, long alignment);
 

@@ -67,6 +67,7 @@ public enum CudaFunction {
     MODULE_UNLOAD("cuModuleUnload", "L"),
     MODULE_GET_FUNCTION("cuModuleGetFunction", "PLP"),
     LAUNCH_KERNEL("cuLaunchKernel", "LIIIIIIILPL"),
+    LAUNCH_KERNEL_EX("cuLaunchKernelEx", "PLPL", "11.8"),
     MEM_ADDRESS_RESERVE("cuMemAddressReserve", "PLLLL"),
     MEM_ADDRESS_FREE("cuMemAddressFree", "LL"),
     MEM_CREATE("cuMemCreate", "PLPL"),

@@ -19,6 +19,7 @@ public final class FfmCuda implements Cuda {
     private static final long TEXT_BYTES = 256;
     private static final long LONGEST_MESSAGE = 1024;
     private static final long SECOND = Long.BYTES;
+    private static final long PARAMETER_BYTES = 4 * SECOND;
     private static final int GRANULARITY_RECOMMENDED = 1;
     private static final int MOST_ATTRIBUTES = 16;
     private static final int RANGE_HANDLE_DMA_BUF = 1;
@@ -487,12 +488,30 @@ public final class FfmCuda implements Cuda {
     @Override
     public int launchKernel(
             long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
+        MemorySegment parameters = parameters(first, second);
+        return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream, parameters);
+    }
+
+    @Override
+    public int launchKernelEarly(
+            long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
+        if (!has(CudaFunction.LAUNCH_KERNEL_EX)) {
+            return ERROR_NOT_FOUND;
+        }
+        MemorySegment parameters = parameters(first, second);
+        MemorySegment config = parameters.asSlice(PARAMETER_BYTES);
+        LaunchConfig.writeEarly(config, blocks, threadsPerBlock, stream);
+        return calls.call(CudaFunction.LAUNCH_KERNEL_EX, config, function, parameters, 0L);
+    }
+
+    /** Returns a kernel's parameters: the addresses of two values, and behind them the values. */
+    private static MemorySegment parameters(long first, long second) {
         MemorySegment parameters = CallState.current().scratch();
         parameters.set(JAVA_LONG, 0, parameters.address() + 2 * SECOND);
         parameters.set(JAVA_LONG, SECOND, parameters.address() + 3 * SECOND);
         parameters.set(JAVA_LONG, 2 * SECOND, first);
         parameters.set(JAVA_LONG, 3 * SECOND, second);
-        return calls.launch(CudaFunction.LAUNCH_KERNEL, function, blocks, threadsPerBlock, stream, parameters);
+        return parameters;
     }
 
     @Override

@@ -488,7 +488,7 @@ public final class FakeCuda extends FakeReservations {
             }
             FakeEvent.Recording recording = new FakeEvent.Recording(used);
             recorded.recording = recording;
-            used.enqueue(() -> {
+            used.enqueueMark(() -> {
                 recording.done = true;
                 return SUCCESS;
             });

@@ -8,26 +8,36 @@ import java.util.Map;
 
 /**
  * The kernels that {@link FakeCuda} can run: the engine's. The argument of its copy kernel points to the address of the source, the
- * address of the target, and the number of bytes, 8 bytes each. Its gather kernel reads and writes a board of pieces.
+ * address of the target, and the number of bytes, 8 bytes each. Its gather kernel reads and writes a board of pieces. Its bell sets a word.
  */
 abstract class FakeKernels extends FakeSharing {
+    private static final VarHandle WORD = ValueLayout.JAVA_INT.varHandle();
     private static final VarHandle COUNT = ValueLayout.JAVA_LONG.varHandle();
     private static final String COPY = "gds4j_copy";
     private static final String GATHER = "gds4j_gather";
+    private static final String BELL = "gds4j_bell";
 
     /** The board of 256 pieces: a line of three words each, then a word for each of their four units, then one for each block. */
     private static final long LINE_BYTES = 64;
     private static final int UNITS = 4;
     private static final long COPIED = 256 * LINE_BYTES;
     private static final long BLOCKS = COPIED + 256 * UNITS * Integer.BYTES;
+    private static final long EXIT = BLOCKS + 128 * Integer.BYTES;
+    private static final long SMALLEST_UNIT = 8192;
     private static final int VALUE_BITS = 49;
     private static final long VALUE = (1L << VALUE_BITS) - 1;
 
     private final Map<Long, Module> modules = new HashMap<>();
-    private final Map<Long, Module> functions = new HashMap<>();
+    private final Map<Long, Function> functions = new HashMap<>();
     private volatile boolean occupied;
 
-    private record Module(FakeContext context, String kernel) {
+    private record Module(FakeContext context, String ptx) {
+        boolean has(String kernel) {
+            return ptx.contains(".visible .entry %s(.param .u64 ".formatted(kernel));
+        }
+    }
+
+    private record Function(FakeContext context, String kernel) {
     }
 
     FakeKernels(int devices, long memoryPerDevice) {
@@ -42,13 +52,12 @@ abstract class FakeKernels extends FakeSharing {
     @Override
     public int moduleLoad(long[] module, String ptx) {
         return inContext(CudaFunction.MODULE_LOAD_DATA, context -> {
-            String entry = ".visible .entry %s(.param .u64 ";
-            String kernel = ptx.contains(entry.formatted(COPY)) ? COPY : GATHER;
-            if (!ptx.contains(entry.formatted(kernel))) {
+            Module loaded = new Module(context, ptx);
+            if (!loaded.has(COPY) && !loaded.has(GATHER)) {
                 return ERROR_INVALID_VALUE;
             }
             module[0] = handle();
-            modules.put(module[0], new Module(context, kernel));
+            modules.put(module[0], loaded);
             return SUCCESS;
         });
     }
@@ -67,11 +76,11 @@ abstract class FakeKernels extends FakeSharing {
     public int moduleGetFunction(long[] function, long module, String name) {
         return inContext(CudaFunction.MODULE_GET_FUNCTION, context -> {
             Module loaded = modules.get(module);
-            if (loaded == null || loaded.context() != context || !name.equals(loaded.kernel())) {
+            if (loaded == null || loaded.context() != context || !loaded.has(name)) {
                 return ERROR_NOT_FOUND;
             }
             function[0] = handle();
-            functions.put(function[0], loaded);
+            functions.put(function[0], new Function(context, name));
             return SUCCESS;
         });
     }
@@ -80,51 +89,115 @@ abstract class FakeKernels extends FakeSharing {
     public int launchKernel(
             long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
         return onStream(CudaFunction.LAUNCH_KERNEL, stream, used -> {
-            Module module = functions.get(function);
-            if (module == null || module.context() != used.context || blocks < 1 || threadsPerBlock < 1) {
+            Function kernel = functions.get(function);
+            if (kernel == null || kernel.context() != used.context || blocks < 1 || threadsPerBlock < 1) {
                 return violation("a kernel of another context is launched in %s", ERROR_INVALID_HANDLE, used.context);
             }
-            if (module.kernel().equals(COPY)) {
+            if (kernel.kernel().equals(COPY)) {
                 used.enqueueKernel(() -> carryOut(() -> copy(first, used.context)));
+                return SUCCESS;
+            }
+            Gather gather = new Gather(first, second, blocks, used.context);
+            if (gather.waitsUntilExit()) {
+                used.enqueueWaitingKernel(gather::isOver);
             } else {
                 if (occupied) {
                     used.enqueueGate(() -> !occupied);
                 }
-                used.enqueueKernel(() -> carryOut(() -> gather(first, second, blocks, used.context)));
+                used.enqueueKernel(() -> carryOut(gather::run));
             }
             return SUCCESS;
         });
     }
 
-    /** Copies the pieces that have arrived. A block that comes to another one leaves, as if it had waited for too long. */
-    private void gather(long address, long shape, int blocks, FakeContext context) {
-        long bytes = BLOCKS + (long) blocks * Integer.BYTES;
-        MemorySegment board = MemorySegment.ofAddress(address).reinterpret(bytes);
-        int tag = (int) (shape & 0x7fff);
-        int units = (int) (shape >>> 16 & 0xffff);
-        long unitBytes = 1L << (shape >>> 32);
-        for (int block = 0; block < blocks; block++) {
-            boolean stays = true;
-            for (int unit = block; stays && unit < units; unit += blocks) {
-                long line = unit / UNITS * LINE_BYTES;
+    @Override
+    public int launchKernelEarly(
+            long function, int blocks, int threadsPerBlock, long first, long second, long stream) {
+        return onStream(CudaFunction.LAUNCH_KERNEL_EX, stream, used -> {
+            Function kernel = functions.get(function);
+            if (kernel == null || kernel.context() != used.context || !kernel.kernel().equals(BELL)) {
+                return violation("no bell is launched early in %s", ERROR_INVALID_HANDLE, used.context);
+            }
+            MemorySegment word = MemorySegment.ofAddress(first).reinterpret(Integer.BYTES);
+            used.enqueueEarly(() -> WORD.setRelease(word, 0L, (int) second));
+            return SUCCESS;
+        });
+    }
+
+    /** Copies the pieces of a board. A block that comes to one which has not arrived leaves, as if it had waited for too long. */
+    private final class Gather {
+        private final MemorySegment board;
+        private final int tag;
+        private final int blocks;
+        private final FakeContext context;
+
+        /** The next unit of each block; the number of units once it has left. */
+        private final int[] next;
+        private final int units;
+
+        Gather(long address, long shape, int blocks, FakeContext context) {
+            this.board = MemorySegment.ofAddress(address).reinterpret(EXIT + LINE_BYTES);
+            this.tag = (int) (shape & 0x7fff);
+            this.units = (int) (shape >>> 16);
+            this.blocks = blocks;
+            this.context = context;
+            this.next = new int[blocks];
+            for (int block = 0; block < blocks; block++) {
+                next[block] = block;
+            }
+        }
+
+        boolean waitsUntilExit() {
+            return (long) COUNT.getAcquire(board, EXIT) != 0;
+        }
+
+        private boolean isExit() {
+            long word = (long) COUNT.getAcquire(board, EXIT);
+            MemorySegment exit = MemorySegment.ofAddress(word).reinterpret(Integer.BYTES);
+            return (int) WORD.getAcquire(exit, 0L) == Integer.MAX_VALUE;
+        }
+
+        void run() {
+            for (int block = 0; block < blocks; block++) {
+                advance(block);
+                board.set(ValueLayout.JAVA_INT, BLOCKS + (long) block * Integer.BYTES, 2 * tag + 1);
+            }
+        }
+
+        /** Copies what has arrived. Returns whether all blocks have left. */
+        boolean isOver() {
+            boolean all = true;
+            for (int block = 0; block < blocks; block++) {
+                advance(block);
+                all &= next[block] >= units;
+            }
+            return all || isExit();
+        }
+
+        private void advance(int block) {
+            while (next[block] < units) {
+                long line = next[block] / UNITS * LINE_BYTES;
                 long count = (long) COUNT.getAcquire(board, line + 2 * Long.BYTES);
                 long source = board.get(ValueLayout.JAVA_LONG, line);
                 long target = board.get(ValueLayout.JAVA_LONG, line + Long.BYTES);
-                boolean told = count >>> VALUE_BITS == tag;
-                if (told && (source >>> VALUE_BITS != tag || target >>> VALUE_BITS != tag)) {
+                if (count >>> VALUE_BITS != tag) {
+                    return;
+                }
+                if (source >>> VALUE_BITS != tag || target >>> VALUE_BITS != tag) {
                     violation("a kernel waits for a word of a piece in %s", ERROR_ILLEGAL_ADDRESS, context);
                 }
-                stays = told && (count & VALUE) != VALUE;
-                if (stays) {
-                    long from = unit % UNITS * unitBytes;
-                    move(
-                            (source & VALUE) + from,
-                            (target & VALUE) + from,
-                            Math.min((count & VALUE) - from, unitBytes), context);
-                    board.set(ValueLayout.JAVA_INT, COPIED + (long) unit * Integer.BYTES, tag);
+                if ((count & VALUE) == VALUE) {
+                    next[block] = units;
+                    return;
                 }
+                long unitBytes = Math.max(SMALLEST_UNIT, ((count & VALUE) + 63) / 64 * 16);
+                long from = next[block] % UNITS * unitBytes;
+                move(
+                        (source & VALUE) + from, (target & VALUE) + from,
+                        Math.min((count & VALUE) - from, unitBytes), context);
+                board.set(ValueLayout.JAVA_INT, COPIED + (long) next[block] * Integer.BYTES, tag);
+                next[block] += blocks;
             }
-            board.set(ValueLayout.JAVA_INT, BLOCKS + (long) block * Integer.BYTES, 2 * tag + 1);
         }
     }
 

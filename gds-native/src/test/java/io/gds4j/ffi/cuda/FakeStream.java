@@ -14,6 +14,8 @@ final class FakeStream {
     private Predicate<Channel> taken = channel -> false;
     private Channel last = Channel.COMPUTE;
     private BooleanSupplier anyParked = () -> false;
+    /** The last work if it is a kernel that lets the next one begin early. */
+    private Gate letsBegin;
     private int error;
     /** True while a graph is captured from the stream. */
     boolean capturing;
@@ -44,8 +46,20 @@ final class FakeStream {
         }
     }
 
-    /** A wait for a word in memory. It blocks the channel of the stream's last work. */
-    private record Gate(BooleanSupplier open, Channel channel) implements IntSupplier {
+    /**
+     * A wait for a word in memory, which blocks the channel of the stream's last work, or a kernel that waits.
+     *
+     * @param channel null for a kernel, which blocks none
+     * @param early runs when the stream comes to it
+     */
+    private record Gate(BooleanSupplier open, Channel channel, Deque<Runnable> early) implements IntSupplier {
+        boolean isOpen() {
+            while (!early.isEmpty()) {
+                early.poll().run();
+            }
+            return open.getAsBoolean();
+        }
+
         @Override
         public int getAsInt() {
             return Cuda.SUCCESS;
@@ -71,28 +85,56 @@ final class FakeStream {
 
     void enqueue(IntSupplier work) {
         last = work instanceof Through through ? through.channel() : last;
+        letsBegin = null;
+        pending.add(work);
+    }
+
+    /** Adds a record of an event. */
+    void enqueueMark(IntSupplier work) {
         pending.add(work);
     }
 
     /** Adds a kernel that no work of other streams can hold up. */
     void enqueueKernel(IntSupplier work) {
         last = Channel.COMPUTE;
+        letsBegin = null;
         pending.add(work);
+    }
+
+    /** Adds a kernel that ends when {@code over} is true, and with whose beginning the next one may begin. */
+    void enqueueWaitingKernel(BooleanSupplier over) {
+        last = Channel.COMPUTE;
+        letsBegin = new Gate(over, null, new ArrayDeque<>());
+        pending.add(letsBegin);
+    }
+
+    /** Adds a kernel that begins early if the last work lets it. */
+    void enqueueEarly(Runnable work) {
+        if (letsBegin == null) {
+            enqueueKernel(() -> {
+                work.run();
+                return Cuda.SUCCESS;
+            });
+        } else {
+            letsBegin.early().add(work);
+            letsBegin = null;
+        }
     }
 
     /** Later work waits until {@code open} is true. */
     void enqueueGate(BooleanSupplier open) {
-        pending.add(new Gate(open, last));
+        letsBegin = null;
+        pending.add(new Gate(open, last, new ArrayDeque<>()));
     }
 
     /** True while the stream waits for a word. */
     boolean parked() {
-        return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean();
+        return pending.peek() instanceof Gate gate && !gate.isOpen();
     }
 
     /** True while this stream blocks the channel for others. */
     boolean parkedIn(Channel channel) {
-        return pending.peek() instanceof Gate gate && !gate.open().getAsBoolean() && gate.channel() == channel;
+        return pending.peek() instanceof Gate gate && !gate.isOpen() && gate.channel() == channel;
     }
 
     int pending() {

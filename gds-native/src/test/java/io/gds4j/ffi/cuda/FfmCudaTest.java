@@ -27,6 +27,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_NAME;
 import static io.gds4j.ffi.cuda.CudaFunction.GET_ERROR_STRING;
 import static io.gds4j.ffi.cuda.CudaFunction.INIT;
 import static io.gds4j.ffi.cuda.CudaFunction.LAUNCH_KERNEL;
+import static io.gds4j.ffi.cuda.CudaFunction.LAUNCH_KERNEL_EX;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_2D_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_3D_PEER_ASYNC;
 import static io.gds4j.ffi.cuda.CudaFunction.MEMCPY_ASYNC;
@@ -181,6 +182,26 @@ class FfmCudaTest {
         };
     }
 
+    /** Grid, block, shared memory, stream, and number, id and value of the attribute that the structure points to. */
+    private static RecordingDriver.Pointee readsLaunch() {
+        return memory -> {
+            long place = memory.get(ValueLayout.JAVA_LONG, 40);
+            if (place == 0) {
+                return "";
+            }
+            List<Object> seen = new ArrayList<>();
+            for (int i = 0; i < 7; i++) {
+                seen.add(memory.getAtIndex(ValueLayout.JAVA_INT, i));
+            }
+            seen.add(memory.get(ValueLayout.JAVA_LONG, 32));
+            seen.add(memory.get(ValueLayout.JAVA_INT, 48));
+            MemorySegment attribute = MemorySegment.ofAddress(place).reinterpret(72);
+            seen.add(attribute.get(ValueLayout.JAVA_INT, 0));
+            seen.add(attribute.get(ValueLayout.JAVA_INT, 8));
+            return seen;
+        };
+    }
+
     private static Case of(CudaFunction function, List<Object> parameters, Call call, Object... out) {
         List<Object> arguments = parameters.stream()
                 .map(value -> value instanceof RecordingDriver.Pointee pointee ? name(pointee) : value)
@@ -323,6 +344,8 @@ class FfmCudaTest {
                         longOut((cuda, out) -> cuda.moduleGetFunction(out, B, "name")), A),
                 of(LAUNCH_KERNEL, List.of(A, 8, 1, 1, 512, 1, 1, 0, B, readsLongAtPlace(), 0L),
                         plain(cuda -> cuda.launchKernel(A, 8, 512, D, 7, B))),
+                of(LAUNCH_KERNEL_EX, List.of(readsLaunch(), A, readsLongAtPlace(), 0L),
+                        plain(cuda -> cuda.launchKernelEarly(A, 8, 512, D, 7, B))),
                 of(MEM_ADDRESS_RESERVE, List.of(writesLong(A), D, 4096L, 0L, 0L),
                         longOut((cuda, out) -> cuda.memAddressReserve(out, D, 4096)), A),
                 of(MEM_ADDRESS_FREE, List.of(A, D), plain(cuda -> cuda.memAddressFree(A, D))),
@@ -356,6 +379,10 @@ class FfmCudaTest {
             case MODULE_LOAD_DATA -> arguments.set(1, "ptx");
             case MODULE_GET_FUNCTION -> arguments.set(2, "name");
             case LAUNCH_KERNEL -> arguments.set(9, D);
+            case LAUNCH_KERNEL_EX -> {
+                arguments.set(0, List.of(8, 1, 1, 512, 1, 1, 0, B, 1, 6, 1));
+                arguments.set(2, D);
+            }
             case MEM_SET_ACCESS -> arguments.set(2, List.of(1, 3, 3));
             default -> {
                 // none

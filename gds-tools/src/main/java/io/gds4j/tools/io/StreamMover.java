@@ -3,6 +3,7 @@ package io.gds4j.tools.io;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
+import io.gds4j.StreamFlag;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.lang.foreign.Arena;
@@ -15,6 +16,10 @@ final class StreamMover implements Mover {
     private static final long CELL = 8;
     private static final int CELLS = 4;
 
+    /** Cells change only while the stream is idle, and reads may overlap then. */
+    private static final Set<StreamFlag> FIXED =
+            Set.of(StreamFlag.FIXED_BUFFER_OFFSET, StreamFlag.FIXED_FILE_OFFSET, StreamFlag.FIXED_FILE_SIZE);
+
     private final CuFileHandle handle;
     private final GpuStream gpu;
     private final CuFileStream stream;
@@ -26,7 +31,7 @@ final class StreamMover implements Mover {
         this.gpu = GpuStream.on(device);
         boolean registered = false;
         try {
-            this.stream = driver.stream(gpu.address(), Set.of());
+            this.stream = driver.stream(gpu.address(), FIXED);
             registered = true;
         } finally {
             if (!registered) {
