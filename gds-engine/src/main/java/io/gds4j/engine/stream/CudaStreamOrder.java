@@ -16,12 +16,16 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
+import java.util.ArrayList;
 import java.util.Deque;
+import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Supplier;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -55,8 +59,12 @@ final class CudaStreamOrder implements StreamOrder {
     /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
     private static final long COPY_SPIN_NANOS = 400_000;
 
-    /** The bell of a read rings about 40 microseconds after the copy before it has begun. */
-    private static final long BELL_SPIN_NANOS = 100_000;
+    /** The bell of a read rings about 40 microseconds after the copy before it has begun, which takes as long as one more copy. */
+    private static final long BELL_SPIN_NANOS = 60_000;
+    private static final long BELL_PAUSE_NANOS = 10_000;
+
+    /** The bell is no use later: the program has put other work before the read. */
+    private static final long BELL_NANOS = 2_000_000;
 
     /** CUDA's queue for a stream has 1024 entries. Each step takes some, as does the program's own work between. */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
@@ -89,7 +97,15 @@ final class CudaStreamOrder implements StreamOrder {
     private final IdleEvents events;
     private final ThreadFactory threads;
     private @Nullable Thread worker;
+
+    /** Serves parts of gathered reads beside the worker. */
+    private @Nullable Thread helper;
+
+    private @Nullable StreamMover helpersMover;
     private long pending;
+
+    /** The last step that the stream may pass. Guarded by lock. */
+    private int released;
 
     /** Steps that the stream has not passed. Guarded by lock. */
     private long steps;
@@ -103,8 +119,7 @@ final class CudaStreamOrder implements StreamOrder {
 
     private boolean closed;
 
-    /** The stream as a staged copy sees it. */
-    private final class Turns implements StagedOperation.Turns {
+    private final class Turns implements StreamTurns {
         @Override
         public int await(long event) {
             return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
@@ -116,12 +131,38 @@ final class CudaStreamOrder implements StreamOrder {
         }
 
         @Override
-        public boolean isNext(StreamCopy.Pieces first) {
+        public void awaitBefore(Step step) {
+            lock.lock();
+            try {
+                while (released - (step.turn() - 1) < 0) {
+                    changed.awaitUninterruptibly();
+                }
+            } finally {
+                lock.unlock();
+            }
+        }
+
+        @Override
+        public int awaitNext(Step first) {
+            awaitBefore(first);
+            return hasBell() && first.copy() instanceof StreamCopy.Pieces(StreamBoard board, int request)
+                    && isRungSoon(board.board(), request)
+                            ? Cuda.SUCCESS
+                            : await(first.reached());
+        }
+
+        private boolean isRungSoon(PieceBoard board, int request) {
             long begun = System.nanoTime();
-            boolean rung = first.board().isRung(first.request());
-            while (hasBell() && !rung && System.nanoTime() - begun < BELL_SPIN_NANOS) {
-                Thread.onSpinWait();
-                rung = first.board().isRung(first.request());
+            long waited = 0;
+            boolean rung = board.isRung(request);
+            while (!rung && waited < BELL_NANOS) {
+                if (waited < BELL_SPIN_NANOS) {
+                    Thread.onSpinWait();
+                } else {
+                    LockSupport.parkNanos(BELL_PAUSE_NANOS);
+                }
+                rung = board.isRung(request);
+                waited = System.nanoTime() - begun;
             }
             return rung;
         }
@@ -129,6 +170,15 @@ final class CudaStreamOrder implements StreamOrder {
         @Override
         public void release(Step step) {
             word.release(step.turn());
+            lock.lock();
+            try {
+                if (step.turn() - released > 0) {
+                    released = step.turn();
+                    changed.signalAll();
+                }
+            } finally {
+                lock.unlock();
+            }
         }
 
         @Override
@@ -183,8 +233,9 @@ final class CudaStreamOrder implements StreamOrder {
             throw e;
         }
         this.place = taken;
+        this.released = word.turns();
         if (taken != null) {
-            taken.boards().forEach(board -> board.waitUntilExit(word.address()));
+            taken.boards().forEach(board -> board.board().waitUntilExit(word.address()));
         }
     }
 
@@ -246,14 +297,13 @@ final class CudaStreamOrder implements StreamOrder {
             throw CuFileException.of(
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
         }
-        ParkedOperation parked = new ParkedOperation(operation, copies(operation));
         startWorker();
         streamWaits.begin(countWait());
         try {
-            putStep(parked, 0);
-            for (int i = 1; i < parked.steps(); i++) {
-                awaitRoom();
-                putStep(parked, i);
+            if (isOfOwnContext(operation) && GatheredStreamRead.serves(operation)) {
+                parkParts(operation);
+            } else {
+                parkWhole(operation);
             }
         } finally {
             if (!operation.isQueued()) {
@@ -262,32 +312,60 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    /** Returns the number of copies that the stream makes for an operation; 0 if the backend moves all bytes. */
-    private int copies(StreamOperation operation) {
+    private void parkWhole(StreamOperation operation) {
+        int copies = isOfOwnContext(operation) ? Math.toIntExact(StagedStreamCopy.copies(operation.largest())) : 0;
+        ParkedOperation parked = new ParkedOperation(operation, copies);
+        putStep(parked, 0);
+        for (int i = 1; i < parked.steps(); i++) {
+            awaitRoom();
+            putStep(parked, i);
+        }
+    }
+
+    private void parkParts(StreamOperation operation) {
+        StagingSlabs own = Objects.requireNonNull(slabs, "no staged operation without slabs");
+        GatheredStreamRead read = new GatheredStreamRead(operation, turns, own, this::over);
+        int parts = read.parts();
+        int number = 0;
+        ParkedOperation parked = null;
+        try {
+            while (number < parts) {
+                parked = null;
+                if (number > 0) {
+                    awaitRoom();
+                }
+                startHelper();
+                parked = new ParkedOperation(operation, new ParkedOperation.Part(read, number));
+                putStep(parked, number);
+                number++;
+            }
+        } finally {
+            if (number < parts && operation.isQueued()) {
+                read.breakOff(parked != null && parked.isHanded() ? number + 1 : number);
+            }
+        }
+    }
+
+    /** Returns whether the stream itself copies for an operation; else the backend moves all bytes. */
+    private boolean isOfOwnContext(StreamOperation operation) {
         if (place == null || !operation.isStaged()) {
-            return 0;
+            return false;
         }
         MemoryRange memory = operation.memory();
         try {
-            boolean own = contexts.contextOf(memory.address(), memory.device()) == context;
-            return own ? Math.toIntExact(copiesOfOwn(operation)) : 0;
+            return contexts.contextOf(memory.address(), memory.device()) == context;
         } catch (CuFileException e) {
             // The result of the operation will report this failure.
-            return 0;
+            return false;
         }
     }
 
-    private static long copiesOfOwn(StreamOperation operation) {
-        return GatheredStreamRead.serves(operation)
-                ? GatheredStreamRead.copies(operation.largest())
-                : StagedStreamCopy.copies(operation.largest());
-    }
-
+    /** @param index number of the step in its operation */
     private void putStep(ParkedOperation parked, int index) {
+        StreamCopy copy = parked.part() != null || index < parked.copies() ? nextCopy(parked) : NONE;
         boolean together = streamWaits.beginStep();
         boolean complete = false;
         try {
-            StreamCopy copy = index < parked.copies() ? nextCopy(parked.operation()) : NONE;
             Step step = inContext(() -> putWait(index == 0, copy));
             hand(parked, step);
             if (copy != NONE) {
@@ -299,6 +377,9 @@ final class CudaStreamOrder implements StreamOrder {
             streamWaits.endStep(together);
             if (!complete) {
                 parked.breakOff();
+            }
+            if (!parked.isHanded() && copy instanceof StreamCopy.Pieces(StreamBoard board, int request)) {
+                board.end(request, 0);
             }
         }
     }
@@ -342,8 +423,8 @@ final class CudaStreamOrder implements StreamOrder {
 
     /** Puts a kernel before the wait of an operation: the bell of a read, or one that does nothing. */
     private int announce(StreamCopy copy) {
-        int result = copy instanceof StreamCopy.Pieces(PieceBoard board, int request) && hasBell()
-                ? gather().launchBell(cuda, board, request, stream)
+        int result = copy instanceof StreamCopy.Pieces(StreamBoard board, int request) && hasBell()
+                ? gather().launchBell(cuda, board.board(), request, stream)
                 : Cuda.ERROR_NOT_FOUND;
         return result == Cuda.SUCCESS ? result : kernel.launch(cuda, word.emptyCell(), 0, stream);
     }
@@ -360,8 +441,8 @@ final class CudaStreamOrder implements StreamOrder {
         int launched = switch (copy) {
             case StreamCopy.None none -> Cuda.SUCCESS;
             case StreamCopy.Cell(CopyCell cell) -> kernel.launch(cuda, cell, most, stream);
-            case StreamCopy.Pieces(PieceBoard board, int request) -> gather().launchUntilEnd(
-                    cuda, board, request, GatheredStreamRead.likelyPieces(most), stream);
+            case StreamCopy.Pieces(StreamBoard board, int request) -> gather().launchUntilEnd(
+                    cuda, board.board(), request, GatheredStreamRead.likelyPieces(most), stream);
         };
         CudaErrors.check(cuda, "cuLaunchKernel", launched);
         CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
@@ -369,11 +450,11 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     /** Returns a copy of which nothing is told yet: if the process ends, the stream passes and must copy nothing. */
-    private StreamCopy nextCopy(StreamOperation operation) {
+    private StreamCopy nextCopy(ParkedOperation parked) {
         StagingSlabs.Place own = Objects.requireNonNull(place, "no staged operation without a place");
-        if (GatheredStreamRead.serves(operation)) {
-            PieceBoard board = own.boards().get((int) (boards++ % own.boards().size()));
-            return new StreamCopy.Pieces(board, board.beginBehind());
+        if (parked.part() != null) {
+            StreamBoard board = own.boards().get((int) (boards++ % own.boards().size()));
+            return new StreamCopy.Pieces(board, board.begin());
         }
         CopyCell cell = own.cells().get((int) (cells++ % own.cells().size()));
         cell.clear();
@@ -381,6 +462,7 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     private void hand(ParkedOperation parked, Step step) {
+        boolean isFirst = !parked.isHanded();
         parked.hand(step);
         lock.lock();
         try {
@@ -388,6 +470,8 @@ final class CudaStreamOrder implements StreamOrder {
             if (!parked.operation().isQueued()) {
                 parked.operation().setQueued();
                 pending++;
+            }
+            if (isFirst) {
                 queue.add(parked);
                 changed.signalAll();
             }
@@ -433,7 +517,7 @@ final class CudaStreamOrder implements StreamOrder {
         lock.lock();
         try {
             if (worker == null) {
-                Thread thread = threads.newThread(this::serve);
+                Thread thread = threads.newThread(() -> serve(mover, false));
                 thread.start();
                 worker = thread;
             }
@@ -442,52 +526,44 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    private void serve() {
-        GatheredStreamRead unfinished = null;
-        ParkedOperation parked = take();
-        while (parked != null) {
-            unfinished = serve(parked, unfinished);
-            parked = poll();
-            if (parked == null) {
-                finish(unfinished);
-                unfinished = null;
-                parked = take();
-            }
+    /** Starts the helper if parts wait and there is a thread for it. */
+    private void startHelper() {
+        if (helper != null || pending() == 0) {
+            return;
         }
-    }
-
-    /** Serves an operation. Returns a read whose last copy may be under way. */
-    private @Nullable GatheredStreamRead serve(ParkedOperation parked, @Nullable GatheredStreamRead earlier) {
-        if (!parked.isStaged() || slabs == null || place == null) {
-            finish(earlier);
-            servePlain(parked);
-            return null;
-        }
-        if (!GatheredStreamRead.serves(parked.operation())) {
-            finish(earlier);
-            try {
-                new StagedStreamCopy(parked, turns, mover, slabs, place).run();
-            } finally {
-                over();
-            }
-            return null;
-        }
-        GatheredStreamRead read = new GatheredStreamRead(parked, turns, mover, slabs, this::over);
-        boolean complete = false;
+        StreamMover own = movers.borrow();
+        Thread thread = threads.newThread(() -> serve(own, true));
         try {
-            read.read(earlier);
-            complete = true;
-        } finally {
-            if (!complete) {
-                read.finish();
-            }
+            thread.start();
+            helper = thread;
+            helpersMover = own;
+        } catch (OutOfMemoryError e) {
+            own.giveBack();
         }
-        return read;
     }
 
-    private static void finish(@Nullable GatheredStreamRead read) {
-        if (read != null) {
-            read.finish();
+    private void serve(StreamMover own, boolean parts) {
+        ParkedOperation parked = take(parts);
+        while (parked != null) {
+            serve(parked, own);
+            parked = take(parts);
+        }
+    }
+
+    private void serve(ParkedOperation parked, StreamMover own) {
+        ParkedOperation.Part part = parked.part();
+        if (part != null) {
+            part.read().serve(parked, part.number(), own);
+            return;
+        }
+        try {
+            if (parked.isStaged() && slabs != null && place != null) {
+                new StagedStreamCopy(parked, turns, own, slabs, place).run();
+            } else {
+                servePlain(parked);
+            }
+        } finally {
+            over();
         }
     }
 
@@ -504,7 +580,7 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     private void servePlain(ParkedOperation parked) {
-        Step step = Objects.requireNonNull(parked.next(), "an operation is queued with its first step");
+        Step step = parked.first();
         try {
             int reached = turns.await(step.reached());
             if (reached == Cuda.SUCCESS) {
@@ -515,29 +591,30 @@ final class CudaStreamOrder implements StreamOrder {
         } finally {
             turns.release(step);
             leave(step);
-            over();
         }
     }
 
-    private @Nullable ParkedOperation poll() {
+    /**
+     * Waits for work.
+     *
+     * @param parts take only parts of reads
+     * @return null once the stream is deregistered and there is none
+     */
+    private @Nullable ParkedOperation take(boolean parts) {
         lock.lock();
         try {
-            return queue.poll();
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    private @Nullable ParkedOperation take() {
-        lock.lock();
-        try {
-            while (queue.isEmpty() && !closed) {
+            while (!mayTake(parts) && !closed) {
                 changed.awaitUninterruptibly();
             }
-            return queue.poll();
+            return mayTake(parts) ? queue.poll() : null;
         } finally {
             lock.unlock();
         }
+    }
+
+    private boolean mayTake(boolean parts) {
+        ParkedOperation next = queue.peek();
+        return next != null && (!parts || next.part() != null);
     }
 
     @Override
@@ -557,20 +634,18 @@ final class CudaStreamOrder implements StreamOrder {
 
     @Override
     public void close() {
-        Thread serving;
+        List<Thread> serving = new ArrayList<>();
         endSubmissions();
         lock.lock();
         try {
             while (pending > 0) {
                 changed.awaitUninterruptibly();
             }
-            serving = worker;
+            serving.addAll(Stream.of(worker, helper).filter(Objects::nonNull).toList());
         } finally {
             lock.unlock();
         }
-        if (serving != null) {
-            Uninterruptibly.join(serving);
-        }
+        serving.forEach(Uninterruptibly::join);
         contexts.in(context, () -> {
             events.destroy();
             return Cuda.SUCCESS;
@@ -578,6 +653,9 @@ final class CudaStreamOrder implements StreamOrder {
         words.giveBack(word);
         giveBack(place);
         mover.giveBack();
+        if (helpersMover != null) {
+            helpersMover.giveBack();
+        }
     }
 
     /** Waits for a submission under way; later ones are refused. */

@@ -1,20 +1,21 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves a read. A kernel in the stream copies the pieces of each part while they arrive in a slab. The next part is read while a
- * part is copied, also if it is the first of the next read: where the GPU can tell that nothing is between the two.
+ * A read of which a kernel in the stream copies each part, piece by piece while they arrive in a slab. Several threads serve parts, in
+ * their order: one part is read while the one before it is still read or copied, also if that belongs to the read before. Thread-safe.
  *
  * <p>
- * While the thread waits for slabs, it holds none. While it holds some, it waits only for the file and for the stream's own copies.
+ * A thread that waits for a slab holds none, unless all parts before its own have theirs. So a part's copy comes in any case.
  */
-final class GatheredStreamRead extends StagedOperation {
-    /** Bytes of a part. A copy of 4 MiB takes 80 microseconds, and beginning the next one 6. */
+final class GatheredStreamRead {
+    /** Bytes of a part. */
     static final long PART_BYTES = 4 * StagingSlabs.UNIT_BYTES;
 
     /** Smallest piece in bytes that a kernel has blocks for. */
@@ -23,34 +24,44 @@ final class GatheredStreamRead extends StagedOperation {
     /** Largest piece in bytes: as large as those that several threads read. */
     private static final long LARGEST_PIECE = 256 << 10;
 
-    private final StreamMover mover;
+    private final StreamOperation operation;
+    private final StreamTurns turns;
     private final StagingSlabs slabs;
     private final Runnable over;
 
-    /** The read before this one, whose last part may be in flight; null once it is over. */
-    private @Nullable GatheredStreamRead earlier;
+    /** The operation with all that was bound late; null until then, and after a failure. */
+    private @Nullable BatchRequest request;
 
-    /** The part in flight; null if there is none. */
-    private @Nullable Part last;
+    private boolean bound;
 
-    private int placed;
-    private boolean isOver;
+    /** Parts that come. */
+    private int parts;
 
-    /** A part all of whose pieces were told. */
-    private record Part(int number, Step step, @Nullable MemoryRange slab, Told told) {
-    }
+    /** Parts that were read, and those that the stream has passed. */
+    private int read;
+    private int passed;
 
-    /** What the kernel of a part was told. */
+    /** The first part that moved less than asked, and what it moved; {@code failure} if that is not the end of the file. */
+    private int endPart = Integer.MAX_VALUE;
+    private long endBytes;
+    private @Nullable RuntimeException failure;
+
+    private boolean settled;
+
+    /** What the kernel of a part is told. */
     private final class Told implements PieceListener {
         private final Step step;
-        private final StreamCopy.Pieces copy;
+        private final PieceBoard board;
+        private final int request;
         private final long source;
         private final long target;
         private final AtomicInteger places = new AtomicInteger();
+        private volatile boolean released;
 
-        Told(Step step, long source, long target) {
+        Told(Step step, StreamCopy.Pieces copy, long source, long target) {
             this.step = step;
-            this.copy = pieces(step);
+            this.board = copy.board().board();
+            this.request = copy.request();
             this.source = source;
             this.target = target;
         }
@@ -59,12 +70,18 @@ final class GatheredStreamRead extends StagedOperation {
         public void arrived(long at, long bytes) {
             for (long done = 0; done < bytes; done += LARGEST_PIECE) {
                 long from = at + done;
-                copy.board().arrived(
-                        copy.request(), places.getAndIncrement(), source + from, target + from,
+                board.arrived(
+                        request, places.getAndIncrement(), source + from, target + from,
                         Math.min(LARGEST_PIECE, bytes - done));
             }
-            // Not before: the kernel would keep the GPU's processors waiting for a disk.
-            turns().release(step);
+            release(); // not before: the kernel would keep the GPU's processors waiting for a disk
+        }
+
+        private void release() {
+            if (!released) {
+                released = true;
+                turns.release(step);
+            }
         }
 
         boolean any() {
@@ -74,29 +91,26 @@ final class GatheredStreamRead extends StagedOperation {
         /** Has the kernel end behind the pieces. */
         void end() {
             for (int place = places.get(); place < lastPlace(); place++) {
-                copy.board().end(copy.request(), place);
+                board.end(request, place);
             }
-            turns().release(step);
+            release();
         }
 
         /** Returns the place behind the last one of which the board tells. */
-        private int lastPlace() {
+        int lastPlace() {
             return Math.min(places.get() + PieceBoard.WAITING_PLACES, PieceBoard.PIECES);
-        }
-
-        void forget() {
-            copy.board().forget(lastPlace());
         }
     }
 
     /**
      * @param over called once the operation is over
      */
-    GatheredStreamRead(ParkedOperation parked, Turns turns, StreamMover mover, StagingSlabs slabs, Runnable over) {
-        super(parked, turns);
-        this.mover = mover;
+    GatheredStreamRead(StreamOperation operation, StreamTurns turns, StagingSlabs slabs, Runnable over) {
+        this.operation = operation;
+        this.turns = turns;
         this.slabs = slabs;
         this.over = over;
+        this.parts = Math.toIntExact(Math.ceilDiv(operation.largest(), PART_BYTES));
     }
 
     /** Returns whether this serves an operation: others need no more than their stream's own slab, or are writes. */
@@ -104,14 +118,66 @@ final class GatheredStreamRead extends StagedOperation {
         return !operation.isWrite() && operation.largest() > StagingSlabs.PLACE_BYTES;
     }
 
-    /** Returns the number of copies of a read of this size. */
-    static long copies(long largest) {
-        return Math.ceilDiv(largest, PART_BYTES);
-    }
-
-    /** Returns the number of pieces for which a kernel of such a read needs blocks. */
+    /** Returns the number of pieces for which the kernels of a read need blocks. */
     static int likelyPieces(long largest) {
         return Math.toIntExact(Math.ceilDiv(Math.min(largest, PART_BYTES), SMALLEST_PIECE));
+    }
+
+    synchronized int parts() {
+        return parts;
+    }
+
+    /** No more than {@code count} parts come, because CUDA refused one. */
+    void breakOff(int count) {
+        boolean last;
+        synchronized (this) {
+            parts = count;
+            ended(count, 0, operation.brokenOff());
+            last = passed == parts;
+            notifyAll();
+        }
+        if (last) {
+            finish();
+        }
+    }
+
+    /**
+     * Serves a part. Whatever happens, the stream passes; behind the last part, file and memory are released.
+     *
+     * @param parked the part on its way through the stream
+     * @param number the part's, from 0 on
+     * @param mover the thread's
+     */
+    void serve(ParkedOperation parked, int number, StreamMover mover) {
+        Step step = parked.first();
+        StreamCopy.Pieces copy = pieces(step);
+        MemoryRange slab = null;
+        Told told = new Told(step, copy, 0, 0);
+        try {
+            begin(step, number);
+            copy.board().awaitFirst(copy.request());
+            long bytes = bytes(number);
+            slab = bytes == 0 ? null : slab(step, number, bytes);
+            if (slab != null) {
+                BatchRequest part = part(slab, number, bytes);
+                told = new Told(step, copy, slab.address() + part.bufferOffset(), target(number));
+                move(part, number, mover, told);
+            }
+        } catch (RuntimeException e) {
+            ended(number, 0, e);
+        } finally {
+            copy.board().awaitFirst(copy.request());
+            hasRead();
+            settleIfLast(number);
+            told.end();
+            awaitCopied(parked, step, number);
+            copy.board().end(copy.request(), told.lastPlace());
+            turns.leave(step);
+            if (slab != null) {
+                slabs.release(slab);
+            }
+            pass();
+        }
     }
 
     private static StreamCopy.Pieces pieces(Step step) {
@@ -121,122 +187,173 @@ final class GatheredStreamRead extends StagedOperation {
         throw new IllegalStateException("a step of another operation");
     }
 
-    /**
-     * Reads all parts; {@link #finish} follows.
-     *
-     * @param before the read before this one in the stream, which this finishes; null if it is over
-     */
-    void read(@Nullable GatheredStreamRead before) {
-        earlier = before;
-        begin(first());
-        while (placed < parked().copies() && awaitStep()) {
-            read(takeStep());
-        }
-        finishEarlier();
-        if (placed < parked().copies()) {
-            settle();
-        }
-    }
-
-    private void begin(Step first) {
-        if (earlier != null && operation().hasFixedArguments() && turns().isNext(pieces(first))) {
-            bind();
+    private void begin(Step step, int number) {
+        if (number > 0) {
+            Uninterruptibly.await(this::untilBound);
+            turns.awaitBefore(step);
             return;
         }
-        finishEarlier();
-        if (awaitReached(first)) {
-            bind();
+        BatchRequest whole = null;
+        RuntimeException cause = null;
+        int come = operation.hasFixedArguments() ? turns.awaitNext(step) : turns.await(step.reached());
+        try {
+            whole = come == 0 ? operation.bindStaged() : null;
+            cause = come == 0 ? null : turns.failure(come);
+        } catch (RuntimeException e) {
+            cause = e;
+        }
+        bind(whole, cause);
+    }
+
+    private synchronized void bind(@Nullable BatchRequest whole, @Nullable RuntimeException cause) {
+        request = whole;
+        bound = true;
+        if (whole == null || whole.size() == 0) {
+            ended(0, 0, cause);
+        }
+        notifyAll();
+    }
+
+    private synchronized void untilBound() throws InterruptedException {
+        while (!bound) {
+            wait();
         }
     }
 
-    private void read(Step step) {
-        int number = placed++;
-        long start = number * PART_BYTES;
-        if (isInFlight(pieces(step).board())) {
-            finishInFlight();
+    private synchronized BatchRequest whole() {
+        if (request == null) {
+            throw new IllegalStateException("nothing is moved before all is bound");
         }
-        long bytes = hasEnded() ? 0 : Math.clamp(bound().size() - start, 0, PART_BYTES);
-        MemoryRange slab = bytes == 0 ? null : slab(step, bytes);
-        Told told = slab == null ? new Told(step, 0, 0) : move(step, slab, start, bytes);
-        if (number == parked().copies() - 1) {
-            settle(); // before the stream passes
-        }
-        told.end();
-        finishInFlight();
-        last = new Part(number, step, slab, told);
+        return request;
+    }
+
+    /** Returns the number of bytes to read; 0 if an earlier part has ended the read. */
+    private synchronized long bytes(int number) {
+        return number >= endPart || request == null
+                ? 0
+                : Math.clamp(request.size() - number * PART_BYTES, 0, PART_BYTES);
     }
 
     /** Returns a slab for a part; null if the stream has failed. */
-    private @Nullable MemoryRange slab(Step step, long bytes) {
+    private @Nullable MemoryRange slab(Step step, int number, long bytes) {
         int units = (int) Math.ceilDiv(bytes, StagingSlabs.UNIT_BYTES);
-        if (earlier != null || last != null) {
-            MemoryRange ahead = slabs.tryAcquireAhead(units, units);
-            if (ahead != null) {
-                return ahead;
-            }
-            finishInFlight();
+        MemoryRange ahead = slabs.tryAcquireAhead(units, units);
+        if (ahead != null) {
+            return ahead;
         }
-        return awaitReached(step) ? slabs.acquire(units, units) : null;
+        // Until the stream is here it may wait behind other streams, which may need the units that we would hold.
+        int come = turns.await(step.reached());
+        if (come != 0) {
+            ended(number, 0, turns.failure(come));
+            return null;
+        }
+        return slabs.acquire(units, units);
     }
 
-    private Told move(Step step, MemoryRange slab, long start, long bytes) {
-        BatchRequest whole = bound();
-        long skew = whole.fileOffset() & PAGE_MASK;
-        Told told = new Told(
-                step, slab.address() + skew, whole.memory().address() + whole.bufferOffset() + start);
+    private BatchRequest part(MemoryRange slab, int number, long bytes) {
+        BatchRequest whole = whole();
+        return new BatchRequest(
+                whole.file(), false, slab, bytes, whole.fileOffset() + number * PART_BYTES,
+                whole.fileOffset() & StagedStreamCopy.PAGE_MASK, 0);
+    }
+
+    private long target(int number) {
+        BatchRequest whole = whole();
+        return whole.memory().address() + whole.bufferOffset() + number * PART_BYTES;
+    }
+
+    private void move(BatchRequest part, int number, StreamMover mover, Told told) {
         try {
-            long done = mover.movePart(
-                    new BatchRequest(whole.file(), false, slab, bytes, whole.fileOffset() + start, skew, 0),
-                    whole.size(), told);
+            long done = mover.movePart(part, whole().size(), told);
             if (!told.any()) {
                 told.arrived(0, done);
             }
-            moved(done, bytes);
+            if (done < part.size()) {
+                ended(number, done, null);
+            }
         } catch (RuntimeException e) {
-            fail(e);
+            ended(number, 0, e);
         }
-        return told;
     }
 
-    private boolean isInFlight(PieceBoard board) {
-        return last != null && last.told().copy.board() == board || earlier != null && earlier.isInFlight(board);
+    /** The read ends in a part, unless it ends in an earlier one. */
+    private synchronized void ended(int number, long bytes, @Nullable RuntimeException cause) {
+        if (number < endPart) {
+            endPart = number;
+            endBytes = bytes;
+            failure = cause;
+        }
     }
 
-    /** Waits until the stream has made all copies that were told. */
-    private void finishInFlight() {
-        finishEarlier();
-        Part part = last;
-        if (part != null) {
-            last = null;
-            awaitCopied(part.step(), part.number(), placed == parked().copies());
-            part.told().forget();
-            leaveFirst();
-            if (part.slab() != null) {
-                slabs.release(part.slab());
+    private synchronized void hasRead() {
+        read++;
+        notifyAll();
+    }
+
+    /** Sets the result before the stream passes the last part. */
+    private void settleIfLast(int number) {
+        Uninterruptibly.await(() -> untilAllAreReadIfLast(number));
+        synchronized (this) {
+            if (number == parts - 1 && !settled) {
+                settle();
             }
         }
     }
 
-    private void finishEarlier() {
-        GatheredStreamRead before = earlier;
-        earlier = null;
-        if (before != null) {
-            before.finish();
+    private synchronized void untilAllAreReadIfLast(int number) throws InterruptedException {
+        while (number == parts - 1 && read < parts) {
+            wait();
         }
     }
 
-    /** Waits until the stream has passed. Whatever happens, file and memory are released. */
-    void finish() {
-        if (isOver) {
-            return;
+    private synchronized void settle() {
+        settled = true;
+        RuntimeException cause = failure;
+        if (cause != null) {
+            operation.settle(operation.code(cause));
+        } else if (endPart < Integer.MAX_VALUE) {
+            operation.settle(endPart * PART_BYTES + endBytes);
+        } else {
+            operation.settle(whole().size());
         }
-        isOver = true;
-        try {
-            finishInFlight();
-        } finally {
-            goOn();
-            operation().end();
-            over.run();
+    }
+
+    private void awaitCopied(ParkedOperation parked, Step step, int number) {
+        RuntimeException cause = operation.brokenOff();
+        if (parked.awaitComplete(1)) {
+            int come = turns.awaitCopy(step.copied());
+            if (come == 0) {
+                return;
+            }
+            cause = turns.failure(come);
         }
+        synchronized (this) {
+            if (!settled) {
+                ended(number, 0, cause);
+                return;
+            }
+        }
+        operation.log("a copy of a stream failed", cause);
+    }
+
+    private void pass() {
+        boolean last;
+        synchronized (this) {
+            passed++;
+            last = passed == parts;
+        }
+        if (last) {
+            finish();
+        }
+    }
+
+    private void finish() {
+        synchronized (this) {
+            if (!settled) {
+                settle();
+            }
+        }
+        operation.end();
+        over.run();
     }
 }

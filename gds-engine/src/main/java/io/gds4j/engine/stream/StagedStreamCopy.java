@@ -2,33 +2,67 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Serves a write, or a read that one slab of its stream holds. While it holds the first unit of a slab, it waits only for the stream's
- * own copy, which is right behind the word that was set.
+ * Serves one operation whose stream itself copies: a write, or a read for which the stream's own slab is large enough. This thread moves
+ * bytes between slabs and the file, and tells the stream what to copy, part by part. It asks the CUDA driver for nothing but events, so
+ * that it makes progress whatever the program's calls wait for. While it holds the first unit of a slab, it waits only for the stream's own
+ * copy, which is right behind the word that was set.
  *
  * <p>
  * Parts that are in the stream already share a slab: the stream copies one window while the one before it is written.
  */
-final class StagedStreamCopy extends StagedOperation {
+final class StagedStreamCopy {
+    static final long PAGE_MASK = 4095;
+
+    private static final PieceListener UNHEARD = (at, bytes) -> {
+    };
+
+    private final ParkedOperation parked;
+    private final StreamOperation operation;
+    private final StreamTurns turns;
     private final StreamMover mover;
     private final StagingSlabs slabs;
     private final StagingSlabs.Place place;
     private final long partBytes;
+    private @Nullable BatchRequest request;
+
+    /** Steps that were handed over and that the stream has not passed. */
+    private final Deque<Step> open = new ArrayDeque<>();
+
+    /** The open steps that are in no window. */
+    private final Deque<Step> waiting = new ArrayDeque<>();
+
+    private int taken;
 
     /** Parts that were assigned to a window. */
     private int placed;
 
+    /** Contiguous bytes moved between slabs and file. */
+    private long moved;
+
+    /** The value for the result cell. */
+    private long result;
+
+    /** True once no more bytes are moved. */
+    private boolean ended;
+
     StagedStreamCopy(
-            ParkedOperation parked, Turns turns, StreamMover mover, StagingSlabs slabs, StagingSlabs.Place place) {
-        super(parked, turns);
+            ParkedOperation parked, StreamTurns turns, StreamMover mover, StagingSlabs slabs,
+            StagingSlabs.Place place) {
+        this.parked = parked;
+        this.operation = parked.operation();
+        this.turns = turns;
         this.mover = mover;
         this.slabs = slabs;
         this.place = place;
-        this.partBytes = partBytes(operation().largest());
+        this.partBytes = partBytes(operation.largest());
     }
 
     /** Returns the most bytes that one copy of an operation of this size moves. */
@@ -43,33 +77,72 @@ final class StagedStreamCopy extends StagedOperation {
 
     /** Serves the operation. Whatever happens, the stream passes, and file and memory are released. */
     void run() {
+        if (!awaitStep()) {
+            throw new IllegalStateException("an operation is queued with its first step");
+        }
         try {
-            if (awaitReached(first())) {
-                bind();
-            }
-            if (operation().isWrite()) {
+            begin(open.getFirst());
+            if (operation.isWrite()) {
                 write();
             } else {
                 read();
             }
         } finally {
             goOn();
-            operation().end();
+            operation.end();
         }
+    }
+
+    /** Lets the stream pass the rest of the operation. */
+    private void goOn() {
+        do {
+            if (!open.isEmpty()) {
+                turns.release(open.getLast());
+            }
+            while (!open.isEmpty()) {
+                turns.leave(open.removeFirst());
+            }
+            waiting.clear();
+        } while (awaitStep());
+    }
+
+    private void begin(Step first) {
+        if (awaitReached(first)) {
+            try {
+                BatchRequest bound = operation.bindStaged();
+                request = bound;
+                ended = bound.size() == 0;
+            } catch (RuntimeException e) {
+                fail(e);
+            }
+        }
+    }
+
+    private boolean awaitReached(Step step) {
+        int come = turns.await(step.reached());
+        if (come != 0) {
+            fail(turns.failure(come));
+        }
+        return come == 0;
+    }
+
+    private void fail(RuntimeException cause) {
+        result = operation.code(cause);
+        ended = true;
     }
 
     private void read() {
         StagedWindow window = next();
-        if (window != null) {
-            MemoryRange slab = window.slab();
-            long bytes = slab == null ? 0 : move(window, 0, slab);
-            settle();
-            window.letThrough(bytes);
-            awaitCopied(window.steps().getFirst(), 0, true);
-            leave(window, 0);
-        } else {
-            settle();
+        if (window == null) {
+            operation.settle(result);
+            return;
         }
+        MemoryRange slab = window.slab();
+        long bytes = slab == null ? 0 : move(window, 0, slab);
+        operation.settle(result);
+        window.letThrough(bytes);
+        awaitCopied(window.steps().getFirst(), 0, true);
+        leave(window, 0);
     }
 
     /** Lets the stream copy one window ahead of the file if a slab is free. */
@@ -83,7 +156,7 @@ final class StagedStreamCopy extends StagedOperation {
                     ahead = begun(ahead());
                 }
                 MemoryRange slab = window.slab();
-                if (slab != null && !hasEnded()) {
+                if (slab != null && !ended) {
                     move(window, part - window.first(), slab);
                 }
                 leave(window, part);
@@ -91,7 +164,7 @@ final class StagedStreamCopy extends StagedOperation {
             window = ahead == null ? begun(next()) : ahead;
         }
         awaitStep();
-        settle();
+        operation.settle(result);
     }
 
     private @Nullable StagedWindow begun(@Nullable StagedWindow window) {
@@ -103,11 +176,11 @@ final class StagedStreamCopy extends StagedOperation {
 
     /** Waits for a step and returns the next window; null if no part is left. */
     private @Nullable StagedWindow next() {
-        if (placed == parked().copies() || !awaitStep()) {
+        if (placed == parked.copies() || !awaitStep()) {
             return null;
         }
         // Until the stream is here it may wait behind other streams, which may need the units that we would hold.
-        awaitReached(firstWaiting());
+        awaitReached(waiting.getFirst());
         int wanted = wanted();
         return window(wanted == 0 ? null : acquire(wanted));
     }
@@ -121,24 +194,28 @@ final class StagedStreamCopy extends StagedOperation {
 
     /** Returns the number of parts in the stream that have bytes to move. */
     private int wanted() {
-        if (hasEnded() || placed == parked().copies()) {
+        if (ended || placed == parked.copies()) {
             return 0;
+        }
+        Step step = poll();
+        while (step != null) {
+            step = poll();
         }
         long parts = Math.ceilDiv(bound().size() - placed * partBytes, partBytes);
         return Math.clamp(parts, 0, partsWaiting());
     }
 
     private int partsWaiting() {
-        return Math.min(stepsWaiting(), parked().copies() - placed);
+        return Math.min(waiting.size(), parked.copies() - placed);
     }
 
     private StagedWindow window(@Nullable MemoryRange slab) {
         int parts = slab == null ? partsWaiting() : StagingSlabs.parts(slab);
         List<Step> steps = new ArrayList<>(parts);
         for (int i = 0; i < parts; i++) {
-            steps.add(takeStep());
+            steps.add(waiting.removeFirst());
         }
-        StagedWindow window = new StagedWindow(placed, steps, slab, copies(slab), turns()::release);
+        StagedWindow window = new StagedWindow(placed, steps, slab, copies(slab), turns::release);
         placed += parts;
         return window;
     }
@@ -150,7 +227,7 @@ final class StagedStreamCopy extends StagedOperation {
         BatchRequest whole = bound();
         long memory = whole.memory().address() + whole.bufferOffset() + placed * partBytes;
         long staged = slab.address() + (whole.fileOffset() & PAGE_MASK);
-        return operation().isWrite()
+        return operation.isWrite()
                 ? new StagedWindow.Copies(memory, staged, partBytes)
                 : new StagedWindow.Copies(staged, memory, partBytes);
     }
@@ -172,14 +249,19 @@ final class StagedStreamCopy extends StagedOperation {
                             whole.file(), whole.write(), slab, bytes, whole.fileOffset() + start,
                             skew + part * partBytes, 0),
                     whole.size(),
-                    (at, arrived) -> {
-                    });
-            moved(done, bytes);
+                    UNHEARD);
+            moved += done;
+            result = moved;
+            ended = done < bytes || moved == whole.size();
             return done;
         } catch (RuntimeException e) {
             fail(e);
             return 0;
         }
+    }
+
+    private BatchRequest bound() {
+        return Objects.requireNonNull(request, "nothing is moved before all is bound");
     }
 
     private MemoryRange acquire(int parts) {
@@ -188,10 +270,57 @@ final class StagedStreamCopy extends StagedOperation {
 
     /** The stream has passed a part: other operations may use its unit. */
     private void leave(StagedWindow window, int part) {
-        leaveFirst();
+        turns.leave(open.removeFirst());
         MemoryRange slab = window.slab();
         if (slab != null && slab != place.slab()) {
             slabs.release(slab, part - window.first());
         }
+    }
+
+    /** Waits for a step that is in no window. Returns false if none follows. */
+    private boolean awaitStep() {
+        if (waiting.isEmpty() && taken < parked.steps()) {
+            note(parked.next());
+            if (waiting.isEmpty()) {
+                taken = parked.steps();
+                fail(operation.brokenOff());
+            }
+        }
+        return !waiting.isEmpty();
+    }
+
+    private @Nullable Step poll() {
+        return note(taken < parked.steps() ? parked.poll() : null);
+    }
+
+    private @Nullable Step note(@Nullable Step step) {
+        if (step != null) {
+            taken++;
+            open.add(step);
+            waiting.add(step);
+        }
+        return step;
+    }
+
+    /**
+     * Waits for a stream's own copy.
+     *
+     * @param told true if the result cell is set already
+     */
+    private boolean awaitCopied(Step step, int part, boolean told) {
+        RuntimeException failure = operation.brokenOff();
+        if (parked.awaitComplete(part + 1)) {
+            int come = turns.awaitCopy(step.copied());
+            if (come == 0) {
+                return true;
+            }
+            failure = turns.failure(come);
+        }
+        if (told) {
+            operation.log("a copy of a stream failed", failure);
+        } else {
+            fail(failure);
+        }
+        return false;
     }
 }

@@ -67,7 +67,7 @@ final class StagingSlabs {
      * @param boards boards of its copies, in turn
      * @param slab slab of small operations
      */
-    record Place(List<CopyCell> cells, List<PieceBoard> boards, MemoryRange slab) {
+    record Place(List<CopyCell> cells, List<StreamBoard> boards, MemoryRange slab) {
     }
 
     StagingSlabs(CudaContexts contexts) {
@@ -114,9 +114,9 @@ final class StagingSlabs {
         for (int i = 0; i < CELLS; i++) {
             cells.add(CopyCell.at(address + i * CopyCell.BYTES));
         }
-        List<PieceBoard> boards = new ArrayList<>();
+        List<StreamBoard> boards = new ArrayList<>();
         for (int i = 0; i < BOARDS; i++) {
-            boards.add(PieceBoard.at(address + BOARD_OFFSET + i * PieceBoard.BYTES));
+            boards.add(new StreamBoard(PieceBoard.at(address + BOARD_OFFSET + i * PieceBoard.BYTES)));
         }
         return new Place(List.copyOf(cells), List.copyOf(boards), range(address + SLAB_OFFSET, PLACE_BYTES + PAGE));
     }

@@ -1,7 +1,6 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.CopyCell;
-import io.gds4j.engine.kernel.PieceBoard;
 
 /** What the stream itself copies in a step, behind the wait. */
 sealed interface StreamCopy {
@@ -14,6 +13,6 @@ sealed interface StreamCopy {
     }
 
     /** The pieces of which a board tells while the copy runs. */
-    record Pieces(PieceBoard board, int request) implements StreamCopy {
+    record Pieces(StreamBoard board, int request) implements StreamCopy {
     }
 }

@@ -12,6 +12,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.StreamRequest;
@@ -21,8 +22,13 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.BlockingQueue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -51,7 +57,7 @@ class StagedStreamCopyTest {
     private final MemoryRange memory = MemoryRange.ofAddress(target.address(), FILE_BYTES, MemoryKind.CUDA_DEVICE, 0);
     private final Stream stream = new Stream();
     private int boards;
-    private int over;
+    private final AtomicInteger over = new AtomicInteger();
 
     StagedStreamCopyTest() {
         new SplittableRandom(3).nextBytes(file);
@@ -60,7 +66,7 @@ class StagedStreamCopyTest {
     @AfterEach
     void nothingIsLeft() {
         assertThat(transfer.uses()).as("uses of the file").isZero();
-        assertThat(stream.left).as("steps left behind").containsExactlyElementsOf(stream.steps);
+        assertThat(stream.left).as("steps left behind").containsExactlyInAnyOrderElementsOf(stream.steps);
         assertThat(stream.passed).as("steps passed").isEqualTo(stream.steps.size());
         assertThat(slabs.acquire(4, 4).length()).as("units are idle again").isGreaterThan(PART);
         slabs.giveBack(place);
@@ -69,12 +75,13 @@ class StagedStreamCopyTest {
     }
 
     /** The stream of the test: it numbers steps by their turn and events by their step. */
-    private static final class Stream implements StagedOperation.Turns {
+    private static final class Stream implements StreamTurns {
         final List<Step> steps = new CopyOnWriteArrayList<>();
-        final List<Step> left = new ArrayList<>();
-        int passed;
+        final List<Step> left = new CopyOnWriteArrayList<>();
+        final List<Integer> early = new CopyOnWriteArrayList<>();
+        final Set<Integer> ended = ConcurrentHashMap.newKeySet();
+        volatile int passed;
         long failedEvent = -1;
-        boolean rings;
 
         /** The step after the last one. */
         Step add(StreamCopy copy) {
@@ -91,18 +98,37 @@ class StagedStreamCopyTest {
         @Override
         public int awaitCopy(long event) {
             assertThat(passed).as("steps passed when a copy is awaited").isGreaterThanOrEqualTo((int) event / 2);
-            if (steps.get((int) event / 2 - 1).copy() instanceof StreamCopy.Pieces(PieceBoard board, int request)) {
+            if (steps.get((int) event / 2 - 1).copy() instanceof StreamCopy.Pieces(StreamBoard board, int request)) {
+                awaitKernelsBefore((int) event / 2);
                 int place = 0;
-                while (copy(board, request, place)) {
+                while (copy(board.board(), request, place)) {
                     place++;
                 }
+                ended.add((int) event / 2);
             }
             return await(event);
         }
 
+        private void awaitKernelsBefore(int turn) {
+            for (int before = 1; before < turn; before++) {
+                while (steps.get(before - 1).copy() instanceof StreamCopy.Pieces && !ended.contains(before)) {
+                    Thread.onSpinWait();
+                }
+            }
+        }
+
         @Override
-        public boolean isNext(StreamCopy.Pieces first) {
-            return rings;
+        public void awaitBefore(Step step) {
+            while (passed < step.turn() - 1) {
+                Thread.onSpinWait();
+            }
+        }
+
+        @Override
+        public int awaitNext(Step first) {
+            awaitBefore(first);
+            early.add(first.turn());
+            return await(first.reached());
         }
 
         @Override
@@ -156,22 +182,36 @@ class StagedStreamCopyTest {
         return NotedTransfer.request(arena, memory, size, fileOffset, 0);
     }
 
-    private ParkedOperation queued(StreamRequest request, boolean write, int mostSteps) {
+    /** An operation with the steps that are in the stream: each part of a gathered read is parked by itself. */
+    private record Queued(StreamOperation operation, List<ParkedOperation> parked) {
+        GatheredStreamRead read() {
+            return parked.getFirst().part().read();
+        }
+    }
+
+    private Queued queued(StreamRequest request, boolean write, int mostSteps) {
         return queued(request, write, mostSteps, 0);
     }
 
     /** Queues an operation with all of its steps or the first few of them. */
-    private ParkedOperation queued(StreamRequest request, boolean write, int mostSteps, int flags) {
+    private Queued queued(StreamRequest request, boolean write, int mostSteps, int flags) {
         StreamOperation operation = new StreamOperation(request, write, flags, transfer);
-        long largest = operation.largest();
-        long copies = GatheredStreamRead.serves(operation)
-                ? GatheredStreamRead.copies(largest)
-                : StagedStreamCopy.copies(largest);
-        ParkedOperation parked = new ParkedOperation(operation, (int) copies);
-        for (int i = 0; i < Math.min(mostSteps, parked.steps()); i++) {
-            handNext(parked, i);
+        List<ParkedOperation> all = new ArrayList<>();
+        if (GatheredStreamRead.serves(operation)) {
+            GatheredStreamRead read = new GatheredStreamRead(operation, stream, slabs, over::incrementAndGet);
+            for (int number = 0; number < Math.min(mostSteps, read.parts()); number++) {
+                all.add(new ParkedOperation(operation, new ParkedOperation.Part(read, number)));
+                handNext(all.getLast(), number);
+            }
+        } else {
+            ParkedOperation parked =
+                    new ParkedOperation(operation, (int) StagedStreamCopy.copies(operation.largest()));
+            all.add(parked);
+            for (int i = 0; i < Math.min(mostSteps, parked.steps()); i++) {
+                handNext(parked, i);
+            }
         }
-        return parked;
+        return new Queued(operation, all);
     }
 
     private void handNext(ParkedOperation parked, int index) {
@@ -180,31 +220,40 @@ class StagedStreamCopyTest {
     }
 
     private StreamCopy copy(ParkedOperation parked, int index) {
+        if (parked.part() != null) {
+            StreamBoard board = place.boards().get(boards++ % 2);
+            return new StreamCopy.Pieces(board, board.begin());
+        }
         if (index == parked.copies()) {
             return new StreamCopy.None();
-        }
-        if (GatheredStreamRead.serves(parked.operation())) {
-            PieceBoard board = place.boards().get(boards++ % 2);
-            return new StreamCopy.Pieces(board, board.beginBehind());
         }
         CopyCell cell = place.cells().get(index);
         cell.clear();
         return new StreamCopy.Cell(cell);
     }
 
-    private GatheredStreamRead read(ParkedOperation parked) {
-        return new GatheredStreamRead(parked, stream, mover, slabs, () -> over++);
+    /** Serves operations as a stream's two threads do: parts of reads one after the other, whole operations alone. */
+    private void run(Queued... all) {
+        BlockingQueue<ParkedOperation> parts = new LinkedBlockingQueue<>();
+        for (Queued queued : all) {
+            for (ParkedOperation parked : queued.parked()) {
+                if (parked.part() == null) {
+                    new StagedStreamCopy(parked, stream, mover, slabs, place).run();
+                } else {
+                    parts.add(parked);
+                }
+            }
+        }
+        Thread helper = Thread.ofPlatform().start(() -> serve(parts));
+        serve(parts);
+        Uninterruptibly.join(helper);
     }
 
-    private void run(ParkedOperation parked) {
-        if (GatheredStreamRead.serves(parked.operation())) {
-            GatheredStreamRead read = read(parked);
-            read.read(null);
-            read.finish();
-            read.finish();
-            assertThat(over).isEqualTo(1);
-        } else {
-            new StagedStreamCopy(parked, stream, mover, slabs, place).run();
+    private void serve(BlockingQueue<ParkedOperation> parts) {
+        ParkedOperation parked = parts.poll();
+        while (parked != null) {
+            parked.part().read().serve(parked, parked.part().number(), mover);
+            parked = parts.poll();
         }
     }
 
@@ -264,7 +313,7 @@ class StagedStreamCopyTest {
     @Test
     void sizeThatShrinksToZeroMovesNothing() {
         StreamRequest request = request(3 * PART, 0);
-        ParkedOperation parked = queued(request, false, 100);
+        Queued parked = queued(request, false, 100);
         request.size().set(ValueLayout.JAVA_LONG, 0, 0);
         run(parked);
         assertThat(result(request)).isZero();
@@ -304,17 +353,32 @@ class StagedStreamCopyTest {
     @ValueSource(booleans = {false, true})
     void operationThatCudaTookInPartFails(boolean write) {
         StreamRequest request = request(3 * PART, 0);
-        ParkedOperation parked = queued(request, write, 2);
-        parked.breakOff();
-        run(parked);
+        Queued queued = queued(request, write, 2);
+        queued.parked().getLast().breakOff();
+        if (!write) {
+            queued.read().breakOff(2);
+        }
+        run(queued);
+        assertThat(result(request)).isEqualTo(-CuFileError.CUDA_DRIVER_ERROR.code());
+    }
+
+    @Test
+    void readThatBreaksOffWhenItsPartsAreOverFails() {
+        StreamRequest request = request(3 * PART, 0);
+        Queued queued = queued(request, false, 2);
+        run(queued);
+        assertThat(over).hasValue(0);
+        queued.read().breakOff(2);
+        assertThat(over).hasValue(1);
         assertThat(result(request)).isEqualTo(-CuFileError.CUDA_DRIVER_ERROR.code());
     }
 
     @Test
     void stepsThatComeLateAreServed() throws InterruptedException {
-        StreamRequest request = request(3 * PART, 0);
-        ParkedOperation parked = queued(request, false, 1);
-        Thread serving = Thread.ofPlatform().start(() -> run(parked));
+        StreamRequest request = request(PART, 0);
+        Queued queued = queued(request, true, 1);
+        ParkedOperation parked = queued.parked().getFirst();
+        Thread serving = Thread.ofPlatform().start(() -> run(queued));
         while (serving.getState() != Thread.State.WAITING) {
             assertThat(serving.isAlive()).isTrue();
             Thread.onSpinWait();
@@ -324,47 +388,66 @@ class StagedStreamCopyTest {
             handNext(parked, i);
         }
         serving.join();
-        assertThat(result(request)).isEqualTo(3 * PART);
-        assertThat(targetBytes(3 * PART)).isEqualTo(fileBytes(0, 3 * PART));
+        assertThat(result(request)).isEqualTo(PART);
+        assertThat(targetBytes(PART)).isEqualTo(fileBytes(0, PART));
     }
 
     @ParameterizedTest
-    @CsvSource({"7, true, 0", "7, false, 1", "3, true, 1"})
-    void readBehindAReadBeginsEarlyIfNothingCanBeBetween(int flags, boolean rings, int leftBefore) {
-        stream.rings = rings;
+    @CsvSource({"7, 2", "15, 2", "0, 0", "3, 0"})
+    void onlyReadsWithFixedArgumentsBeginEarly(int flags, int early) {
         StreamRequest one = request(PART, 0);
-        StreamRequest two = request(PART / 2, PART);
-        GatheredStreamRead first = read(queued(one, false, 100, flags));
-        GatheredStreamRead second = read(queued(two, false, 100, flags));
-        first.read(null);
-        List<Integer> left = new ArrayList<>();
-        mover.runsFirst(() -> left.add(stream.left.size()));
-        second.read(first);
-        assertThat(left).containsExactly(leftBefore);
-        assertThat(over).as("the first is over once the second is read").isEqualTo(1);
-        second.finish();
-        assertThat(over).isEqualTo(2);
+        StreamRequest two = request(2 * PART, PART);
+        run(queued(one, false, 100, flags), queued(two, false, 100, flags));
+        assertThat(stream.early).hasSize(early);
+        assertThat(over).hasValue(2);
         assertThat(result(one)).isEqualTo(PART);
-        assertThat(result(two)).isEqualTo(PART / 2);
-        assertThat(targetBytes(PART / 2)).isEqualTo(fileBytes(PART, PART / 2));
+        assertThat(result(two)).isEqualTo(2 * PART);
+        assertThat(targetBytes(2 * PART)).isEqualTo(fileBytes(PART, 2 * PART));
     }
 
     @Test
-    void readThatBeginsEarlyWaitsForSlabsWithoutHoldingAny() {
-        stream.rings = true;
+    void partsWaitForSlabsThatOthersHold() {
         List<MemoryRange> others = new ArrayList<>();
         for (int i = 0; i < 3; i++) {
             others.add(slabs.acquire(4, 4));
         }
-        StreamRequest one = request(PART, 0);
-        StreamRequest two = request(PART, PART);
-        GatheredStreamRead first = read(queued(one, false, 100, ALL_FIXED));
-        GatheredStreamRead second = read(queued(two, false, 100, ALL_FIXED));
-        first.read(null);
-        second.read(first);
-        second.finish();
-        assertThat(over).isEqualTo(2);
-        assertThat(targetBytes(PART)).isEqualTo(fileBytes(PART, PART));
+        StreamRequest request = request(3 * PART, 0);
+        run(queued(request, false, 100, ALL_FIXED));
+        assertThat(over).hasValue(1);
+        assertThat(targetBytes(3 * PART)).isEqualTo(fileBytes(0, 3 * PART));
         others.forEach(slabs::release);
+    }
+
+    @Test
+    void slabsGoToThoseWhoWaitInTheirOrder() throws Exception {
+        MemoryRange first = slabs.acquire(4, 4);
+        MemoryRange second = slabs.acquire(4, 4);
+        MemoryRange others = slabs.acquire(4, 4);
+        MemoryRange single = slabs.acquire(1, 1);
+        List<Integer> order = new CopyOnWriteArrayList<>();
+        Thread four = Thread.ofPlatform().start(() -> {
+            MemoryRange slab = slabs.acquire(4, 4);
+            order.add(4);
+            slabs.release(slab);
+        });
+        while (four.getState() != Thread.State.WAITING) {
+            Thread.onSpinWait();
+        }
+        Thread one = Thread.ofPlatform().start(() -> {
+            MemoryRange slab = slabs.acquire(1, 1);
+            order.add(1);
+            slabs.release(slab);
+        });
+        while (one.getState() != Thread.State.WAITING) {
+            Thread.onSpinWait();
+        }
+        assertThat(order).as("three units are idle").isEmpty();
+        slabs.release(second);
+        four.join();
+        one.join();
+        assertThat(order).containsExactly(4, 1);
+        slabs.release(first);
+        slabs.release(others);
+        slabs.release(single);
     }
 }
