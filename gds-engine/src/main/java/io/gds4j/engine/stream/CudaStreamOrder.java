@@ -59,6 +59,9 @@ final class CudaStreamOrder implements StreamOrder {
     /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
     private static final long COPY_SPIN_NANOS = 400_000;
 
+    /** The copy then waits for other work of the GPU. */
+    private static final long COPY_PAUSE_NANOS = 50_000;
+
     /** The bell of a read rings about 40 microseconds after the copy before it has begun, which takes as long as one more copy. */
     private static final long BELL_SPIN_NANOS = 60_000;
     private static final long BELL_PAUSE_NANOS = 10_000;
@@ -95,6 +98,9 @@ final class CudaStreamOrder implements StreamOrder {
     private final Condition changed = lock.newCondition();
     private final Deque<ParkedOperation> queue = new ArrayDeque<>();
     private final IdleEvents events;
+
+    /** Behind copies. An event that a thread may block on keeps a bell behind it from ringing early. */
+    private final IdleEvents plainEvents;
     private final ThreadFactory threads;
     private @Nullable Thread worker;
 
@@ -127,7 +133,21 @@ final class CudaStreamOrder implements StreamOrder {
 
         @Override
         public int awaitCopy(long event) {
-            return contexts.in(context, () -> EventWait.spin(cuda, event, COPY_SPIN_NANOS));
+            return contexts.in(context, () -> untilCopied(event));
+        }
+
+        private int untilCopied(long event) {
+            long begun = System.nanoTime();
+            int result = cuda.eventQuery(event);
+            while (result == Cuda.ERROR_NOT_READY) {
+                if (System.nanoTime() - begun < COPY_SPIN_NANOS) {
+                    Thread.onSpinWait();
+                } else {
+                    LockSupport.parkNanos(COPY_PAUSE_NANOS);
+                }
+                result = cuda.eventQuery(event);
+            }
+            return result;
         }
 
         @Override
@@ -215,7 +235,8 @@ final class CudaStreamOrder implements StreamOrder {
         this.flags = flags;
         this.contexts = contexts;
         this.cuda = contexts.cuda();
-        this.events = new IdleEvents(cuda);
+        this.events = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC);
+        this.plainEvents = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING);
         this.streamWaits = StreamWaits.of(contexts);
         this.movers = movers;
         this.words = words;
@@ -400,7 +421,7 @@ final class CudaStreamOrder implements StreamOrder {
         boolean waiting = false;
         try {
             reached = events.take();
-            copied = copy == NONE ? 0 : events.take();
+            copied = copy == NONE ? 0 : plainEvents.take();
             if (first) {
                 CudaErrors.check(cuda, "cuLaunchKernel", announce(copy));
             }
@@ -416,7 +437,7 @@ final class CudaStreamOrder implements StreamOrder {
         } finally {
             if (!waiting) {
                 events.keep(reached);
-                events.keep(copied);
+                plainEvents.keep(copied);
             }
         }
     }
@@ -482,7 +503,7 @@ final class CudaStreamOrder implements StreamOrder {
 
     private void leave(Step step) {
         events.keep(step.reached());
-        events.keep(step.copied());
+        plainEvents.keep(step.copied());
         lock.lock();
         try {
             steps--;
@@ -648,6 +669,7 @@ final class CudaStreamOrder implements StreamOrder {
         serving.forEach(Uninterruptibly::join);
         contexts.in(context, () -> {
             events.destroy();
+            plainEvents.destroy();
             return Cuda.SUCCESS;
         });
         words.giveBack(word);

@@ -5,6 +5,7 @@ import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +24,10 @@ final class GatheredStreamRead {
 
     /** Largest piece in bytes: as large as those that several threads read. */
     private static final long LARGEST_PIECE = 256 << 10;
+
+    /** Time between two looks at what is copied, and the time after which the event of the copy is asked, in nanoseconds. */
+    private static final long PAUSE = 10_000;
+    private static final long LONGEST_WAIT = 100 * PAUSE;
 
     private final StreamOperation operation;
     private final StreamTurns turns;
@@ -94,6 +99,20 @@ final class GatheredStreamRead {
                 board.end(request, place);
             }
             release();
+        }
+
+        /** Waits until the kernel has copied all pieces, for a while: unlike events, the board takes no lock of the driver. */
+        void awaitCopied() {
+            int told = places.get();
+            int place = 0;
+            for (long waited = 0; place < told && waited < LONGEST_WAIT; waited += PAUSE) {
+                while (place < told && board.isCopied(request, place)) {
+                    place++;
+                }
+                if (place < told) {
+                    LockSupport.parkNanos(PAUSE);
+                }
+            }
         }
 
         /** Returns the place behind the last one of which the board tells. */
@@ -170,6 +189,7 @@ final class GatheredStreamRead {
             hasRead();
             settleIfLast(number);
             told.end();
+            told.awaitCopied();
             awaitCopied(parked, step, number);
             copy.board().end(copy.request(), told.lastPlace());
             turns.leave(step);

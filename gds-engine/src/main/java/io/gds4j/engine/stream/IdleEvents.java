@@ -8,10 +8,13 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 /** A pool of events of one context. Thread-safe. */
 final class IdleEvents {
     private final Cuda cuda;
+    private final int flags;
     private final Queue<Long> idle = new ConcurrentLinkedQueue<>();
 
-    IdleEvents(Cuda cuda) {
+    /** @param flags of {@code cuEventCreate} */
+    IdleEvents(Cuda cuda, int flags) {
         this.cuda = cuda;
+        this.flags = flags;
     }
 
     /**
@@ -25,8 +28,7 @@ final class IdleEvents {
             return known;
         }
         long[] event = new long[1];
-        int how = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
-        CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(event, how));
+        CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(event, flags));
         return event[0];
     }
 
