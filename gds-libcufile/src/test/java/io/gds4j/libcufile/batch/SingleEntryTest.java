@@ -36,6 +36,7 @@ class SingleEntryTest extends SessionRig {
     private static final int THREADS = 8;
 
     private final CountDownLatch hold = new CountDownLatch(1);
+    private final CountDownLatch held = new CountDownLatch(1);
 
     @AfterEach
     void theLibrarysBatchesWereNotUsed() {
@@ -54,6 +55,7 @@ class SingleEntryTest extends SessionRig {
     /** Makes every transfer wait from now on. */
     private void holdTransfers() {
         fake.transfers().during(() -> {
+            held.countDown();
             try {
                 hold.await();
             } catch (InterruptedException e) {
@@ -186,6 +188,7 @@ class SingleEntryTest extends SessionRig {
         BackendBatch batch = backend.batchIoSetUp(64);
         holdTransfers();
         backend.batchIoSubmit(batch, reads(file, memory, 64, 64), 0);
+        held.await();
         Thread first = Thread.ofPlatform().start(() -> backend.batchIoDestroy(batch));
         awaitWaiting(first);
         Thread closer = Thread.ofPlatform().start(backend::driverClose);
