@@ -1,18 +1,11 @@
 package io.gds4j.engine.stream;
 
-import io.gds4j.engine.kernel.CopyCell;
-import io.gds4j.engine.kernel.CopyKernel;
-import io.gds4j.engine.kernel.CopyKernels;
 import io.gds4j.engine.kernel.GatherKernel;
-import io.gds4j.engine.kernel.GatherKernels;
-import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.memory.StreamWaits;
-import io.gds4j.engine.staging.EventWait;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
-import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
@@ -22,9 +15,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
-import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.Supplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -51,24 +42,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class CudaStreamOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
-    private static final StreamCopy NONE = new StreamCopy.None();
-
-    /** The next operation of a busy stream is reached at once, and sleeping would take longer than the operation. */
-    private static final long SPIN_NANOS = 50_000;
-
-    /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
-    private static final long COPY_SPIN_NANOS = 400_000;
-
-    /** The copy then waits for other work of the GPU. */
-    private static final long COPY_PAUSE_NANOS = 50_000;
-
-    /** The bell of a read rings about 40 microseconds after the copy before it has begun, which takes as long as one more copy. */
-    private static final long BELL_SPIN_NANOS = 60_000;
-    private static final long BELL_PAUSE_NANOS = 10_000;
-
-    /** The bell is no use later: the program has put other work before the read. */
-    private static final long BELL_NANOS = 2_000_000;
-
     /** CUDA's queue for a stream has 1024 entries. Each step takes some, as does the program's own work between. */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
 
@@ -83,11 +56,11 @@ final class CudaStreamOrder implements StreamOrder {
     private final ReleaseWords words;
     private final ReleaseWord word;
     private final StreamMover mover;
-    private final CopyKernel kernel;
-    private final @Nullable GatherKernel gather;
+    private final StreamSteps calls;
     private final @Nullable StagingSlabs slabs;
     private final StagingSlabs.@Nullable Place place;
-    private final Turns turns = new Turns();
+    private final StreamTurns turns;
+
     /**
      * Held while operations are put into the stream, which keeps their order. Those calls block while CUDA's queue for the stream is
      * full, so that the thread that makes room there needs another lock.
@@ -97,10 +70,6 @@ final class CudaStreamOrder implements StreamOrder {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Deque<ParkedOperation> queue = new ArrayDeque<>();
-    private final IdleEvents events;
-
-    /** Behind copies. An event that a thread may block on keeps a bell behind it from ringing early. */
-    private final IdleEvents plainEvents;
     private final ThreadFactory threads;
     private @Nullable Thread worker;
 
@@ -110,107 +79,13 @@ final class CudaStreamOrder implements StreamOrder {
     private @Nullable StreamMover helpersMover;
     private long pending;
 
-    /** The last step that the stream may pass. Guarded by lock. */
-    private int released;
-
     /** Steps that the stream has not passed. Guarded by lock. */
     private long steps;
-
-    /** Copies so far by cells and by boards. Guarded by submission. */
-    private long cells;
-    private long boards;
 
     /** Operations for which the stream counts as waiting. Guarded by lock. */
     private int waits;
 
     private boolean closed;
-
-    private final class Turns implements StreamTurns {
-        @Override
-        public int await(long event) {
-            return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
-        }
-
-        @Override
-        public int awaitCopy(long event) {
-            return contexts.in(context, () -> untilCopied(event));
-        }
-
-        private int untilCopied(long event) {
-            long begun = System.nanoTime();
-            int result = cuda.eventQuery(event);
-            while (result == Cuda.ERROR_NOT_READY) {
-                if (System.nanoTime() - begun < COPY_SPIN_NANOS) {
-                    Thread.onSpinWait();
-                } else {
-                    LockSupport.parkNanos(COPY_PAUSE_NANOS);
-                }
-                result = cuda.eventQuery(event);
-            }
-            return result;
-        }
-
-        @Override
-        public void awaitBefore(Step step) {
-            lock.lock();
-            try {
-                while (released - (step.turn() - 1) < 0) {
-                    changed.awaitUninterruptibly();
-                }
-            } finally {
-                lock.unlock();
-            }
-        }
-
-        @Override
-        public int awaitNext(Step first) {
-            awaitBefore(first);
-            return hasBell() && first.copy() instanceof StreamCopy.Pieces(StreamBoard board, int request)
-                    && isRungSoon(board.board(), request)
-                            ? Cuda.SUCCESS
-                            : await(first.reached());
-        }
-
-        private boolean isRungSoon(PieceBoard board, int request) {
-            long begun = System.nanoTime();
-            long waited = 0;
-            boolean rung = board.isRung(request);
-            while (!rung && waited < BELL_NANOS) {
-                if (waited < BELL_SPIN_NANOS) {
-                    Thread.onSpinWait();
-                } else {
-                    LockSupport.parkNanos(BELL_PAUSE_NANOS);
-                }
-                rung = board.isRung(request);
-                waited = System.nanoTime() - begun;
-            }
-            return rung;
-        }
-
-        @Override
-        public void release(Step step) {
-            word.release(step.turn());
-            lock.lock();
-            try {
-                if (step.turn() - released > 0) {
-                    released = step.turn();
-                    changed.signalAll();
-                }
-            } finally {
-                lock.unlock();
-            }
-        }
-
-        @Override
-        public void leave(Step step) {
-            CudaStreamOrder.this.leave(step);
-        }
-
-        @Override
-        public RuntimeException failure(int result) {
-            return CudaErrors.failure(cuda, "cuEventSynchronize", result).build();
-        }
-    }
 
     /**
      * @param stream raw {@code CUstream}
@@ -235,14 +110,11 @@ final class CudaStreamOrder implements StreamOrder {
         this.flags = flags;
         this.contexts = contexts;
         this.cuda = contexts.cuda();
-        this.events = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC);
-        this.plainEvents = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING);
         this.streamWaits = StreamWaits.of(contexts);
         this.movers = movers;
         this.words = words;
         this.slabs = slabs;
-        this.kernel = CopyKernels.of(contexts, context);
-        this.gather = slabs == null ? null : GatherKernels.of(contexts, context);
+        StreamSteps.Kernels kernels = StreamSteps.Kernels.of(contexts, context, slabs != null);
         this.word = words.take();
         StagingSlabs.Place taken = null;
         try {
@@ -254,10 +126,8 @@ final class CudaStreamOrder implements StreamOrder {
             throw e;
         }
         this.place = taken;
-        this.released = word.turns();
-        if (taken != null) {
-            taken.boards().forEach(board -> board.board().waitUntilExit(word.address()));
-        }
+        this.calls = new StreamSteps(stream, contexts, context, kernels, word, taken);
+        this.turns = new CudaStreamTurns(contexts, context, word, calls, this::left);
     }
 
     private void giveBack(StagingSlabs.@Nullable Place taken) {
@@ -383,14 +253,15 @@ final class CudaStreamOrder implements StreamOrder {
 
     /** @param index number of the step in its operation */
     private void putStep(ParkedOperation parked, int index) {
-        StreamCopy copy = parked.part() != null || index < parked.copies() ? nextCopy(parked) : NONE;
+        boolean copies = parked.part() != null || index < parked.copies();
+        StreamCopy copy = copies ? calls.nextCopy(parked) : StreamSteps.NONE;
         boolean together = streamWaits.beginStep();
         boolean complete = false;
         try {
-            Step step = inContext(() -> putWait(index == 0, copy));
+            Step step = calls.putWait(index == 0, copy);
             hand(parked, step);
-            if (copy != NONE) {
-                inContext(() -> putCopy(copy, parked.operation().largest(), step));
+            if (copies) {
+                calls.putCopy(step, parked.operation().largest());
             }
             complete = true;
             parked.complete();
@@ -403,83 +274,6 @@ final class CudaStreamOrder implements StreamOrder {
                 board.end(request, 0);
             }
         }
-    }
-
-    /** Makes calls on the stream. They wait for no other thread, so that a virtual thread stays where the context is. */
-    private Step inContext(Supplier<Step> calls) {
-        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context));
-        try {
-            return calls.get();
-        } finally {
-            contexts.leave();
-        }
-    }
-
-    private Step putWait(boolean first, StreamCopy copy) {
-        long reached = 0;
-        long copied = 0;
-        boolean waiting = false;
-        try {
-            reached = events.take();
-            copied = copy == NONE ? 0 : plainEvents.take();
-            if (first) {
-                CudaErrors.check(cuda, "cuLaunchKernel", announce(copy));
-            }
-            CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
-            int turn = word.next();
-            CudaErrors.check(
-                    cuda,
-                    "cuStreamWaitValue32",
-                    cuda.streamWaitValue32(stream, word.address(), turn, Cuda.STREAM_WAIT_VALUE_GEQ));
-            word.waitsForNext();
-            waiting = true;
-            return new Step(reached, turn, copy, copied);
-        } finally {
-            if (!waiting) {
-                events.keep(reached);
-                plainEvents.keep(copied);
-            }
-        }
-    }
-
-    /** Puts a kernel before the wait of an operation: the bell of a read, or one that does nothing. */
-    private int announce(StreamCopy copy) {
-        int result = copy instanceof StreamCopy.Pieces(StreamBoard board, int request) && hasBell()
-                ? gather().launchBell(cuda, board.board(), request, stream)
-                : Cuda.ERROR_NOT_FOUND;
-        return result == Cuda.SUCCESS ? result : kernel.launch(cuda, word.emptyCell(), 0, stream);
-    }
-
-    private boolean hasBell() {
-        return gather != null && gather.hasBell();
-    }
-
-    private GatherKernel gather() {
-        return Objects.requireNonNull(gather, "no staged operation without a kernel");
-    }
-
-    private Step putCopy(StreamCopy copy, long most, Step step) {
-        int launched = switch (copy) {
-            case StreamCopy.None none -> Cuda.SUCCESS;
-            case StreamCopy.Cell(CopyCell cell) -> kernel.launch(cuda, cell, most, stream);
-            case StreamCopy.Pieces(StreamBoard board, int request) -> gather().launchUntilEnd(
-                    cuda, board.board(), request, GatheredStreamRead.likelyPieces(most), stream);
-        };
-        CudaErrors.check(cuda, "cuLaunchKernel", launched);
-        CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
-        return step;
-    }
-
-    /** Returns a copy of which nothing is told yet: if the process ends, the stream passes and must copy nothing. */
-    private StreamCopy nextCopy(ParkedOperation parked) {
-        StagingSlabs.Place own = Objects.requireNonNull(place, "no staged operation without a place");
-        if (parked.part() != null) {
-            StreamBoard board = own.boards().get((int) (boards++ % own.boards().size()));
-            return new StreamCopy.Pieces(board, board.begin());
-        }
-        CopyCell cell = own.cells().get((int) (cells++ % own.cells().size()));
-        cell.clear();
-        return new StreamCopy.Cell(cell);
     }
 
     private void hand(ParkedOperation parked, Step step) {
@@ -501,9 +295,8 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    private void leave(Step step) {
-        events.keep(step.reached());
-        plainEvents.keep(step.copied());
+    /** The stream has passed a step. */
+    private void left() {
         lock.lock();
         try {
             steps--;
@@ -611,7 +404,7 @@ final class CudaStreamOrder implements StreamOrder {
             }
         } finally {
             turns.release(step);
-            leave(step);
+            turns.leave(step);
         }
     }
 
@@ -667,11 +460,7 @@ final class CudaStreamOrder implements StreamOrder {
             lock.unlock();
         }
         serving.forEach(Uninterruptibly::join);
-        contexts.in(context, () -> {
-            events.destroy();
-            plainEvents.destroy();
-            return Cuda.SUCCESS;
-        });
+        calls.close();
         words.giveBack(word);
         giveBack(place);
         mover.giveBack();

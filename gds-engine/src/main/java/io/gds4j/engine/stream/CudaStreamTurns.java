@@ -1,0 +1,140 @@
+package io.gds4j.engine.stream;
+
+import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.staging.EventWait;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.concurrent.locks.Condition;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+
+/** Waits for a CUDA stream and lets it pass its steps. Thread-safe. */
+final class CudaStreamTurns implements StreamTurns {
+    /** The next operation of a busy stream is reached at once, and sleeping would take longer than the operation. */
+    private static final long SPIN_NANOS = 50_000;
+
+    /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
+    private static final long COPY_SPIN_NANOS = 400_000;
+
+    /** The copy then waits for other work of the GPU. */
+    private static final long COPY_PAUSE_NANOS = 50_000;
+
+    /** The bell of a read rings about 40 microseconds after the copy before it has begun, which takes as long as one more copy. */
+    private static final long BELL_SPIN_NANOS = 60_000;
+    private static final long BELL_PAUSE_NANOS = 10_000;
+
+    /** The bell is no use later: the program has put other work before the read. */
+    private static final long BELL_NANOS = 2_000_000;
+
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final long context;
+    private final ReleaseWord word;
+    private final StreamSteps steps;
+    private final Runnable left;
+    private final ReentrantLock lock = new ReentrantLock();
+    private final Condition changed = lock.newCondition();
+
+    /** The last step that the stream may pass. Guarded by lock. */
+    private int released;
+
+    /**
+     * @param left called once the stream has passed a step
+     */
+    CudaStreamTurns(CudaContexts contexts, long context, ReleaseWord word, StreamSteps steps, Runnable left) {
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.context = context;
+        this.word = word;
+        this.steps = steps;
+        this.left = left;
+        this.released = word.turns();
+    }
+
+    @Override
+    public int await(long event) {
+        return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
+    }
+
+    @Override
+    public int awaitCopy(long event) {
+        return contexts.in(context, () -> untilCopied(event));
+    }
+
+    private int untilCopied(long event) {
+        long begun = System.nanoTime();
+        int result = cuda.eventQuery(event);
+        while (result == Cuda.ERROR_NOT_READY) {
+            if (System.nanoTime() - begun < COPY_SPIN_NANOS) {
+                Thread.onSpinWait();
+            } else {
+                LockSupport.parkNanos(COPY_PAUSE_NANOS);
+            }
+            result = cuda.eventQuery(event);
+        }
+        return result;
+    }
+
+    @Override
+    public void awaitBefore(Step step) {
+        lock.lock();
+        try {
+            while (released - (step.turn() - 1) < 0) {
+                changed.awaitUninterruptibly();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public int awaitNext(Step first) {
+        awaitBefore(first);
+        return steps.hasBell() && first.copy() instanceof StreamCopy.Pieces(StreamBoard board, int request)
+                && isRungSoon(board.board(), request)
+                        ? Cuda.SUCCESS
+                        : await(first.reached());
+    }
+
+    private boolean isRungSoon(PieceBoard board, int request) {
+        long begun = System.nanoTime();
+        long waited = 0;
+        boolean rung = board.isRung(request);
+        while (!rung && waited < BELL_NANOS) {
+            if (waited < BELL_SPIN_NANOS) {
+                Thread.onSpinWait();
+            } else {
+                LockSupport.parkNanos(BELL_PAUSE_NANOS);
+            }
+            rung = board.isRung(request);
+            waited = System.nanoTime() - begun;
+        }
+        return rung;
+    }
+
+    @Override
+    public void release(Step step) {
+        word.release(step.turn());
+        lock.lock();
+        try {
+            if (step.turn() - released > 0) {
+                released = step.turn();
+                changed.signalAll();
+            }
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void leave(Step step) {
+        steps.keep(step);
+        left.run();
+    }
+
+    @Override
+    public RuntimeException failure(int result) {
+        return CudaErrors.failure(cuda, "cuEventSynchronize", result).build();
+    }
+}
