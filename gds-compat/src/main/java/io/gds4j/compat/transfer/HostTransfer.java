@@ -14,7 +14,7 @@ final class HostTransfer extends Transfer {
     private final @Nullable Thread worker;
     private @Nullable MemorySegment segment;
 
-    /** Hears of pieces; null if nobody does. */
+    /** Hears of pieces; null for none. */
     private @Nullable PieceListener listener;
 
     /** @param worker one of the workers that may help; null if there is none */
