@@ -45,6 +45,25 @@ public final class EventWait {
         return blockUnlessReady(cuda, event, result);
     }
 
+    /**
+     * Polls without a pause for {@code spinNanos}, then with pauses. For events that must not be made for blocking.
+     *
+     * @return a {@code CUresult}
+     */
+    public static int spinThenPoll(Cuda cuda, long event, long spinNanos, long pauseNanos, Pause pause) {
+        long begun = System.nanoTime();
+        int result = cuda.eventQuery(event);
+        while (result == Cuda.ERROR_NOT_READY) {
+            if (System.nanoTime() - begun < spinNanos) {
+                Thread.onSpinWait();
+            } else {
+                pause.sleep(pauseNanos);
+            }
+            result = cuda.eventQuery(event);
+        }
+        return result;
+    }
+
     private static int blockUnlessReady(Cuda cuda, long event, int result) {
         return result == Cuda.ERROR_NOT_READY ? cuda.eventSynchronize(event) : result;
     }

@@ -59,21 +59,10 @@ final class CudaStreamTurns implements StreamTurns {
 
     @Override
     public int awaitCopy(long event) {
-        return contexts.in(context, () -> untilCopied(event));
-    }
-
-    private int untilCopied(long event) {
-        long begun = System.nanoTime();
-        int result = cuda.eventQuery(event);
-        while (result == Cuda.ERROR_NOT_READY) {
-            if (System.nanoTime() - begun < COPY_SPIN_NANOS) {
-                Thread.onSpinWait();
-            } else {
-                LockSupport.parkNanos(COPY_PAUSE_NANOS);
-            }
-            result = cuda.eventQuery(event);
-        }
-        return result;
+        return contexts.in(
+                context,
+                () -> EventWait.spinThenPoll(
+                        cuda, event, COPY_SPIN_NANOS, COPY_PAUSE_NANOS, LockSupport::parkNanos));
     }
 
     @Override
