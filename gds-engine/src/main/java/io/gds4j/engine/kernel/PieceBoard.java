@@ -24,7 +24,7 @@ public final class PieceBoard {
     static final int UNIT_BITS = 2;
     static final int UNITS = 1 << UNIT_BITS;
 
-    /** Places behind the last piece at which blocks may wait: {@link #end} tells those that no more pieces come. */
+    /** Number of places behind the last piece at which blocks may wait. {@link #end} of each has them leave. */
     public static final int WAITING_PLACES = MOST_BLOCKS / UNITS;
 
     /** Bits of a value; the tag is above. GPU addresses have 49. */

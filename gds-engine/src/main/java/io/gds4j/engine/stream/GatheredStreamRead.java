@@ -13,7 +13,8 @@ import org.jspecify.annotations.Nullable;
  * their order: one part is read while the one before it is still read or copied, also if that belongs to the read before. Thread-safe.
  *
  * <p>
- * A thread that waits for a slab holds none, unless all parts before its own have theirs. So a part's copy comes in any case.
+ * A thread that waits for a slab holds none. It takes one ahead of the stream only once the part before its own has what it needs. So
+ * each copy that a thread waits for comes.
  */
 final class GatheredStreamRead {
     /** Bytes of a part. */
@@ -22,7 +23,7 @@ final class GatheredStreamRead {
     /** Smallest piece in bytes that a kernel has blocks for. */
     private static final long SMALLEST_PIECE = 64 << 10;
 
-    /** Largest piece in bytes: as large as those that several threads read. */
+    /** Largest piece in bytes, as long as what one thread reads for a kernel. */
     private static final long LARGEST_PIECE = 256 << 10;
 
     /** Time between two looks at what is copied, and the time after which the event of the copy is asked, in nanoseconds. */
@@ -42,7 +43,7 @@ final class GatheredStreamRead {
     /** Parts that come. */
     private int parts;
 
-    /** Parts that were read, and those that the stream has passed. */
+    /** Number of parts that threads have read, and of parts that the stream has passed. */
     private int read;
     private int passed;
 

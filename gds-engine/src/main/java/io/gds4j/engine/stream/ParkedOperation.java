@@ -7,8 +7,8 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An operation, or a part of a gathered read, on its way from the submitting thread to the serving thread. A step is handed over once the stream waits in it, before
- * more work is put behind it: a later call may have to wait for the stream.
+ * An operation, or a part of a gathered read, on its way from the submitting thread to the serving thread. A step is handed over once
+ * the stream waits in it, before more work is put behind it: a later call may have to wait for the stream.
  */
 final class ParkedOperation {
     private final StreamOperation operation;

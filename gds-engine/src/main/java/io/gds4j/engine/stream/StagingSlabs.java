@@ -173,7 +173,7 @@ final class StagingSlabs {
         return Math.max(0, Integer.bitCount(idleUnits) - taken - UNITS / 2);
     }
 
-    /** Returns {@code parts} adjacent units, or as many as there are: at least one, and those that the caller has found. */
+    /** Returns {@code parts} adjacent units, or as many as there are. The caller has seen to it that there are enough. */
     private MemoryRange take(int parts) {
         int count = Math.min(parts, MOST_UNITS);
         int runs = runs(count);

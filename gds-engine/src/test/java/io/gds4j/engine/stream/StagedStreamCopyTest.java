@@ -38,7 +38,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /**
  * Staged operations over an array as the file. The test plays the stream: it makes the copy in a step's cell as soon as it may pass the
- * step, and those of which a board tells when somebody waits for them.
+ * step. It makes the copies of a board when a thread waits for them.
  */
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class StagedStreamCopyTest {
