@@ -45,6 +45,11 @@ class GatheredReadsTest {
 
     @BeforeEach
     void readUntilTheKernelIsLoaded() {
+        open();
+        readUntilTheKernelIsLoaded(SIZE);
+    }
+
+    private void open() {
         rig = Rig.onGpu(builder -> builder
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 1024L, 16384L))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 8L, 8L))
@@ -54,11 +59,14 @@ class GatheredReadsTest {
         file = rig.file(SIZE);
         memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
         handle = rig.open(file);
+    }
+
+    private void readUntilTheKernelIsLoaded(int size) {
         // The first launch is a part of loading.
         while (launches() < 2) {
-            assertThat(handle.read(memory.range(), SIZE, 0, 0)).isEqualTo(SIZE);
+            assertThat(handle.read(memory.range(), size, 0, 0)).isEqualTo(size);
         }
-        memory.expect(0, file.expected(0, SIZE));
+        memory.expect(0, file.expected(0, size));
         memory.verify();
     }
 
@@ -79,6 +87,14 @@ class GatheredReadsTest {
     private void read(int size, int fileOffset, int bufferOffset) {
         assertThat(handle.read(memory.range(), size, fileOffset, bufferOffset)).isEqualTo(size);
         memory.expect(bufferOffset, file.expected(fileOffset, size));
+    }
+
+    @Test
+    void readsThatWakeNoWorkerGetTheirKernel() {
+        nothingIsLeft();
+        open();
+
+        readUntilTheKernelIsLoaded(768 << 10);
     }
 
     @Test

@@ -332,8 +332,12 @@ public final class RequestExecutor {
         transfer.target(gpuContext, byProcessor);
         boolean medium = !operation.isWrite()
                 && TransferCourse.mayGather(engine.parallelism(), context.request().size(), planner.largestPiece());
-        if (medium && memory.kind() != MemoryKind.CUDA_MANAGED && context.thread().gather(gpuContext).isReady()) {
-            context.request().letGather();
+        if (medium && memory.kind() != MemoryKind.CUDA_MANAGED) {
+            if (context.thread().gather(gpuContext).isReady()) {
+                context.request().letGather();
+            } else if (context.thread().missesKernel()) {
+                engine.loadKernel(memory); // without a kernel one thread may serve all such requests, and wake no worker
+            }
         }
         return transfer;
     }

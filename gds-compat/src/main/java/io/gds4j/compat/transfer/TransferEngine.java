@@ -60,6 +60,11 @@ public final class TransferEngine {
         workers.ofGpu(gpu).expect(gpu);
     }
 
+    /** Has an idle worker load the kernel that a request of this memory has missed. Returns at once. */
+    void loadKernel(MemoryRange memory) {
+        workers.of(memory).loadKernel();
+    }
+
     /** Returns whether workers prepare for a GPU. After {@link #stopForExit} none begins. */
     public boolean isPreparing() {
         return workers.isPreparing();

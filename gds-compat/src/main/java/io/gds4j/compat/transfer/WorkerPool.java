@@ -100,6 +100,13 @@ final class WorkerPool {
         }
     }
 
+    /** Wakes an idle worker, if there is one, so that it loads the kernel that a request has missed. */
+    void loadKernel() {
+        synchronized (lock) {
+            wake(idle.peek());
+        }
+    }
+
     /** Returns whether workers prepare, which calls the CUDA driver. */
     boolean isPreparing() {
         return preparing.get() > 0;

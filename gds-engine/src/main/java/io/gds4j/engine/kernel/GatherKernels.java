@@ -9,6 +9,7 @@ import java.util.Map;
 import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -22,6 +23,7 @@ public final class GatherKernels {
 
     private final ConcurrentMap<Long, Known> byContextId = new ConcurrentHashMap<>();
     private final AtomicReference<@Nullable Wish> wish = new AtomicReference<>();
+    private final AtomicBoolean loading = new AtomicBoolean();
 
     /** @param kernel null if the driver refused it, which is final */
     private record Known(@Nullable GatherKernel kernel) {
@@ -84,8 +86,9 @@ public final class GatherKernels {
         return known != null && known.kernel() == null;
     }
 
+    /** Returns whether a request has wished for a kernel and nobody loads one now. */
     public boolean hasWish() {
-        return wish.get() != null;
+        return wish.get() != null && !loading.get();
     }
 
     /** Loads the kernel that a request has wished for last, unless streams wait for this process or another thread loads it. */
@@ -94,12 +97,16 @@ public final class GatherKernels {
         if (!hasWish() || !waits.tryEnterCall()) {
             return;
         }
+        boolean first = loading.compareAndSet(false, true);
         try {
-            Wish taken = wish.getAndSet(null);
+            Wish taken = first ? wish.getAndSet(null) : null;
             if (taken != null) {
                 byContextId.computeIfAbsent(taken.id(), missing -> load(contexts, taken));
             }
         } finally {
+            if (first) {
+                loading.set(false);
+            }
             waits.leaveCall();
         }
     }
