@@ -171,7 +171,7 @@ struct team {
 };
 
 static size_t cut_of(const struct job *job) {
-    size_t best = is(job, "gathered") ? 256 : job->threads == 1 ? 1024 : 4096;
+    size_t best = is(job, "gathered") ? 128 : job->threads == 1 ? 1024 : 4096;
     size_t cut = (getenv("CUT") ? (size_t)atoi(getenv("CUT")) : best) << 10;
     return cut < job->request ? cut : job->request;
 }

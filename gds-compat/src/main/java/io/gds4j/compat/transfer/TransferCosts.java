@@ -30,7 +30,7 @@ record TransferCosts(
     private static final int JOINS = 16;
 
     /** A request may wait for its last piece. The wait may cost as much as this number of threads. */
-    private static final int LAST_PIECE = 3;
+    private static final int LAST_PIECE = 2;
 
     /** Returns how many threads keep a GPU's link busy: as many as read what it moves, and one that waits for its copy. */
     int linkThreads() {

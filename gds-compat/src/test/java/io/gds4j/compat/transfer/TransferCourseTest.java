@@ -52,11 +52,11 @@ class TransferCourseTest {
             kernel cached GPU read,        16,      512,        1,    1,       1,      4096, false
             gathered kernel cached GPU read, 16,   1024,        1,    1,       4,        64, false
             gathered kernel cached GPU read, 16,   4096,        1,    1,       9,       128, false
-            gathered kernel cached GPU read, 16,  16384,        1,    1,      12,       256, false
+            gathered kernel cached GPU read, 16,  16384,        1,    1,      12,       128, false
             kernel cached GPU read,        16,    65536,        1,    1,      12,      2048, true
-            gathered kernel cached GPU read, 16,  16384,        2,    1,       7,       256, false
-            gathered kernel cached GPU read, 16,  16384,        4,    1,       4,       256, false
-            gathered kernel cached GPU read, 16,  16384,        8,    1,       2,       256, false
+            gathered kernel cached GPU read, 16,  16384,        2,    1,       7,       128, false
+            gathered kernel cached GPU read, 16,  16384,        4,    1,       4,       128, false
+            gathered kernel cached GPU read, 16,  16384,        8,    1,       2,       128, false
             kernel cached GPU read,        16,    16384,       16,    1,       1,      4096, false
             kernel GPU read,               16,    16384,        1,    1,      12,       512, false
             kernel direct GPU read,        16,    16384,        1,    1,      12,       512, false

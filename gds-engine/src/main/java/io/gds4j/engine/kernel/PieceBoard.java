@@ -15,7 +15,7 @@ import java.lang.invoke.VarHandle;
  */
 public final class PieceBoard {
     /** Largest number of pieces of a request. */
-    public static final int PIECES = 256;
+    public static final int PIECES = 512;
 
     /** Largest number of blocks of a kernel. */
     static final int MOST_BLOCKS = 128;

@@ -17,11 +17,12 @@ abstract class FakeKernels extends FakeSharing {
     private static final String GATHER = "gds4j_gather";
     private static final String BELL = "gds4j_bell";
 
-    /** The board of 256 pieces: a line of three words each, then a word for each of their four units, then one for each block. */
+    /** The board has a line of three words for each piece, then a word for each of their four units, then one for each block. */
+    private static final int PIECES = 512;
     private static final long LINE_BYTES = 64;
     private static final int UNITS = 4;
-    private static final long COPIED = 256 * LINE_BYTES;
-    private static final long BLOCKS = COPIED + 256 * UNITS * Integer.BYTES;
+    private static final long COPIED = PIECES * LINE_BYTES;
+    private static final long BLOCKS = COPIED + PIECES * UNITS * Integer.BYTES;
     private static final long EXIT = BLOCKS + 128 * Integer.BYTES;
     private static final long SMALLEST_UNIT = 8192;
     private static final int VALUE_BITS = 49;
