@@ -29,6 +29,9 @@ record TransferCosts(
     /** A request lasts long enough for threads to join it later if its copies alone take as long as so many threads cost. */
     private static final int JOINS = 16;
 
+    /** Several threads serve a request if so many are best: with two, starting a kernel costs what the second one saves. */
+    private static final int FEWEST_TOGETHER = 3;
+
     /** A request may wait for its last piece. The wait may cost as much as this number of threads. */
     private static final int LAST_PIECE = 2;
 
@@ -52,6 +55,11 @@ record TransferCosts(
     int bestThreads(long bytes, boolean gathered) {
         long nanos = gathered ? gatheredThreadNanos : threadNanos;
         return Math.max(1, (int) Math.sqrt(2 * bytes / (readBytesPerNano * nanos)));
+    }
+
+    /** Returns the size in bytes from which on several threads serve a request: {@link #bestThreads} of a gathered one is large enough. */
+    long sharedBytes() {
+        return (long) (FEWEST_TOGETHER * FEWEST_TOGETHER * readBytesPerNano * gatheredThreadNanos / 2);
     }
 
     /** Returns the bytes of the smallest piece, a power of two: starting its copy costs little beside reading it. */

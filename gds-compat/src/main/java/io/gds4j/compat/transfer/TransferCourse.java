@@ -89,8 +89,8 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
         if (now.staged() && now.write() && now.direct()) {
             return Math.min(smallest, now.slab()); // short writes keep a disk busier than long ones: 3.9 against 3.3 GB/s
         }
-        if (!mayShare(now.limits(), now.bytes(), now.slab(), costs)) {
-            return now.slab();
+        if (now.bytes() <= smallest || !mayShare(now.limits(), now.bytes(), now.slab(), costs)) {
+            return now.slab(); // in one piece, wherever it begins
         }
         long pieces = (long) threads * piecesOfEach(now, threads, costs);
         return Math.min(now.slab(), Math.max(smallest, Long.highestOneBit(now.bytes() / pieces)));
@@ -144,7 +144,7 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
     }
 
     private static boolean mayShare(Parallelism limits, long bytes, long slab, TransferCosts costs) {
-        return bytes > Math.min(costs.smallestPiece(), slab) && bytes >= limits.minimumBytes() && limits.workers() > 0;
+        return bytes > Math.min(costs.sharedBytes(), slab) && bytes >= limits.minimumBytes() && limits.workers() > 0;
     }
 
     /** Returns whether one thread serves a request of host memory best, wherever its bytes are. */

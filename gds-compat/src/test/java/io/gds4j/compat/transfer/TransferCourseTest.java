@@ -3,8 +3,10 @@ package io.gds4j.compat.transfer;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.engine.kernel.PieceBoard;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** How requests are served: the table of cases of the model. */
 class TransferCourseTest {
@@ -49,7 +51,9 @@ class TransferCourseTest {
             cached host read,              16,    16384,        1,    1,       8,       512, false
             cached host read,              16,  1048576,        1,    1,      12,      4096, true
             # a kernel copies all pieces of medium-sized requests: more threads, smaller pieces
-            kernel cached GPU read,        16,      512,        1,    1,       1,      4096, false
+            kernel cached GPU read,        16,      384,        1,    1,       1,      4096, false
+            gathered kernel cached GPU read, 16,    512,        1,    1,       3,        32, false
+            kernel cached GPU read,        16,      512,       16,    1,       1,      4096, false
             gathered kernel cached GPU read, 16,   1024,        1,    1,       4,        64, false
             gathered kernel cached GPU read, 16,   4096,        1,    1,       9,       128, false
             gathered kernel cached GPU read, 16,  16384,        1,    1,      12,       128, false
@@ -119,6 +123,17 @@ class TransferCourseTest {
 
         assertThat(course).extracting(TransferCourse::threads, TransferCourse::pieceSize)
                 .containsExactly(threads, pieceKib * KIB);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {433, 512, 768, 4 << 10, 12 << 10, 24 << 10, 32 << 10, 54 << 10})
+    void boardHasAPlaceForEachPieceThatAKernelCopies(long kib) {
+        for (int processors = 2; processors <= 32; processors++) {
+            TransferCourse course = TransferCourse.of(circumstances("kernel cached GPU read", processors, kib, 1, 1));
+
+            long pieces = course.gathered() ? Math.ceilDiv(kib * KIB, course.pieceSize()) + 1 : 0;
+            assertThat(pieces).as("%d processors", processors).isLessThanOrEqualTo(PieceBoard.PIECES);
+        }
     }
 
     @ParameterizedTest
