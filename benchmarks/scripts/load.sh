@@ -1,7 +1,7 @@
 #!/bin/bash
 # Whole loads of checkpoints into a GPU from the page cache: fresh processes of gds load, and later loads of one process, beside a
-# hand-written pipeline that reads a file of the same size; prints one table of medians. "C, kept" keeps its GPU memory between passes;
-# "C, later" frees and allocates it, as loads do; "C, first" also pins slabs.
+# hand-written pipeline that reads a file of the same size; prints one table of medians. "Kept" passes and loads use the same GPU memory
+# again, "later" ones free it and allocate new memory; "C, first" also pins slabs.
 #
 #   benchmarks/scripts/load.sh
 #
@@ -37,6 +37,11 @@ fresh() { # version
     number bytesPerSecond <"$work/json" | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/$size.$1"
 }
 
+later() { # checkpoint and its options
+    "$java" $jvm_options ${JAVA_OPTS:-} -cp "$class_path:${TEST_CP:-$root/benchmarks/target/classes}" \
+        io.gds4j.benchmarks.FormatFigures compare 0 "$TURNS" "$1" 2>>"$work/errors" | awk -F'|' '/^\| [0-9]/ {print $6}'
+}
+
 for size in $SIZES; do
     bytes=$((size << 30)) data=$files/$size.data model=$files/$size
     "$work/limits" gpu limit "$data" "create:create:$bytes:1:$((1 << 20))" >/dev/null || exit 4
@@ -60,19 +65,18 @@ for size in $SIZES; do
             esac
         done
     done
-    "$java" $jvm_options ${JAVA_OPTS:-} \
-        -cp "$class_path:${TEST_CP:-$root/benchmarks/target/classes}" io.gds4j.benchmarks.FormatFigures compare 0 "$TURNS" "$model" \
-        2>>"$work/errors" | awk -F'|' '/^\| [0-9]/ {print $6}' >"$work/$size.later"
+    later "$model" >"$work/$size.later"
+    later "$model,into=1" >"$work/$size.kept"
     rm -rf "$data" "$model"
 done
 
 echo "$(machine gpu); GB/s, medians of $ROUNDS alternations; $THREADS threads in C"
 echo
-printf '| %-18s | %9s | %9s | %9s | %9s | %9s | %9s |\n' "load from memory" "C, kept" "C, later" "C, first" "gds later" "gds fresh" before
-printf '|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..20})" ----------: ----------: ----------: ----------: ----------: ----------:
+printf '| %-18s | %9s | %9s | %9s | %9s | %9s | %9s | %9s |\n' "load from memory" "C, kept" "gds kept" "C, later" "gds later" "C, first" "gds fresh" before
+printf '|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..20})" ----------: ----------: ----------: ----------: ----------: ----------: ----------:
 for size in $SIZES; do
     printf '| %-18s' "$size GiB"
-    for column in tuned anew first later ours before; do
+    for column in tuned kept anew later first ours before; do
         value=$(median "$work/$size.$column" 2>/dev/null)
         printf ' | %9s' "${value:--}"
     done

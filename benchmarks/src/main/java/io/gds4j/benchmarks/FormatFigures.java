@@ -9,6 +9,7 @@ import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
 import java.io.RandomAccessFile;
@@ -20,6 +21,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import java.util.function.ToDoubleFunction;
 import java.util.stream.DoubleStream;
@@ -33,7 +35,7 @@ import java.util.stream.IntStream;
  *
  * <p>
  * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}; {@code cold=1} drops the file from the page
- * cache before each load. Each turn begins with another file, so that no file always follows the same one. Two turns before the
+ * cache before each load, and {@code into=1} loads into memory that is allocated once. Each turn begins with another file, so that no file always follows the same one. Two turns before the
  * first count nothing, and each file is opened often enough that the JVM has compiled its parser. The ratio is the median of the
  * turns' ratios.
  */
@@ -62,19 +64,21 @@ final class FormatFigures {
     }
 
     /** A checkpoint and the options of its plan; 0 for the default. */
-    private record Case(Path path, int inFlight, long request, boolean cold) {
+    private record Case(Path path, int inFlight, long request, boolean cold, boolean into) {
         static Case of(String argument) {
             String[] words = argument.split(",");
             int inFlight = 0;
             long request = 0;
             boolean cold = false;
+            boolean into = false;
             for (int i = 1; i < words.length; i++) {
                 long value = Long.parseLong(words[i].substring(words[i].indexOf('=') + 1));
                 inFlight = words[i].startsWith("inflight=") ? (int) value : inFlight;
                 request = words[i].startsWith("request=") ? value : request;
                 cold |= words[i].startsWith("cold=");
+                into |= words[i].startsWith("into=");
             }
-            return new Case(Path.of(words[0]), inFlight, request, cold);
+            return new Case(Path.of(words[0]), inFlight, request, cold, into);
         }
 
         Checkpoint open() {
@@ -88,9 +92,20 @@ final class FormatFigures {
             return checkpoint;
         }
 
-        LoadReport load(CuFileDriver driver, int gpu) {
+        /** Returns memory for all loads; empty if each load allocates its own. */
+        Optional<MemoryAllocation> allocate(CuFileDriver driver, int gpu) {
+            MemoryKind kind = gpu < 0 ? MemoryKind.HOST : MemoryKind.CUDA_DEVICE;
+            return into ? Optional.of(driver.allocator().allocate(kind, plan(gpu).destinationBytes(), gpu))
+                    : Optional.empty();
+        }
+
+        private LoadPlan plan(int gpu) {
             LoadPlan plan = open().plan();
-            plan = gpu < 0 ? plan : plan.to(MemoryKind.CUDA_DEVICE, gpu);
+            return gpu < 0 ? plan : plan.to(MemoryKind.CUDA_DEVICE, gpu);
+        }
+
+        LoadReport load(CuFileDriver driver, int gpu, Optional<MemoryAllocation> memory) {
+            LoadPlan plan = memory.map(kept -> open().plan().into(kept.range())).orElseGet(() -> plan(gpu));
             plan = inFlight == 0 ? plan : plan.requestsInFlight(inFlight);
             plan = request == 0 ? plan : plan.requestSize(request);
             try (LoadedTensors tensors = plan.load(driver)) {
@@ -101,7 +116,7 @@ final class FormatFigures {
         @Override
         public String toString() {
             return path.getFileName() + (inFlight == 0 ? "" : ",inflight=" + inFlight)
-                    + (request == 0 ? "" : ",request=" + request) + (cold ? ",cold" : "");
+                    + (request == 0 ? "" : ",request=" + request) + (cold ? ",cold" : "") + (into ? ",into" : "");
         }
     }
 
@@ -112,16 +127,19 @@ final class FormatFigures {
                 Checkpoint.open(known.path());
             }
         }
+        List<Optional<MemoryAllocation>> memory = new ArrayList<>();
         try (CuFileDriver driver = CuFileDriver.open()) {
+            cases.forEach(known -> memory.add(known.allocate(driver, gpu)));
             for (int turn = -WARM_UP_TURNS; turn < turns; turn++) {
                 for (int i = 0; i < cases.size(); i++) {
                     int number = Math.floorMod(i + turn, cases.size());
-                    LoadReport report = cases.get(number).load(driver, gpu);
+                    LoadReport report = cases.get(number).load(driver, gpu, memory.get(number));
                     if (turn >= 0) {
                         reports.get(number).add(report);
                     }
                 }
             }
+            memory.forEach(kept -> kept.ifPresent(MemoryAllocation::close));
         }
         System.out.printf(Locale.ROOT, "target %s, %d turns%n%n", gpu < 0 ? "host" : "gpu:" + gpu, turns);
         System.out.println(
