@@ -21,6 +21,13 @@ static inline double now(void) {
     return t.tv_sec + t.tv_nsec * 1e-9;
 }
 
+// Seconds of processor time of this process.
+static inline double cpu(void) {
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
+    return t.tv_sec + t.tv_nsec * 1e-9;
+}
+
 static inline void transfer(int write, int fd, char *host, size_t bytes, size_t offset) {
     size_t done = 0;
     while (done < bytes) {

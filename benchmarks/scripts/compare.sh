@@ -237,7 +237,10 @@ c_cases() { # engine, columns of its cases
             timeout 60 "$work/limits" "$mode" "$engine" "$file" "${specs[@]}" 2>>"$work/errors" >"$work/out" ||
                 echo "limits $engine $file: status $?" >>"$work/errors"
         fi
-        while read -r spec value; do echo "$value" >>"$work/$engine.$spec"; done <"$work/out"
+        while read -r spec value cpu; do
+            echo "$value" >>"$work/$engine.$spec"
+            [ -z "$cpu" ] || echo "$cpu" >>"$work/$engine.$spec.cpu"
+        done <"$work/out"
     done
 }
 our_cases() { # version
@@ -308,13 +311,15 @@ run_rounds "from memory" "$BUDGET" "${rest[@]}"
 # --- table ------------------------------------------------------------------------------------------------------------
 echo
 echo "$(machine "$mode"); medians of as many alternations: $rounds_done$THREADS threads in the limit$([ "$mode" = gpu ] && echo ", $TUNED in the tuned one")"
-echo "GB/s where not said otherwise; ratio: ours over the better limit, for latencies below 1 is better; CPU: milliseconds per GB of ours"
+echo "GB/s where not said otherwise; ratio: ours over the better limit, for latencies below 1 is better; CPU: milliseconds per GB of ours, C: of the better limit"
 echo
-printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s |\n' case limit tuned libcufile ours ratio CPU
-printf '|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: -------: -------:
+printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s | %6s |\n' case limit tuned libcufile ours ratio CPU "CPU, C"
+printf '|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: -------: -------: -------:
 status=0
 for i in "${!cases[@]}"; do
     IFS='|' read -r name limit library _ _ tuned <<<"${cases[$i]}"
+    limit_cpu=$(median "$work/limit.${limit//:/_}.cpu")
+    tuned_cpu=$(median "$work/limit.${tuned//:/_}.cpu")
     limit=$(median "$work/limit.${limit//:/_}")
     tuned=$(median "$work/limit.${tuned//:/_}")
     library=$(median "$work/cufile.${library//:/_}")
@@ -325,8 +330,9 @@ for i in "${!cases[@]}"; do
         if (t + 0 > l + 0) l = t
         if (o > 0 && l > 0) printf "%.2f", o / l; else print "-"
     }')
-    printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s |\n' "$name" "${limit:--}" "${tuned:--}" "${library:--}" "${ours:--}" "$ratio" \
-        "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.0f", c * 1000; else print "-"}')"
+    printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s | %6s |\n' "$name" "${limit:--}" "${tuned:--}" "${library:--}" "${ours:--}" "$ratio" \
+        "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.0f", c * 1000; else print "-"}')" \
+        "$(awk -v l="${limit:-0}" -v t="${tuned:-0}" -v lc="${limit_cpu:--}" -v tc="${tuned_cpu:--}" 'BEGIN {print (t + 0 > l + 0 ? tc : lc)}')"
 done
 if [ -s "$work/errors" ]; then
     echo >&2

@@ -30,7 +30,7 @@
 //          create   make the file of that many bytes                    GB/s
 // Hot reads into a GPU: SLABS=2 in the environment gives each thread so many (4), SLEEP=1 has threads claim pieces and sleep while they wait.
 // Calls and gathered: TEAM=3 gives each caller so many helpers, CUT=1024 cuts requests into pieces of so many KiB; BLOCKS=128.
-// Each case runs once uncounted before it counts. One line each: name value
+// Each case runs once uncounted before it counts. One line each: name value, and behind GB/s milliseconds of processor time per GB
 #define _GNU_SOURCE
 #define PROGRAM "limits"
 #ifdef GPU
@@ -682,6 +682,9 @@ static void begin_together(const struct job *job, char *pinned, size_t per_threa
 }
 #endif
 
+// Seconds of processor time of the last pass.
+static double used;
+
 // Seconds of one pass: from the beginning of the first thread to the end of the last, or inside of requests, as gds io counts.
 static double pass(const struct job *job, char *pinned, size_t per_thread, int write, int fd, int ops) {
     pthread_t threads[MOST_THREADS];
@@ -692,6 +695,7 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
     next_piece = 0;
     begin_together(job, pinned, per_thread);
 #endif
+    double used_before = cpu();
     for (int i = 0; i < job->threads; i++) {
         workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate, 0, 0, 0, 0};
         if (pthread_create(&threads[i], 0, work, &workers[i])) die("pthread_create", 0);
@@ -702,6 +706,7 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
         if (i == 0 || workers[i].begin < first) first = workers[i].begin;
         if (i == 0 || workers[i].end > last) last = workers[i].end;
     }
+    used = cpu() - used_before;
     pthread_barrier_destroy(&gate);
     return is(job, "latency") ? workers[0].inside : last - first;
 }
@@ -842,9 +847,10 @@ static void run(const struct job *asked) {
     if (is(job, "latency") || is_batch(job))
         printf("%s %.3f\n", job->name, seconds / ops * 1e6);
     else if (is(job, "random"))
-        printf("%s %.3f\n", job->name, (double)ops * job->threads * job->request / seconds / 1e9);
+        printf("%s %.3f %.0f\n", job->name, (double)ops * job->threads * job->request / seconds / 1e9,
+               used / ops / job->threads / job->request * 1e12);
     else
-        printf("%s %.3f\n", job->name, asked->bytes / seconds / 1e9);
+        printf("%s %.3f %.0f\n", job->name, asked->bytes / seconds / 1e9, used / asked->bytes * 1e12);
     fflush(stdout);
 #ifdef GPU
     if (on_gpu) CU(cuMemHostUnregister(pinned));
