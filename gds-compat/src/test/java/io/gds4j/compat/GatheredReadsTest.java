@@ -12,6 +12,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
@@ -19,6 +21,7 @@ import io.gds4j.testkit.GuardedMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.CountDownLatch;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
 import org.junit.jupiter.api.AfterEach;
@@ -115,6 +118,33 @@ class GatheredReadsTest {
             }
         }
         assertThat(gathered).isGreaterThan(reads / 2);
+    }
+
+    /** What a kernel copies must not leave the processors' caches before. */
+    @Test
+    void copyEngineCopiesBesideRequestsOfManyBytes() throws InterruptedException {
+        GuardedFile other = rig.file(MIB);
+        CountDownLatch held = new CountDownLatch(1);
+        CountDownLatch go = new CountDownLatch(1);
+        rig.posix().on(PosixCall.PREAD).path(other.path().getFileName().toString()).runsFirst(() -> {
+            held.countDown();
+            Uninterruptibly.await(go::await);
+        });
+        try (CuFileHandle large = rig.open(other);
+                MemoryAllocation host = rig.driver().allocator().allocate(MemoryKind.HOST, 128L * MIB)) {
+            Thread reader = Thread.ofPlatform().start(() -> large.read(host.range(), 128L * MIB, 0, 0));
+            held.await();
+            long launches = launches();
+            read(8 * MIB, 0, 0);
+            assertThat(launches()).isEqualTo(launches);
+            go.countDown();
+            reader.join();
+        }
+        long launches = launches();
+        while (launches() == launches) {
+            read(8 * MIB, MIB, MIB);
+        }
+        memory.verify();
     }
 
     @Test

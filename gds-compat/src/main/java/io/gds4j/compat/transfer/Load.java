@@ -7,6 +7,9 @@ interface Load {
     /** Returns the number of requests that share workers with requests of this memory. */
     int requests(MemoryRange memory);
 
+    /** Returns the number of bytes of these requests. */
+    long bytes(MemoryRange memory);
+
     /** Returns the number of GPUs that have a request at work. */
     int gpus();
 }

@@ -330,9 +330,7 @@ public final class RequestExecutor {
         boolean byProcessor = copiesByProcessor(memory);
         DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
         transfer.target(gpuContext, byProcessor);
-        boolean medium = !operation.isWrite()
-                && TransferCourse.mayGather(engine.parallelism(), context.request().size(), planner.largestPiece());
-        if (medium && memory.kind() != MemoryKind.CUDA_MANAGED) {
+        if (!operation.isWrite() && mayGather(memory, context.request().size())) {
             if (context.thread().gather(gpuContext).isReady()) {
                 context.request().letGather();
             } else if (context.thread().missesKernel()) {
@@ -340,6 +338,12 @@ public final class RequestExecutor {
             }
         }
         return transfer;
+    }
+
+    private boolean mayGather(MemoryRange memory, long bytes) {
+        return memory.kind() != MemoryKind.CUDA_MANAGED
+                && TransferCourse.mayGather(engine.parallelism(), bytes, planner.largestPiece())
+                && TransferCosts.MEASURED.fitsCache(engine.load().bytes(memory) + bytes);
     }
 
     /**

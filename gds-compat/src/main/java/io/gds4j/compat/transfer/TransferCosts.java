@@ -10,6 +10,7 @@ package io.gds4j.compat.transfer;
  * @param copyNanos what a copy to a GPU takes beside the link's time
  * @param gatheredThreadNanos what one more thread costs a request whose pieces one kernel copies: its second-level cache does not matter
  * @param gatheredPieceNanos what a piece of such a request costs beside reading it
+ * @param cacheBytes bytes that stay in the processors' last-level cache until a GPU has read them
  * @param interruptNanos longest time for which a thread does not look whether it was interrupted
  */
 record TransferCosts(
@@ -19,9 +20,11 @@ record TransferCosts(
         long copyNanos,
         long gatheredThreadNanos,
         long gatheredPieceNanos,
+        long cacheBytes,
         long interruptNanos) {
 
-    static final TransferCosts MEASURED = new TransferCosts(8, 55, 65_000, 8_200, 12_000, 1_000, 10_000_000);
+    static final TransferCosts MEASURED =
+            new TransferCosts(8, 55, 65_000, 8_200, 12_000, 1_000, 128L << 20, 10_000_000);
 
     /** Copies may cost this part of the time in which their bytes are read. */
     private static final int COPY_PART = 8;
@@ -75,6 +78,11 @@ record TransferCosts(
     /** Returns the bytes of the largest piece that a kernel copies with others, a power of two: all wait for the last one. */
     long largestGathered() {
         return powerOfTwo(LAST_PIECE * gatheredThreadNanos * readBytesPerNano);
+    }
+
+    /** Returns whether requests of so many bytes together may hold all of them in slabs until a kernel has copied them. */
+    boolean fitsCache(long bytes) {
+        return bytes <= cacheBytes;
     }
 
     /** Returns the bytes of the largest piece that one thread reads from memory, a power of two. */

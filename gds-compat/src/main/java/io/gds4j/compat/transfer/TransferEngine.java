@@ -43,14 +43,14 @@ public final class TransferEngine {
      */
     void enter(MemoryRange memory, long size, long largest) {
         if (TransferCourse.mayShare(parallelism, size, largest)) {
-            workers.enter(workers.of(memory));
+            workers.enter(workers.of(memory), size);
         }
     }
 
     void leave(MemoryRange memory, long size, long largest) {
         if (TransferCourse.mayShare(parallelism, size, largest)) {
             WorkerPool pool = workers.of(memory);
-            int others = workers.leave(pool);
+            int others = workers.leave(pool, size);
             pool.widen(TransferCourse.share(parallelism, others, workers.gpus()));
         }
     }

@@ -8,6 +8,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.IntConsumer;
@@ -40,6 +41,9 @@ final class WorkerPool {
 
     /** Number of requests at work that are worth several threads, on offer or not. */
     private final AtomicInteger atWork = new AtomicInteger();
+
+    /** Bytes of these requests. */
+    private final AtomicLong bytesAtWork = new AtomicLong();
 
     private volatile boolean stopping;
 
@@ -115,6 +119,11 @@ final class WorkerPool {
     /** Returns the number of requests at work that are worth several threads. */
     AtomicInteger atWork() {
         return atWork;
+    }
+
+    /** Returns the number of bytes of these requests. */
+    AtomicLong bytesAtWork() {
+        return bytesAtWork;
     }
 
     /** Returns the thread of one worker. */

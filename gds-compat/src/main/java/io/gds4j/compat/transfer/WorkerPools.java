@@ -84,7 +84,8 @@ final class WorkerPools implements Load {
     }
 
     /** Counts in a request that is worth several threads. */
-    void enter(WorkerPool pool) {
+    void enter(WorkerPool pool, long bytes) {
+        pool.bytesAtWork().addAndGet(bytes);
         if (pool.atWork().getAndIncrement() == 0) {
             atWork.incrementAndGet();
         }
@@ -95,7 +96,8 @@ final class WorkerPools implements Load {
      *
      * @return number of other requests that the pool has
      */
-    int leave(WorkerPool pool) {
+    int leave(WorkerPool pool, long bytes) {
+        pool.bytesAtWork().addAndGet(-bytes);
         int left = pool.atWork().decrementAndGet();
         if (left == 0) {
             atWork.decrementAndGet();
@@ -106,6 +108,11 @@ final class WorkerPools implements Load {
     @Override
     public int requests(MemoryRange memory) {
         return of(memory).atWork().get();
+    }
+
+    @Override
+    public long bytes(MemoryRange memory) {
+        return of(memory).bytesAtWork().get();
     }
 
     @Override

@@ -117,7 +117,8 @@ class TransferCourseTest {
     void courseFollowsFromTheCosts(
             double threadMicros, double copyMicros, double read, double link, int threads, long pieceKib) {
         TransferCosts costs = new TransferCosts(
-                read, link, (long) (threadMicros * 1000), (long) (copyMicros * 1000), 12_000, 1_000, 10_000_000);
+                read, link, (long) (threadMicros * 1000), (long) (copyMicros * 1000), 12_000, 1_000, 128 * MIB,
+                10_000_000);
 
         TransferCourse course = TransferCourse.of(circumstances("cached GPU read", 16, 16384, 1, 1), costs);
 
