@@ -10,6 +10,7 @@ import java.util.WeakHashMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.jspecify.annotations.Nullable;
 
@@ -18,12 +19,18 @@ import org.jspecify.annotations.Nullable;
  * milliseconds and may wait for streams; a thread that has nothing else to do loads it. Thread-safe.
  */
 public final class GatherKernels {
+    /** Number of requests for which a kernel pays: loading one takes tens of milliseconds, for which the end of a driver waits. */
+    private static final int WORTH_LOADING = 8;
+
     /** Weak keys: nothing here may refer to the contexts, nor to the driver, which may refer to them. */
     private static final Map<CudaContexts, GatherKernels> BY_DRIVER = new WeakHashMap<>();
 
     private final ConcurrentMap<Long, Known> byContextId = new ConcurrentHashMap<>();
     private final AtomicReference<@Nullable Wish> wish = new AtomicReference<>();
     private final AtomicBoolean loading = new AtomicBoolean();
+
+    /** Number of requests that have found no kernel. */
+    private final AtomicInteger misses = new AtomicInteger();
 
     /** @param kernel null if the driver refused it, which is final */
     private record Known(@Nullable GatherKernel kernel) {
@@ -43,14 +50,16 @@ public final class GatherKernels {
     }
 
     /**
-     * Returns the kernel of a context; null if it is not loaded, and then it will be.
+     * Returns the kernel of a context; null if it is not loaded. It will be if that happens some times.
      *
      * @param id tells the context from a later one at the same address
      */
     public @Nullable GatherKernel wish(long context, long id) {
         Known known = byContextId.get(id);
         if (known == null) {
-            wish.set(new Wish(context, id));
+            if (misses.incrementAndGet() >= WORTH_LOADING) {
+                wish.set(new Wish(context, id));
+            }
             return null;
         }
         return known.kernel();
