@@ -182,7 +182,7 @@ public final class LoadPlan {
      * Sets the largest size of a read.
      *
      * @param bytes at least 1 MiB; rounded down to a multiple of 4096. By default the rest of the load divided by twice the
-     *        requests in flight, within 32 to 256 MiB, so sizes shrink towards the end
+     *        requests in flight, within 128 to 256 MiB, so sizes shrink towards the end
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan requestSize(long bytes) {

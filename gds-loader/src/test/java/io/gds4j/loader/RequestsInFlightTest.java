@@ -39,7 +39,7 @@ class RequestsInFlightTest {
     @CsvSource({
             "40, 32, 32, 16", "40, 32, 8, 8", "40, 32, 2, 4", // short reads
             "4, 4096, 32, 4", "1, 8192, 32, 4", // long ones
-            "60, 64, 32, 10"})
+            "60, 64, 32, 8"})
     void shortReadsAreMany(int tensors, long mebibytes, int processors, int expected) throws IOException {
         Layout layout = layout(tensors, mebibytes * MIB, LoadOptions.DEFAULTS);
         assertThat(LoadOptions.DEFAULTS.io().inFlight(layout, processors)).isEqualTo(expected);
