@@ -23,7 +23,7 @@ final class GatheredStreamRead {
     /** Smallest piece in bytes that a kernel has blocks for. */
     private static final long SMALLEST_PIECE = 64 << 10;
 
-    /** Largest piece in bytes, as long as what one thread reads for a kernel. */
+    /** Largest piece in bytes of what arrives at once. */
     private static final long LARGEST_PIECE = 256 << 10;
 
     /** Time between two looks at what is copied, and the time after which the event of the copy is asked, in nanoseconds. */
