@@ -32,7 +32,7 @@ record TransferCosts(
     /** A request lasts long enough for threads to join it later if its copies alone take as long as so many threads cost. */
     private static final int JOINS = 16;
 
-    /** Several threads serve a request if so many are best: with two, starting a kernel costs what the second one saves. */
+    /** Smallest number of threads that pays. Of two, the second saves only what starting a kernel costs. */
     private static final int FEWEST_TOGETHER = 3;
 
     /** A request may wait for its last piece. The wait may cost as much as this number of threads. */
@@ -80,7 +80,11 @@ record TransferCosts(
         return powerOfTwo(LAST_PIECE * gatheredThreadNanos * readBytesPerNano);
     }
 
-    /** Returns whether requests of so many bytes together may hold all of them in slabs until a kernel has copied them. */
+    /**
+     * Returns whether slabs may hold all bytes of the requests at work until kernels have copied them.
+     *
+     * @param bytes bytes of these requests
+     */
     boolean fitsCache(long bytes) {
         return bytes <= cacheBytes;
     }

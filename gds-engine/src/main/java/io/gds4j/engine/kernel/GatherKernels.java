@@ -95,7 +95,7 @@ public final class GatherKernels {
         return known != null && known.kernel() == null;
     }
 
-    /** Returns whether a request has wished for a kernel and nobody loads one now. */
+    /** Returns whether a request has wished for a kernel and no thread loads one now. */
     public boolean hasWish() {
         return wish.get() != null && !loading.get();
     }
