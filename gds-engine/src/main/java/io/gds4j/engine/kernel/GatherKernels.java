@@ -50,7 +50,7 @@ public final class GatherKernels {
     }
 
     /**
-     * Returns the kernel of a context; null if it is not loaded. It will be if that happens some times.
+     * Returns the kernel of a context; null if it is not loaded. After several such requests it will be.
      *
      * @param id tells the context from a later one at the same address
      */
@@ -106,17 +106,22 @@ public final class GatherKernels {
         if (!hasWish() || !waits.tryEnterCall()) {
             return;
         }
-        boolean first = loading.compareAndSet(false, true);
         try {
-            Wish taken = first ? wish.getAndSet(null) : null;
+            if (loading.compareAndSet(false, true)) {
+                loadTaken(contexts, wish.getAndSet(null));
+            }
+        } finally {
+            waits.leaveCall();
+        }
+    }
+
+    private void loadTaken(CudaContexts contexts, @Nullable Wish taken) {
+        try {
             if (taken != null) {
                 byContextId.computeIfAbsent(taken.id(), missing -> load(contexts, taken));
             }
         } finally {
-            if (first) {
-                loading.set(false);
-            }
-            waits.leaveCall();
+            loading.set(false);
         }
     }
 
