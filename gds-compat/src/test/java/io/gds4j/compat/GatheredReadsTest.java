@@ -133,11 +133,14 @@ class GatheredReadsTest {
         try (CuFileHandle large = rig.open(other);
                 MemoryAllocation host = rig.driver().allocator().allocate(MemoryKind.HOST, 128L * MIB)) {
             Thread reader = Thread.ofPlatform().start(() -> large.read(host.range(), 128L * MIB, 0, 0));
-            held.await();
-            long launches = launches();
-            read(8 * MIB, 0, 0);
-            assertThat(launches()).isEqualTo(launches);
-            go.countDown();
+            try {
+                held.await();
+                long launches = launches();
+                read(8 * MIB, 0, 0);
+                assertThat(launches()).isEqualTo(launches);
+            } finally {
+                go.countDown(); // else closing the handle would wait for the read
+            }
             reader.join();
         }
         long launches = launches();
