@@ -35,9 +35,9 @@ import java.util.stream.IntStream;
  *
  * <p>
  * A checkpoint may have options: {@code PATH,inflight=12,request=33554432}; {@code cold=1} drops the file from the page
- * cache before each load, and {@code into=1} loads into memory that is allocated once. Each turn begins with another file, so that no file always follows the same one. Two turns before the
- * first count nothing, and each file is opened often enough that the JVM has compiled its parser. The ratio is the median of the
- * turns' ratios.
+ * cache before each load, and {@code into=1} loads into memory that is allocated once. Each turn begins with another file, so that
+ * no file always follows the same one. Two turns before the first count nothing, and each file is opened often enough that the JVM
+ * has compiled its parser. The ratio is the median of the turns' ratios.
  */
 final class FormatFigures {
     private static final int F16 = 1;

@@ -30,7 +30,7 @@ record LoadOptions(
     /** How to read; the loader chooses a request size of 0 and a number of requests of 0. */
     record Io(long stagingBudget, long requestSize, int requestsInFlight, boolean direct) {
 
-        /** Bounds, in bytes, of a request whose size the loader chooses. In shorter ones the engine's threads wait for each other too often. */
+        /** Bounds, in bytes, of a request whose size the loader chooses. The engine's threads wait at the end of each. */
         private static final long LEAST_AUTOMATIC_REQUEST = 128L << 20;
         private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
 

@@ -60,7 +60,7 @@ record TransferCosts(
         return Math.max(1, (int) Math.sqrt(2 * bytes / (readBytesPerNano * nanos)));
     }
 
-    /** Returns the size in bytes from which on several threads serve a request: {@link #bestThreads} of a gathered one is large enough. */
+    /** Returns the size in bytes from which on several threads serve a request: that for which the smallest number is the best one. */
     long sharedBytes() {
         return (long) (FEWEST_TOGETHER * FEWEST_TOGETHER * readBytesPerNano * gatheredThreadNanos / 2);
     }

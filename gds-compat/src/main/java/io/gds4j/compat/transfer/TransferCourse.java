@@ -90,7 +90,7 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
             return Math.min(smallest, now.slab()); // short writes keep a disk busier than long ones: 3.9 against 3.3 GB/s
         }
         if (now.bytes() <= smallest || !mayShare(now.limits(), now.bytes(), now.slab(), costs)) {
-            return now.slab(); // in one piece, wherever it begins
+            return now.slab(); // cut only where two slabs meet
         }
         long pieces = (long) threads * piecesOfEach(now, threads, costs);
         return Math.min(now.slab(), Math.max(smallest, Long.highestOneBit(now.bytes() / pieces)));

@@ -11,7 +11,7 @@ import java.util.function.LongSupplier;
 
 /** Decides whether a request bypasses the page cache, and plans it as {@link TransferCourse} says. */
 public final class TransferPlanner {
-    /** Size in bytes up to which a request is not checked as a whole: its only piece checks the page cache when it is read. */
+    /** Size in bytes up to which a request is not checked as a whole: each piece checks the page cache when it is read. */
     private static final long ASKED_WHOLE = TransferCosts.MEASURED.sharedBytes();
 
     /** Largest direct request in bytes that is checked exactly. For longer ones, all threads check their pieces in parallel. */
