@@ -40,11 +40,9 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
 
     static TransferCourse of(Circumstances now, TransferCosts costs) {
         boolean large = now.bytes() >= costs.joinableBytes();
-        boolean gathers = now.gathers() && now.cached() && !now.write() && !large;
-        int threads = threads(now, gathers, costs);
+        boolean gathered = now.gathers() && now.cached() && !now.write() && !large;
+        int threads = threads(now, gathered, costs);
         boolean joinable = large && !now.takesTurns();
-        // Requests that work alone overlap each other already, and leave the GPU's processors to the program.
-        boolean gathered = gathers && threads > 1;
         long pieceSize = gathered ? gatheredPiece(now, threads, costs) : pieceSize(now, threads, costs);
         return new TransferCourse(threads, pieceSize, joinable, gathered);
     }
@@ -62,7 +60,7 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
         return Math.min(now.slab(), Math.clamp(wanted, costs.smallestGathered(), costs.largestGathered()));
     }
 
-    private static int threads(Circumstances now, boolean gathers, TransferCosts costs) {
+    private static int threads(Circumstances now, boolean gathered, TransferCosts costs) {
         Parallelism limits = now.limits();
         if (!mayShare(limits, now.bytes(), now.slab(), costs) || !now.staged() && isSmall(limits, now.bytes())) {
             return 1;
@@ -73,8 +71,8 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
         if (now.takesTurns() && now.staged()) {
             return 1;
         }
-        int best = costs.bestThreads(now.operation(), gathers);
-        int most = Math.min(share(limits, now.requests(), now.gpus(), gathers, costs), best);
+        int best = costs.bestThreads(now.operation(), gathered);
+        int most = Math.min(share(limits, now.requests(), now.gpus(), gathered, costs), best);
         return now.takesTurns() ? Math.min(most, CACHE_WRITERS) : most;
     }
 
@@ -117,13 +115,13 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
         return share(limits, requests, gpus, false, TransferCosts.MEASURED);
     }
 
-    private static int share(Parallelism limits, int requests, int gpus, boolean gathers, TransferCosts costs) {
+    private static int share(Parallelism limits, int requests, int gpus, boolean gathered, TransferCosts costs) {
         int busy = costs.linkThreads();
         int processors = limits.processors() / Math.max(1, gpus);
         int each;
         if (requests < 2) {
             each = gpus < 2 ? limits.workers() + 1 : Math.min(processors, busy);
-        } else if (gathers) {
+        } else if (gathered) {
             each = Math.round((float) Math.min(processors, limits.workers() + requests) / requests);
         } else if (requests < busy) {
             double together = Math.min(processors, limits.workers() + requests);

@@ -51,9 +51,8 @@ class TransferCourseTest {
             cached host read,              16,    16384,        1,    1,       8,       512, false
             cached host read,              16,  1048576,        1,    1,      12,      4096, true
             # a kernel copies all pieces of medium-sized requests: more threads, smaller pieces
-            kernel cached GPU read,        16,      384,        1,    1,       1,      4096, false
             gathered kernel cached GPU read, 16,    512,        1,    1,       3,        32, false
-            kernel cached GPU read,        16,      512,       16,    1,       1,      4096, false
+            gathered kernel cached GPU read, 16,    512,       16,    1,       1,       128, false
             gathered kernel cached GPU read, 16,   1024,        1,    1,       4,        64, false
             gathered kernel cached GPU read, 16,   4096,        1,    1,       9,       128, false
             gathered kernel cached GPU read, 16,  16384,        1,    1,      12,       128, false
@@ -61,7 +60,7 @@ class TransferCourseTest {
             gathered kernel cached GPU read, 16,  16384,        2,    1,       7,       128, false
             gathered kernel cached GPU read, 16,  16384,        4,    1,       4,       128, false
             gathered kernel cached GPU read, 16,  16384,        8,    1,       2,       128, false
-            kernel cached GPU read,        16,    16384,       16,    1,       1,      4096, false
+            gathered kernel cached GPU read, 16,  16384,       16,    1,       1,       128, false
             kernel GPU read,               16,    16384,        1,    1,      12,       512, false
             kernel direct GPU read,        16,    16384,        1,    1,      12,       512, false
             # few requests share the processors, many work alone
