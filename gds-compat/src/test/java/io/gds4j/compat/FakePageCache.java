@@ -6,8 +6,10 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import java.lang.reflect.Method;
 import java.util.BitSet;
+import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.atomic.AtomicInteger;
 
 /**
  * A page cache that holds what the test put there and what was read through it. The kernel's own page cache evicts pages when
@@ -18,6 +20,8 @@ public final class FakePageCache implements PosixOverlay.Answer {
     private final BitSet pages = new BitSet();
     private final BitSet wanted = new BitSet();
     private final Set<Integer> direct = ConcurrentHashMap.newKeySet();
+    private final Map<Long, Long> mapped = new ConcurrentHashMap<>();
+    private final AtomicInteger mappings = new AtomicInteger();
 
     /** Holds the first {@code bytes} of the file and nothing else. */
     public static FakePageCache ofFirst(long bytes) {
@@ -41,9 +45,14 @@ public final class FakePageCache implements PosixOverlay.Answer {
         pages.clear(page(offset), length == 0 ? Math.max(page(offset), pages.length()) : page(offset + length));
     }
 
-    /** Returns the bytes of whole pages that were announced before they were read. */
+    /** Returns the bytes of whole pages that the kernel was told to fetch before they were read. */
     public synchronized long wantedBytes() {
         return (long) wanted.cardinality() * Rig.PAGE;
+    }
+
+    /** Returns the number of mappings of files so far. */
+    public int mappings() {
+        return mappings.get();
     }
 
     /** Returns the bytes of whole pages. */
@@ -65,6 +74,9 @@ public final class FakePageCache implements PosixOverlay.Answer {
                     (Integer) arguments[0], (Long) arguments[1], (Long) arguments[2], (Long) arguments[3],
                     (Integer) arguments[4]);
             case "fadvise" -> advise((Long) arguments[1], (Long) arguments[2], (Integer) arguments[3]);
+            case "mmap" -> map((Integer) arguments[4], (Long) arguments[5], (Long) kernel.call());
+            case "madvise" -> populate(
+                    (Long) arguments[0], (Long) arguments[1], (Integer) arguments[2], (Integer) kernel.call());
             default -> kernel.call();
         };
     }
@@ -109,11 +121,30 @@ public final class FakePageCache implements PosixOverlay.Answer {
         if (advice == PosixConstants.POSIX_FADV_DONTNEED) {
             drop(offset, length);
         } else if (advice == PosixConstants.POSIX_FADV_WILLNEED) {
-            BitSet told = new BitSet();
-            told.set(page(offset), page(offset + length - 1) + 1);
-            told.andNot(pages);
-            wanted.or(told);
+            announce(offset, length);
         }
         return 0;
+    }
+
+    private void announce(long offset, long length) {
+        BitSet told = new BitSet();
+        told.set(page(offset), page(offset + length - 1) + 1);
+        told.andNot(pages);
+        wanted.or(told);
+    }
+
+    private long map(int fd, long offset, long address) {
+        if (fd >= 0 && address > 0) {
+            mapped.put(address, offset);
+            mappings.incrementAndGet();
+        }
+        return address;
+    }
+
+    private synchronized int populate(long address, long length, int advice, int result) {
+        if (advice == PosixConstants.MADV_POPULATE_READ && result == 0) {
+            announce(mapped.get(address), length);
+        }
+        return result;
     }
 }

@@ -38,6 +38,7 @@ public final class FileDescriptors {
     private volatile boolean canQueryPageCache;
     private volatile boolean triesCache;
     private volatile boolean dropsBehind = true;
+    private volatile boolean fetchesFolios = true;
 
     /** File offset at which a read with RWF_NOWAIT last found nothing. */
     private volatile long coldFrom = -COLD_BYTES;
@@ -175,6 +176,16 @@ public final class FileDescriptors {
     /** Notes that the file system refused RWF_DONTCACHE. */
     public void refuseDropBehind() {
         dropsBehind = false;
+    }
+
+    /** Returns whether a mapping of the file may fetch large folios into the page cache. */
+    boolean fetchesFolios() {
+        return fetchesFolios;
+    }
+
+    /** Notes that the kernel or the file system does not fetch large folios through a mapping. */
+    void refuseFolios() {
+        fetchesFolios = false;
     }
 
     /** Returns the path under which bytes of the buffered descriptor are counted. */

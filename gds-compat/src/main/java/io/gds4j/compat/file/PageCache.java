@@ -2,10 +2,11 @@ package io.gds4j.compat.file;
 
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 
 /**
- * Asks the kernel which bytes of a file are in the page cache, so that only the others are read from the disk. Callers ask for
- * files of local file systems only: elsewhere cached bytes may be older than the file.
+ * Asks the kernel which bytes of a file are in the page cache, so that only the others are read from the disk, and has it fetch
+ * others. Callers ask for files of local file systems only: elsewhere cached bytes may be older than the file.
  */
 public final class PageCache {
     /** Smallest part in bytes that is served in one way. */
@@ -15,6 +16,15 @@ public final class PageCache {
     private static final long SAMPLE_DISTANCE = 64 << 20;
 
     private static final long PAGE_SHIFT = 12;
+
+    /** Size in bytes of the largest folio of the page cache where pages have 4 KiB. */
+    private static final long LARGEST_FOLIO = 2L << 20;
+
+    /** Smallest read in bytes that fetches whole folios: on average it fetches as much again as one folio has. */
+    private static final long FETCHES_FOLIOS = 2 * LARGEST_FOLIO;
+
+    /** Bytes that a thread fetches before it copies them: the processors' caches hold them, and other threads keep the disk busy. */
+    private static final long FETCHED_AT_ONCE = 2 * LARGEST_FOLIO;
 
     private final Posix posix;
 
@@ -89,5 +99,46 @@ public final class PageCache {
             // Mixed: decide for the first half alone.
             length = Math.max(GRAIN, (length / 2 + GRAIN - 1) & -GRAIN);
         }
+    }
+
+    /**
+     * Has the kernel read bytes into the page cache that a thread will read from there. Without this, the kernel reads ahead a
+     * window at a time, and a read waits for each.
+     *
+     * <p>
+     * Long reads fetch through a mapping that asks for large folios, and wait for the disk. POSIX_FADV_WILLNEED does not wait, but
+     * leaves a folio for each page: it takes three times the processor time, and so do two later reads of these bytes.
+     *
+     * @param read bytes of the whole read
+     * @return bytes to read now, at most {@code count}
+     */
+    public long fetch(FileDescriptors descriptors, long position, long count, long read) {
+        if (read >= FETCHES_FOLIOS && descriptors.fetchesFolios() && posix.pageSize() == 1 << PAGE_SHIFT) {
+            long length = Math.min(count, FETCHED_AT_ONCE);
+            if (fetchFolios(descriptors.bufferedDescriptor(), position, length)) {
+                return length;
+            }
+            descriptors.refuseFolios();
+        }
+        posix.fadvise(descriptors.bufferedDescriptor(), position, count, PosixConstants.POSIX_FADV_WILLNEED);
+        return count;
+    }
+
+    /** Returns false if the kernel cannot do this. Nobody touches the mapping, which may reach past the end of the file. */
+    private boolean fetchFolios(int fd, long position, long count) {
+        long from = position >> PAGE_SHIFT << PAGE_SHIFT;
+        long length = position + count - from;
+        long address = posix.mmap(0, length, PosixConstants.PROT_READ, PosixConstants.MAP_SHARED, fd, from);
+        if (address < 0) {
+            return false;
+        }
+        // Random: the kernel reads the folios of the range and no more. Without large folios it would read page by page.
+        int result = posix.madvise(address, length, PosixConstants.MADV_HUGEPAGE);
+        if (result == 0) {
+            posix.madvise(address, length, PosixConstants.MADV_RANDOM);
+            result = posix.madvise(address, length, PosixConstants.MADV_POPULATE_READ);
+        }
+        posix.munmap(address, length);
+        return result != -Errno.EINVAL;
     }
 }

@@ -136,8 +136,7 @@ public final class PieceIo {
             }
             int fd = direct ? descriptors.directDescriptor() : descriptors.bufferedDescriptor();
             if (!direct && plan.cacheUse() == CacheUse.READ_AHEAD) {
-                // Without this, the kernel reads ahead a window at a time, and the read waits for each.
-                posix.fadvise(fd, position, count, PosixConstants.POSIX_FADV_WILLNEED);
+                count = pageCache.fetch(descriptors, position, count, plan.size());
             }
             long moved;
             if (!direct && !hot && plan.cacheTrace() != CacheTrace.KEPT) {

@@ -25,6 +25,7 @@ import java.nio.file.StandardOpenOption;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -206,14 +207,86 @@ class PageCacheTest {
     }
 
     @Test
-    void coldPiecesAreAnnouncedBeforeTheyAreReadBuffered() {
+    void coldPiecesOfLongReadsAreFetchedInLargeFolios() {
         try (Rig rig = rig()) {
             GuardedFile file = halfCached(rig);
             readWithHint(rig, file, StandardOpenOption.READ);
             assertThat(cache.wantedBytes()).isEqualTo(SIZE / 2);
-            long told = rig.posix().calls(PosixCall.FADVISE);
+            assertThat(rig.posix().calls(PosixCall.FADVISE)).as("it leaves single pages").isZero();
+            int mapped = cache.mappings();
             readWithHint(rig, file, StandardOpenOption.READ);
-            assertThat(rig.posix().calls(PosixCall.FADVISE)).as("nothing is cold any more").isEqualTo(told);
+            assertThat(cache.mappings()).as("nothing is cold any more").isEqualTo(mapped);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Errno.EINVAL, Errno.ENODEV, Errno.ENOMEM})
+    void coldPiecesAreAnnouncedWhereTheFileCannotBeMapped(int errno) {
+        try (Rig rig = rig()) {
+            GuardedFile file = halfCached(rig);
+            GuardedMemory memory = rig.host(SIZE);
+            try (CuFileHandle handle = rig.driver().openFile(file.path(), StandardOpenOption.READ)) {
+                PosixFault refused = rig.posix().on(PosixCall.MMAP).when(call -> call.fd() >= 0).always().fails(errno);
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(SIZE);
+                assertThat(refused.hits()).isBetween(1, 8);
+                cache.drop(0, SIZE);
+                int tries = refused.hits();
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(SIZE);
+                assertThat(refused.hits()).as("tried once for a file, by each thread").isEqualTo(tries);
+                rig.posix().heal();
+            }
+            memory.expect(0, file.expected(0, SIZE));
+            memory.verify();
+            assertThat(cache.wantedBytes()).isEqualTo(SIZE);
+        }
+    }
+
+    @Test
+    void coldPiecesAreAnnouncedWhereTheKernelHasNoLargeFolios() {
+        try (Rig rig = rig()) {
+            GuardedFile file = halfCached(rig);
+            rig.posix().on(PosixCall.MADVISE).always().fails(Errno.EINVAL);
+            readWithHint(rig, file, StandardOpenOption.READ);
+            assertThat(cache.wantedBytes()).isEqualTo(SIZE / 2);
+            assertThat(rig.posix().calls(PosixCall.FADVISE)).isPositive();
+        }
+    }
+
+    @Test
+    void shortReadsFetchNoWholeFolios() {
+        int bytes = SIZE / 2;
+        try (Rig rig = rig()) {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.host(bytes);
+            cache.drop(0, SIZE);
+            try (CuFileHandle handle = rig.driver().openFile(file.path(), StandardOpenOption.READ)) {
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(bytes);
+            }
+            memory.expect(0, file.expected(0, bytes));
+            memory.verify();
+            assertThat(cache.mappings()).as("they would be more than the read").isZero();
+        }
+    }
+
+    /** The kernel reads the file that it has just dropped; the mapping reaches past the end of the file. */
+    @ParameterizedTest
+    @CsvSource({"0, 0", "1, 0", "4095, 1", "0, 4097", "77, 100000"})
+    void longColdReadsAcrossTheEndOfTheFile(int less, int from) {
+        Posix posix = FfmPosix.instance();
+        int size = 2 * SIZE - less;
+        int expected = size - from;
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(size);
+            int fd = posix.open(file.path().toString(), PosixConstants.O_RDWR, 0);
+            assertThat(posix.fsync(fd)).isZero();
+            posix.fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+            posix.close(fd);
+            GuardedMemory memory = rig.host(2 * SIZE);
+            try (CuFileHandle handle = rig.driver().openFile(file.path(), StandardOpenOption.READ)) {
+                assertThat(handle.read(memory.range(), from)).isEqualTo(expected);
+            }
+            memory.expect(0, file.expected(from, expected));
+            memory.verify();
         }
     }
 

@@ -38,9 +38,11 @@ public final class PosixConstants {
     public static final int MAP_HUGETLB = 0x40000;
     public static final int MAP_NORESERVE = 0x4000;
     public static final int MAP_POPULATE = 0x8000;
-    public static final int MADV_HUGEPAGE = 14;
-    public static final int MADV_POPULATE_WRITE = 23;
+    public static final int MADV_RANDOM = 1;
     public static final int MADV_DONTNEED = 4;
+    public static final int MADV_HUGEPAGE = 14;
+    public static final int MADV_POPULATE_READ = 22;
+    public static final int MADV_POPULATE_WRITE = 23;
 
     public static final int POSIX_FADV_NORMAL = 0;
     public static final int POSIX_FADV_RANDOM = 1;
