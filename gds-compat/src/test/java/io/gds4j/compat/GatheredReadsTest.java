@@ -120,6 +120,65 @@ class GatheredReadsTest {
         assertThat(gathered).isGreaterThan(reads / 2);
     }
 
+    @Test
+    void oneKernelCopiesTheFewPiecesOfALoneThread() {
+        nothingIsLeft();
+        open();
+        readUntilTheKernelIsLoaded(100_000);
+
+        for (int size : new int[]{96 << 10, 128 << 10, (256 << 10) + 77, 384 << 10}) {
+            long launches = launches();
+            long copies = copies();
+            while (launches() == launches) {
+                copies = copies();
+                read(size, size / 3, 5);
+            }
+            assertThat(launches()).isEqualTo(launches + 1);
+            assertThat(copies()).isEqualTo(copies);
+        }
+        memory.verify();
+    }
+
+    /** A copy of so few bytes is faster than the start of a kernel, unless the driver is busy with the copies of others. */
+    @Test
+    void kernelsCopySmallReadsOnlyBesideManyOthers() throws InterruptedException {
+        int small = 64 << 10;
+        int callers = 6;
+        long before = launches();
+        read(small, 0, 0);
+        assertThat(launches()).as("alone").isEqualTo(before);
+        GuardedFile other = rig.file(MIB);
+        CountDownLatch held = new CountDownLatch(callers);
+        CountDownLatch go = new CountDownLatch(1);
+        rig.posix().on(PosixCall.PREAD).path(other.path().getFileName().toString()).always().runsFirst(() -> {
+            held.countDown();
+            Uninterruptibly.await(go::await);
+        });
+        try (CuFileHandle busy = rig.open(other);
+                MemoryAllocation target = rig.driver().allocator().allocate(MemoryKind.CUDA_DEVICE, MIB)) {
+            List<Thread> readers = new ArrayList<>();
+            for (int i = 0; i < callers; i++) {
+                readers.add(Thread.ofPlatform().start(() -> busy.read(target.range(), small, 0, 0)));
+            }
+            try {
+                held.await();
+                long launches = launches();
+                while (launches() == launches) {
+                    read(small, small, MIB);
+                }
+            } finally {
+                go.countDown(); // else closing the handle would wait for the reads
+            }
+            for (Thread reader : readers) {
+                reader.join();
+            }
+        }
+        long after = launches();
+        read(small, 3 * small, 2 * MIB);
+        assertThat(launches()).as("alone again").isEqualTo(after);
+        memory.verify();
+    }
+
     /** What a kernel copies must not leave the processors' caches before. */
     @Test
     void copyEngineCopiesBesideRequestsOfManyBytes() throws InterruptedException {

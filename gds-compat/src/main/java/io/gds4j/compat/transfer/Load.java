@@ -2,14 +2,17 @@ package io.gds4j.compat.transfer;
 
 import io.gds4j.memory.MemoryRange;
 
-/** The requests at work that are worth several threads. */
+/** The requests at work. */
 interface Load {
-    /** Returns the number of requests that share workers with requests of this memory. */
+    /** Returns the number of requests that are worth several threads and share workers with requests of this memory. */
     int requests(MemoryRange memory);
 
-    /** Returns the number of bytes of these requests. */
+    /** Returns the number of other requests that copy to the GPU of this memory and {@link TransferCourse#countsAlone count}. */
+    int alone(MemoryRange memory);
+
+    /** Returns the number of bytes of the requests that are worth several threads. */
     long bytes(MemoryRange memory);
 
-    /** Returns the number of GPUs that have a request at work. */
+    /** Returns the number of GPUs that have such a request at work. */
     int gpus();
 }

@@ -334,16 +334,20 @@ public final class RequestExecutor {
             if (context.thread().gather(gpuContext).isReady()) {
                 context.request().letGather();
             } else if (context.thread().missesKernel()) {
-                engine.loadKernel(memory); // without a kernel one thread may serve all such requests, and wake no worker
+                engine.loadKernel(); // without a kernel one thread may serve all such requests, and wake no worker
             }
         }
         return transfer;
     }
 
     private boolean mayGather(MemoryRange memory, long bytes) {
-        return memory.kind() != MemoryKind.CUDA_MANAGED
-                && TransferCourse.mayGather(engine.parallelism(), bytes, planner.largestPiece())
-                && TransferCosts.MEASURED.fitsCache(engine.load().bytes(memory) + bytes);
+        if (memory.kind() == MemoryKind.CUDA_MANAGED || !TransferCourse.countsAlone(memory, bytes)) {
+            return false;
+        }
+        Load load = engine.load();
+        int requests = load.requests(memory) + load.alone(memory) + 1;
+        return TransferCourse.mayGather(engine.parallelism(), bytes, requests)
+                && TransferCosts.MEASURED.fitsCache(load.bytes(memory) + bytes);
     }
 
     /**

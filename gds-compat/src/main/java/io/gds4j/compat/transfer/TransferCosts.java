@@ -10,6 +10,8 @@ package io.gds4j.compat.transfer;
  * @param copyNanos what a copy to a GPU takes beside the link's time
  * @param gatheredThreadNanos what one more thread costs a request whose pieces one kernel copies: its second-level cache does not matter
  * @param gatheredPieceNanos what a piece of such a request costs beside reading it
+ * @param kernelNanos what passes until a kernel begins to copy; its caller reads meanwhile
+ * @param launchNanos for how long launching a kernel, or copying a little, keeps other threads from the driver
  * @param cacheBytes bytes that stay in the processors' last-level cache until a GPU has read them
  * @param interruptNanos longest time for which a thread does not look whether it was interrupted
  */
@@ -20,11 +22,13 @@ record TransferCosts(
         long copyNanos,
         long gatheredThreadNanos,
         long gatheredPieceNanos,
+        long kernelNanos,
+        long launchNanos,
         long cacheBytes,
         long interruptNanos) {
 
     static final TransferCosts MEASURED =
-            new TransferCosts(8, 55, 65_000, 8_200, 12_000, 1_000, 128L << 20, 10_000_000);
+            new TransferCosts(8, 55, 65_000, 8_200, 12_000, 1_000, 12_000, 4_000, 128L << 20, 10_000_000);
 
     /** Copies may cost this part of the time in which their bytes are read. */
     private static final int COPY_PART = 8;
@@ -63,6 +67,22 @@ record TransferCosts(
     /** Returns the size in bytes from which on several threads serve a request: that for which the smallest number is the best one. */
     long sharedBytes() {
         return (long) (FEWEST_TOGETHER * FEWEST_TOGETHER * readBytesPerNano * gatheredThreadNanos / 2);
+    }
+
+    /** Returns the size in bytes of the smallest request that a kernel may copy: reading it takes as long as the launch. */
+    long leastGathered() {
+        return (long) (launchNanos * readBytesPerNano);
+    }
+
+    /**
+     * Returns whether a kernel copies a request at least as fast as a copy engine. That is so if the kernel begins while the request is
+     * read, or if the launches of all requests take as long as one request: then they wait for the driver, which copies keep longer.
+     *
+     * @param requests number of requests at work that copy to the same GPU, including this one
+     */
+    boolean paysKernel(long bytes, int requests) {
+        double read = bytes / readBytesPerNano;
+        return read >= kernelNanos || bytes >= leastGathered() && requests * launchNanos >= kernelNanos + read;
     }
 
     /** Returns the bytes of the smallest piece, a power of two: starting its copy costs little beside reading it. */

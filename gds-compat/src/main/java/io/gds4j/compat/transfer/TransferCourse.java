@@ -1,5 +1,7 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.memory.MemoryRange;
+
 /**
  * How a request is served. Follows from {@link Circumstances} and {@link TransferCosts} alone.
  *
@@ -48,11 +50,20 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
     }
 
     /**
-     * Returns whether a kernel may copy all pieces of a request: it is large enough for several threads, and short enough not to
-     * keep a GPU's processors busy.
+     * Returns whether a kernel may copy all pieces of a request: a worker can load it, the request is large enough, and it is short
+     * enough not to keep a GPU's processors busy.
+     *
+     * @param requests number of requests at work that copy to the same GPU, including this one
      */
-    static boolean mayGather(Parallelism limits, long bytes, long slab) {
-        return mayShare(limits, bytes, slab) && bytes < TransferCosts.MEASURED.joinableBytes();
+    static boolean mayGather(Parallelism limits, long bytes, int requests) {
+        return limits.workers() > 0
+                && bytes < TransferCosts.MEASURED.joinableBytes()
+                && TransferCosts.MEASURED.paysKernel(bytes, requests);
+    }
+
+    /** Returns whether a request that one thread serves counts among those that copy to a GPU at the same time. */
+    static boolean countsAlone(MemoryRange memory, long bytes) {
+        return memory.kind().isCuda() && bytes >= TransferCosts.MEASURED.leastGathered();
     }
 
     private static long gatheredPiece(Circumstances now, int threads, TransferCosts costs) {

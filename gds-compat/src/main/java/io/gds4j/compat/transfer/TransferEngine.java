@@ -44,6 +44,8 @@ public final class TransferEngine {
     void enter(MemoryRange memory, long size, long largest) {
         if (TransferCourse.mayShare(parallelism, size, largest)) {
             workers.enter(workers.of(memory), size);
+        } else if (TransferCourse.countsAlone(memory, size)) {
+            workers.enterAlone(memory);
         }
     }
 
@@ -52,6 +54,8 @@ public final class TransferEngine {
             WorkerPool pool = workers.of(memory);
             int others = workers.leave(pool, size);
             pool.widen(TransferCourse.share(parallelism, others, workers.gpus()));
+        } else if (TransferCourse.countsAlone(memory, size)) {
+            workers.leaveAlone(memory);
         }
     }
 
@@ -60,9 +64,9 @@ public final class TransferEngine {
         workers.ofGpu(gpu).expect(gpu);
     }
 
-    /** Has an idle worker load the kernel that a request of this memory has missed. Returns at once. */
-    void loadKernel(MemoryRange memory) {
-        workers.of(memory).loadKernel();
+    /** Has an idle worker load the kernel that a request has missed. Returns at once. */
+    void loadKernel() {
+        workers.first().loadKernel();
     }
 
     /** Returns whether workers prepare for a GPU. After {@link #stopForExit} none begins. */

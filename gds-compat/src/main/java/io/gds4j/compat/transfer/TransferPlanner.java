@@ -11,7 +11,10 @@ import java.util.function.LongSupplier;
 
 /** Decides whether a request bypasses the page cache, and plans it as {@link TransferCourse} says. */
 public final class TransferPlanner {
-    /** Size in bytes up to which a request is not checked as a whole: each piece checks the page cache when it is read. */
+    /**
+     * Size in bytes up to which a request that no kernel may copy is not checked as a whole: each piece checks the page cache when it is
+     * read.
+     */
     private static final long ASKED_WHOLE = TransferCosts.MEASURED.sharedBytes();
 
     /** Largest direct request in bytes that is checked exactly. For longer ones, all threads check their pieces in parallel. */
@@ -89,7 +92,8 @@ public final class TransferPlanner {
         boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
         boolean small = !request.isStaged() && TransferCourse.isSmall(parallelism, size);
         boolean asks = chooses && (direct || file.leavesCacheAlone() || !small);
-        boolean seemsCached = asks && isCached(descriptors, offset, size, exactly);
+        boolean matters = size > ASKED_WHOLE || request.mayGather();
+        boolean seemsCached = asks && matters && isCached(descriptors, offset, size, exactly);
         boolean cached = descriptors.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
         boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
         boolean past = (write || !cached) && (direct || spares && mayDirect(descriptors, request));
@@ -161,7 +165,7 @@ public final class TransferPlanner {
      *        decides the number of threads: checking 4 GiB in small folios takes 25 ms.
      */
     private boolean isCached(FileDescriptors descriptors, long offset, long size, boolean exactly) {
-        if (size <= ASKED_WHOLE || !descriptors.canQueryPageCache()) {
+        if (!descriptors.canQueryPageCache()) {
             return false;
         }
         return exactly ? pageCache.isWhollyCached(descriptors, offset, size)

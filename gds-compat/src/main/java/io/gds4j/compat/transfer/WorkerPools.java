@@ -2,6 +2,7 @@ package io.gds4j.compat.transfer;
 
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicIntegerArray;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.IntConsumer;
 import java.util.function.Supplier;
@@ -16,11 +17,17 @@ final class WorkerPools implements Load {
     private static final int MAX_GPUS = 64;
     private static final int NONE = -1;
 
+    /** Number of counters in two cache lines. */
+    private static final int SPACING = 32;
+
     private final WorkerPool first;
     private final AtomicInteger firstGpu = new AtomicInteger(NONE);
 
     /** The pools of the further GPUs, by their numbers. */
     private final AtomicReferenceArray<@Nullable WorkerPool> others = new AtomicReferenceArray<>(MAX_GPUS);
+
+    /** Number of requests that one thread serves, for each GPU; a cache line apart. */
+    private final AtomicIntegerArray alone = new AtomicIntegerArray((MAX_GPUS + 1) * SPACING);
 
     /** Number of pools that have a request at work. */
     private final AtomicInteger atWork = new AtomicInteger();
@@ -105,14 +112,40 @@ final class WorkerPools implements Load {
         return left;
     }
 
+    /** Counts in a request that one thread serves. */
+    void enterAlone(MemoryRange memory) {
+        alone.getAndIncrement(counter(memory));
+    }
+
+    void leaveAlone(MemoryRange memory) {
+        alone.getAndDecrement(counter(memory));
+    }
+
+    private static int counter(MemoryRange memory) {
+        return (1 + Math.clamp(memory.device(), 0, MAX_GPUS - 1)) * SPACING;
+    }
+
+    /** Returns the workers for requests of this memory; null if there are none yet. */
+    private @Nullable WorkerPool known(MemoryRange memory) {
+        int gpu = memory.kind().isHost() ? NONE : memory.device();
+        return gpu < 0 || gpu >= MAX_GPUS || firstGpu.get() == gpu ? first : others.get(gpu);
+    }
+
     @Override
     public int requests(MemoryRange memory) {
-        return of(memory).atWork().get();
+        WorkerPool pool = known(memory);
+        return pool == null ? 0 : pool.atWork().get();
+    }
+
+    @Override
+    public int alone(MemoryRange memory) {
+        return alone.get(counter(memory));
     }
 
     @Override
     public long bytes(MemoryRange memory) {
-        return of(memory).bytesAtWork().get();
+        WorkerPool pool = known(memory);
+        return pool == null ? 0 : pool.bytesAtWork().get();
     }
 
     @Override

@@ -51,6 +51,8 @@ class TransferCourseTest {
             cached host read,              16,    16384,        1,    1,       8,       512, false
             cached host read,              16,  1048576,        1,    1,      12,      4096, true
             # a kernel copies all pieces of medium-sized requests: more threads, smaller pieces
+            gathered kernel cached GPU read, 16,     64,        1,    1,       1,        32, false
+            gathered kernel cached GPU read, 16,    256,        1,    1,       1,        64, false
             gathered kernel cached GPU read, 16,    512,        1,    1,       3,        32, false
             gathered kernel cached GPU read, 16,    512,       16,    1,       1,       128, false
             gathered kernel cached GPU read, 16,   1024,        1,    1,       4,        64, false
@@ -104,6 +106,18 @@ class TransferCourseTest {
                 .isEqualTo(new TransferCourse(threads, pieceKib * KIB, joinable, request.contains("gathered")));
     }
 
+    @ParameterizedTest(name = "{0} KiB, {1} requests: {2}")
+    @CsvSource({
+            "4, 100, false", "31, 100, false", "32, 4, false", "32, 5, true", "64, 1, false", "64, 5, false",
+            "64, 6, true",
+            "93, 1, false", "94, 1, true", "512, 1, true", "55000, 1, true", "56000, 1, false"
+    })
+    void kernelPaysForLongRequestsAndForMany(long kib, int requests, boolean pays) {
+        assertThat(TransferCourse.mayGather(limits(16), kib * KIB, requests)).isEqualTo(pays);
+        Parallelism noWorkers = new Parallelism(0, 1, 0, 16);
+        assertThat(TransferCourse.mayGather(noWorkers, kib * KIB, requests)).as("nobody loads it").isFalse();
+    }
+
     @ParameterizedTest(name = "{0} us a thread, {1} us a copy, {2} GB/s a thread, {3} GB/s a link")
     @CsvSource({
             "65, 8.2, 8, 55, 8, 1024",
@@ -116,8 +130,8 @@ class TransferCourseTest {
     void courseFollowsFromTheCosts(
             double threadMicros, double copyMicros, double read, double link, int threads, long pieceKib) {
         TransferCosts costs = new TransferCosts(
-                read, link, (long) (threadMicros * 1000), (long) (copyMicros * 1000), 12_000, 1_000, 128 * MIB,
-                10_000_000);
+                read, link, (long) (threadMicros * 1000), (long) (copyMicros * 1000), 12_000, 1_000, 12_000, 4_000,
+                128 * MIB, 10_000_000);
 
         TransferCourse course = TransferCourse.of(circumstances("cached GPU read", 16, 16384, 1, 1), costs);
 

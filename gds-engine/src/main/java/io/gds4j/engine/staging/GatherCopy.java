@@ -177,9 +177,9 @@ public final class GatherCopy {
     private boolean takeSlabs(long bytes) {
         long left = bytes;
         while (left > 0) {
+            long wanted = Math.min(left, pool.pieceSize());
             // Only a thread that holds none may wait for one.
-            Slab slab =
-                    slabs.isEmpty() ? pool.acquire(pool.pieceSize(), true) : pool.tryAcquire(pool.pieceSize(), true);
+            Slab slab = slabs.isEmpty() ? pool.acquire(wanted, true) : pool.tryAcquire(wanted, true);
             if (slab != null) {
                 slabs.add(slab);
             }
