@@ -7,7 +7,7 @@ interface Load {
     /** Returns the number of requests that are worth several threads and share workers with requests of this memory. */
     int requests(MemoryRange memory);
 
-    /** Returns the number of other requests that copy to the GPU of this memory and {@link TransferCourse#countsAlone count}. */
+    /** Returns the number of others that copy at least {@link TransferCosts#leastGathered} bytes to the GPU of this memory. */
     int alone(MemoryRange memory);
 
     /** Returns the number of bytes of the requests that are worth several threads. */

@@ -341,8 +341,8 @@ public final class RequestExecutor {
     }
 
     private boolean mayGather(MemoryRange memory, long bytes) {
-        if (memory.kind() == MemoryKind.CUDA_MANAGED || !TransferCourse.countsAlone(memory, bytes)) {
-            return false;
+        if (memory.kind() == MemoryKind.CUDA_MANAGED || bytes < TransferCosts.MEASURED.leastGathered()) {
+            return false; // before the load is looked up, which is dear for so few bytes
         }
         Load load = engine.load();
         int requests = load.requests(memory) + load.alone(memory) + 1;

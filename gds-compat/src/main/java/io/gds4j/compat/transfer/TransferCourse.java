@@ -1,7 +1,5 @@
 package io.gds4j.compat.transfer;
 
-import io.gds4j.memory.MemoryRange;
-
 /**
  * How a request is served. Follows from {@link Circumstances} and {@link TransferCosts} alone.
  *
@@ -59,11 +57,6 @@ record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gat
         return limits.workers() > 0
                 && bytes < TransferCosts.MEASURED.joinableBytes()
                 && TransferCosts.MEASURED.paysKernel(bytes, requests);
-    }
-
-    /** Returns whether a request that one thread serves counts among those that copy to a GPU at the same time. */
-    static boolean countsAlone(MemoryRange memory, long bytes) {
-        return memory.kind().isCuda() && bytes >= TransferCosts.MEASURED.leastGathered();
     }
 
     private static long gatheredPiece(Circumstances now, int threads, TransferCosts costs) {

@@ -44,7 +44,7 @@ public final class TransferEngine {
     void enter(MemoryRange memory, long size, long largest) {
         if (TransferCourse.mayShare(parallelism, size, largest)) {
             workers.enter(workers.of(memory), size);
-        } else if (TransferCourse.countsAlone(memory, size)) {
+        } else if (countsAlone(memory, size)) {
             workers.enterAlone(memory);
         }
     }
@@ -54,9 +54,14 @@ public final class TransferEngine {
             WorkerPool pool = workers.of(memory);
             int others = workers.leave(pool, size);
             pool.widen(TransferCourse.share(parallelism, others, workers.gpus()));
-        } else if (TransferCourse.countsAlone(memory, size)) {
+        } else if (countsAlone(memory, size)) {
             workers.leaveAlone(memory);
         }
+    }
+
+    /** Returns whether a request that one thread serves counts among those that copy to a GPU at the same time. */
+    private static boolean countsAlone(MemoryRange memory, long size) {
+        return memory.kind().isCuda() && size >= TransferCosts.MEASURED.leastGathered();
     }
 
     /** Has the workers of a GPU prepare for its first request. Returns at once. */
