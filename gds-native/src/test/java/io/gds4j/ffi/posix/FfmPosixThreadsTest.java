@@ -2,12 +2,11 @@ package io.gds4j.ffi.posix;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import com.sun.management.ThreadMXBean;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.ChildJvm;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -107,28 +106,16 @@ class FfmPosixThreadsTest {
         assertThat(thrown.get()).isNull();
     }
 
-    /** getThreadAllocatedBytes over many calls, once they are compiled. */
+    /** In a JVM of its own: what other tests have taught the compiler may keep it from removing allocations. */
     @Test
     void readsAndWritesAllocateNothing() throws IOException {
-        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
-        int fd = posix.open(
-                Files.write(folder.resolve("file"), new byte[64]).toString(), PosixConstants.O_RDWR, 0);
-        try (Arena arena = Arena.ofShared()) {
-            MemorySegment memory = arena.allocate(64);
-            long allocated = Long.MAX_VALUE;
-            for (int round = 0; round < 1000 && allocated > 0; round++) {
-                long before = threads.getCurrentThreadAllocatedBytes();
-                for (int i = 0; i < 10_000; i++) {
-                    posix.pread(fd, memory.address(), 8, 0);
-                    posix.pread(fd, memory, 0, 8, 0);
-                    posix.pread(fd, memory, 8, 8, 0);
-                    posix.pwrite(fd, memory.address(), 8, 0);
-                    posix.preadv2(fd, memory.address(), 8, 0, 0);
-                }
-                allocated = threads.getCurrentThreadAllocatedBytes() - before;
-            }
-            assertThat(allocated).isZero();
-        }
-        posix.close(fd);
+        Path file = Files.write(folder.resolve("file"), new byte[64]);
+
+        ChildJvm.End end = new ChildJvm(AllocatedByCalls.class, folder)
+                .with("-XX:TieredStopAtLevel=4")
+                .run(file.toString());
+
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output().strip()).isEqualTo("0");
     }
 }
