@@ -135,6 +135,7 @@ if [ "$mode" = gpu ]; then
     add "4 callers x 16 MiB, hot"        "calls:$size:4:$((16 * M))" "hot:$size:4:$((16 * M))"  "$f -s ${SIZE_GIB}G -w 4 -i 16M --hot -O 1 -T 0.3" rate
     add "4 callers x 512 KiB, hot"       "calls:$size:4:$((512 * K))" "hot:$size:4:$((512 * K))" "$f -s ${SIZE_GIB}G -w 4 -i 512K --hot -O 1 -T 0.3" rate
     add "64 KiB random, 16 callers, hot" "random:$size:16:$((64 * K))"    "random:$size:16:$((64 * K))" "$f -s ${SIZE_GIB}G -I 2 -w 16 -i 64K --hot -O 1 -T 0.3" rate
+    add "256 KiB random, 16 callers, hot" "random:$size:16:$((256 * K))"  "random:$size:16:$((256 * K))" "$f -s ${SIZE_GIB}G -I 2 -w 16 -i 256K --hot -O 1 -T 0.3" rate
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))"    "cold:$cold:1:$((16 * M))" "$f -s 1G -w 1 -i 16M --cold" rate
     add "cold, O_DIRECT, 8 callers x 16 MiB" "cold:$cold:8:$((16 * M))"   "cold:$cold:8:$((16 * M))" "$f -s 1G -w 8 -i 16M --cold" rate
     add "cold, buffered handle, one call 1 GiB" "bcold:$cold:8:$((16 * M))" "bcold:$cold:1:$G"     "$f -s 1G -i 1G --cold -O 1" rate
