@@ -114,6 +114,8 @@ add() {
         tuned=tuned:${BASH_REMATCH[1]}:$TUNED:$((4 * M))
     elif [[ $limit =~ ^calls: ]]; then
         tuned=${limit/calls/gathered}
+    elif [[ $limit =~ ^sbatch: ]]; then
+        tuned=${limit/sbatch/fbatch}
     elif [[ $limit =~ ^pool:([0-9]+):[0-9]+:([0-9]+)$ ]]; then
         # Adjacent entries are one read of up to 16 MiB; four of them at a time.
         local together=$((BASH_REMATCH[2] * 128 < 16 * M ? BASH_REMATCH[2] * 128 : 16 * M))
@@ -321,7 +323,7 @@ printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s | %6s |\n' case limit tuned 
 printf '|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: -------: -------: -------:
 status=0
 for i in "${!cases[@]}"; do
-    IFS='|' read -r name limit library _ _ tuned <<<"${cases[$i]}"
+    IFS='|' read -r name limit library _ what tuned <<<"${cases[$i]}"
     limit_cpu=$(median "$work/limit.${limit//:/_}.cpu")
     tuned_cpu=$(median "$work/limit.${tuned//:/_}.cpu")
     limit=$(median "$work/limit.${limit//:/_}")
@@ -330,8 +332,8 @@ for i in "${!cases[@]}"; do
     ours=$(median "$work/$i.ours")
     cpu=$(median "$work/$i.cpu")
     [ -n "$ours" ] || status=4
-    ratio=$(awk -v o="${ours:-0}" -v l="${limit:-0}" -v t="${tuned:-0}" 'BEGIN {
-        if (t + 0 > l + 0) l = t
+    ratio=$(awk -v o="${ours:-0}" -v l="${limit:-0}" -v t="${tuned:-0}" -v us="$([[ $what = rate ]] || echo 1)" 'BEGIN {
+        if (!us && t + 0 > l + 0) l = t
         if (o > 0 && l > 0) printf "%.2f", o / l; else print "-"
     }')
     printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s | %6s |\n' "$name" "${limit:--}" "${tuned:--}" "${library:--}" "${ours:--}" "$ratio" \

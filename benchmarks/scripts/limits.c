@@ -24,6 +24,7 @@
 //          batch    128 reads submitted together, hot, in order         us each (limit: 128 times pread and copy, synchronise once)
 //          cbatch   the same with O_DIRECT, file not in the page cache  us each (limit: preads by that many threads, no copy)
 //          sbatch   the same anywhere in the file                       us each
+//          fbatch   as sbatch, and each batch is copied and finished before the next one begins  us each
 //          pool     batches of 128 adjacent reads, hot, each served by that many sleeping threads that claim and merge entries   GB/s
 //          queued   requests queued on one stream, hot: threads fill slabs ahead, the stream waits for each slab and copies it   GB/s
 //          stream   reads queued on one stream, hot                     GB/s    (limit: as hot)
@@ -505,14 +506,17 @@ static void one_request(struct worker *w, size_t at, size_t length) {
         transfer(w->write, w->fd, w->pinned, length, job->offset + at);
 }
 
-static int is_cold_batch(const struct job *job) { return is(job, "cbatch") || is(job, "sbatch"); }
+static int is_cold_batch(const struct job *job) { return is(job, "cbatch") || is(job, "sbatch") || is(job, "fbatch"); }
 static int is_batch(const struct job *job) { return is(job, "batch") || is_cold_batch(job); }
 
 // Where the file is read: in order, or each place once in an order that no read-ahead follows (places: a power of two).
 static size_t batch_offset(const struct job *job, size_t index) {
     size_t places = job->bytes / job->request;
-    return (is(job, "sbatch") ? index * 2654435761u : index) % places * job->request;
+    return (!is(job, "batch") && !is(job, "cbatch") ? index * 2654435761u : index) % places * job->request;
 }
+
+// Where the threads of a finished batch wait for each other.
+static pthread_barrier_t batch_end;
 
 // Batches of BATCH reads, one after the other through the file.
 static void batches(struct worker *w) {
@@ -557,13 +561,14 @@ static void batches(struct worker *w) {
             size_t at = batch_offset(job, (size_t)round * BATCH + i);
             transfer(0, w->fd, w->pinned + i * job->request, job->request, job->offset + at);
 #ifdef GPU
-            if (on_gpu && is(job, "batch"))
+            if (on_gpu && (is(job, "batch") || is(job, "fbatch")))
                 CU(cuMemcpyHtoDAsync(device + i * job->request, w->pinned + i * job->request, job->request, own_stream()));
 #endif
         }
 #ifdef GPU
-        if (on_gpu && is(job, "batch")) CU(cuStreamSynchronize(own_stream()));
+        if (on_gpu && (is(job, "batch") || is(job, "fbatch"))) CU(cuStreamSynchronize(own_stream()));
 #endif
+        if (is(job, "fbatch")) pthread_barrier_wait(&batch_end);
     }
 }
 
@@ -648,6 +653,7 @@ static void *work(void *argument) {
     struct worker *w = argument;
 #ifdef GPU
     if (on_gpu) CU(cuCtxSetCurrent(context));
+    if (on_gpu && is(w->job, "fbatch")) own_stream();
     if (is(w->job, "calls") || is(w->job, "gathered")) {
         prctl(PR_SET_TIMERSLACK, 1L);
         w->team = make_team(w);
@@ -827,6 +833,9 @@ static void run(const struct job *asked) {
     if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
     if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
+        if (is(job, "fbatch")) {
+            pthread_barrier_init(&batch_end, NULL, job->threads);
+        }
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);
     } else if (first) {
