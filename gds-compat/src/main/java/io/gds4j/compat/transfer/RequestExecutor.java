@@ -165,7 +165,7 @@ public final class RequestExecutor {
      * Moves a checked part of a stream's operation between the file and a slab.
      *
      * @param total bytes of all parts
-     * @param arrived hears of the pieces of a read that several threads share
+     * @param arrived hears of the pieces of a read of cached bytes
      */
     public long executePart(RequestContext context, Operation operation, BatchRequest part, long total,
             PieceListener arrived) {

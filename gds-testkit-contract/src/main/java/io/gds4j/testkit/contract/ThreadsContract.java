@@ -12,6 +12,8 @@ import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.random.RandomGenerator;
+import java.util.random.RandomGeneratorFactory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -28,6 +30,8 @@ public abstract class ThreadsContract extends BackendContract {
     private static final int PAGE = 4096;
     /** Odd, so that neighbours share a page at every border. */
     private static final int PART = 5 * PAGE + 1237;
+    private static final int LARGEST = 400 << 10;
+    private static final long SEED = 17;
 
     /** For subclasses. */
     protected ThreadsContract() {
@@ -60,6 +64,30 @@ public abstract class ThreadsContract extends BackendContract {
                         int part = (member + round) % THREADS;
                         assertThat(handle.read(memory.range(), (long) part * PART)).isEqualTo(PART);
                         memory.expect(0, file.expected((long) part * PART, PART));
+                        memory.verify();
+                    }
+                }
+            });
+        }
+    }
+
+    /** Parts of up to 400 KiB: a backend may choose another way to copy them for each size, and beside many others. */
+    @ParameterizedTest
+    @MethodSource("ways")
+    void threadsReadPartsOfAnySizeFromAnywhere(Way way) {
+        GuardedFile file = newFile(4 * LARGEST);
+        try (CuFileHandle handle = openToRead(file, way.mode())) {
+            Crowd.run(THREADS, member -> {
+                RandomGenerator random = RandomGeneratorFactory.of("L64X128MixRandom").create(SEED + member);
+                try (GuardedMemory memory = GuardedMemory.allocate(allocator(), way.kind(), LARGEST, member, member)) {
+                    for (int round = 0; round < ROUNDS; round++) {
+                        int size = random.nextInt(1, LARGEST);
+                        int from = random.nextInt(3 * LARGEST);
+                        int to = random.nextInt(LARGEST - size + 1);
+                        assertThat(handle.read(memory.range(), size, from, to))
+                                .as("round %d, seed %d", round, SEED + member)
+                                .isEqualTo(size);
+                        memory.expect(to, file.expected(from, size));
                         memory.verify();
                     }
                 }
