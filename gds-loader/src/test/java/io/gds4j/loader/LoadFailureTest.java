@@ -125,9 +125,11 @@ class LoadFailureTest {
         AtomicBoolean cut = new AtomicBoolean();
         long shorter = plan.checkpoint().files().getFirst().size() / 2;
         backend.hook((path, offset) -> {
-            if (!cut.getAndSet(true)) {
-                try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
-                    channel.truncate(shorter);
+            synchronized (cut) { // else other requests could read the end of the file before it is cut
+                if (!cut.getAndSet(true)) {
+                    try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
+                        channel.truncate(shorter);
+                    }
                 }
             }
         });
