@@ -124,7 +124,7 @@ public final class PageCache {
         return count;
     }
 
-    /** Returns false if the kernel cannot do this. Nobody touches the mapping, which may reach past the end of the file. */
+    /** Returns false if the kernel cannot do this. The mapping may reach past the end of the file: the process never touches it. */
     private boolean fetchFolios(int fd, long position, long count) {
         long from = position >> PAGE_SHIFT << PAGE_SHIFT;
         long length = position + count - from;

@@ -115,7 +115,7 @@ class TransferCourseTest {
     void kernelPaysForLongRequestsAndForMany(long kib, int requests, boolean pays) {
         assertThat(TransferCourse.mayGather(limits(16), kib * KIB, requests)).isEqualTo(pays);
         Parallelism noWorkers = new Parallelism(0, 1, 0, 16);
-        assertThat(TransferCourse.mayGather(noWorkers, kib * KIB, requests)).as("nobody loads it").isFalse();
+        assertThat(TransferCourse.mayGather(noWorkers, kib * KIB, requests)).as("no worker loads it").isFalse();
     }
 
     @ParameterizedTest(name = "{0} us a thread, {1} us a copy, {2} GB/s a thread, {3} GB/s a link")
