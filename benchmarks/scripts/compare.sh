@@ -164,6 +164,7 @@ else
     add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M -T 0.5 --warm-up 0.5" rate
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold --warm-up 0.3" rate
     add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold --warm-up 0.3" rate
+    add "cold, buffered handle, one call 1 GiB" "bcold:$cold:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --cold -O 1" rate
     add "half cached, O_DIRECT, one call 1 GiB" "mixed:$G:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --mixed --warm-up 0.3" rate
 fi
 # Where the compiler has no processor for itself it takes longer.
