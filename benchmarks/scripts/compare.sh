@@ -256,7 +256,7 @@ our_cases() { # version
         if [ "$ours" != same ]; then
             [ "$what" = alloc ] && [ "$round" -gt 2 ] && continue
             # As in C, a read that waits for the disk runs once uncounted: memory that the page cache had not used lately is slow at first.
-            [[ $ours = *--cold* ]] && gds "$version" $ours >"$work/line" 2>>"$work/errors"
+            [[ $ours = *--cold* ]] && gds "$version" $ours >/dev/null 2>>"$work/errors"
             gds "$version" $ours >"$work/line" 2>>"$work/errors" && line=$(<"$work/line") || { echo "gds io $ours: status $?" >>"$work/errors"; line=; continue; }
         fi
         [ -n "$line" ] || continue

@@ -508,11 +508,14 @@ static void one_request(struct worker *w, size_t at, size_t length) {
 
 static int is_cold_batch(const struct job *job) { return is(job, "cbatch") || is(job, "sbatch") || is(job, "fbatch"); }
 static int is_batch(const struct job *job) { return is(job, "batch") || is_cold_batch(job); }
+#ifdef GPU
+static int is_copied_batch(const struct job *job) { return on_gpu && (is(job, "batch") || is(job, "fbatch")); }
+#endif
 
 // Where the file is read: in order, or each place once in an order that no read-ahead follows (places: a power of two).
 static size_t batch_offset(const struct job *job, size_t index) {
     size_t places = job->bytes / job->request;
-    return (!is(job, "batch") && !is(job, "cbatch") ? index * 2654435761u : index) % places * job->request;
+    return (is(job, "sbatch") || is(job, "fbatch") ? index * 2654435761u : index) % places * job->request;
 }
 
 // Where the threads of a finished batch wait for each other.
@@ -561,12 +564,12 @@ static void batches(struct worker *w) {
             size_t at = batch_offset(job, (size_t)round * BATCH + i);
             transfer(0, w->fd, w->pinned + i * job->request, job->request, job->offset + at);
 #ifdef GPU
-            if (on_gpu && (is(job, "batch") || is(job, "fbatch")))
+            if (is_copied_batch(job))
                 CU(cuMemcpyHtoDAsync(device + i * job->request, w->pinned + i * job->request, job->request, own_stream()));
 #endif
         }
 #ifdef GPU
-        if (on_gpu && (is(job, "batch") || is(job, "fbatch"))) CU(cuStreamSynchronize(own_stream()));
+        if (is_copied_batch(job)) CU(cuStreamSynchronize(own_stream()));
 #endif
         if (is(job, "fbatch")) pthread_barrier_wait(&batch_end);
     }
@@ -833,11 +836,10 @@ static void run(const struct job *asked) {
     if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
     if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
-        if (is(job, "fbatch")) {
-            pthread_barrier_init(&batch_end, NULL, job->threads);
-        }
+        if (is(job, "fbatch")) pthread_barrier_init(&batch_end, NULL, job->threads);
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);
+        if (is(job, "fbatch")) pthread_barrier_destroy(&batch_end);
     } else if (first) {
         pass(job, pinned, per_thread, write, fd, ops);
         seconds = now() - begun;

@@ -107,7 +107,7 @@ public final class PageCache {
      *
      * <p>
      * Long reads fetch through a mapping that asks for large folios, and wait for the disk. POSIX_FADV_WILLNEED does not wait, but
-     * leaves a folio for each page: it takes three times the processor time, and so do two later reads of these bytes.
+     * leaves a folio for each page: fetching takes three times the processor time, and each later read of these bytes twice.
      *
      * @param read bytes of the whole read
      * @return bytes to read now, at most {@code count}

@@ -59,7 +59,7 @@ public final class TransferEngine {
         }
     }
 
-    /** Returns whether a request that one thread serves counts among those that copy to a GPU at the same time. */
+    /** Returns whether {@link Load#alone} counts a request, which one thread serves. */
     private static boolean countsAlone(MemoryRange memory, long size) {
         return memory.kind().isCuda() && size >= TransferCosts.MEASURED.leastGathered();
     }
