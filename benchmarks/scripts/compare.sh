@@ -346,16 +346,17 @@ if [ -s "$work/errors" ]; then
     echo "compare: what the programs said on standard error (first lines):" >&2
     sort "$work/errors" | uniq -c | sort -rn | head -8 >&2
 fi
-# The spread is that of the middle half of each version's figures, relative to its median.
+# The spread is that of the middle half of each version's figures, relative to its median. "ours/before" is the median of the rounds'
+# ratios: a machine whose pace changes between rounds does not change them.
 spread() { sort -g "$1" | awk '{v[NR] = $1} END {if (NR > 1) printf "%.0f %%", 100 * (v[int(NR * 3 / 4 + 0.5)] - v[int(NR / 4 + 0.75)]) / v[int((NR + 1) / 2)]; else print "-"}'; }
 if [ -n "${BEFORE_CP:-}" ]; then
     printf '\n| %-52s | %9s | %9s | %9s | %9s | %9s |\n' case before ours ours/before "spread before" "spread ours"
     printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: ----------:
     for i in "${!cases[@]}"; do
         [ -s "$work/$i.before" ] && [ -s "$work/$i.ours" ] || continue
-        ours=$(median "$work/$i.ours") before=$(median "$work/$i.before")
-        printf '| %-52s | %9s | %9s | %9s | %9s | %9s |\n' "${cases[$i]%%|*}" "$before" "$ours" \
-            "$(awk -v o="$ours" -v b="$before" 'BEGIN {if (b > 0) printf "%.3f", o / b; else print "-"}')" "$(spread "$work/$i.before")" "$(spread "$work/$i.ours")"
+        paste "$work/$i.ours" "$work/$i.before" | awk 'NF == 2 && $2 > 0 {printf "%.4f\n", $1 / $2}' >"$work/$i.ratios"
+        printf '| %-52s | %9s | %9s | %9s | %9s | %9s |\n' "${cases[$i]%%|*}" "$(median "$work/$i.before")" "$(median "$work/$i.ours")" \
+            "$(median "$work/$i.ratios" | awk '{printf "%.3f", $1}')" "$(spread "$work/$i.before")" "$(spread "$work/$i.ours")"
     done
 fi
 # --- peers ------------------------------------------------------------------------------------------------------------
