@@ -19,7 +19,8 @@ class_path_of() {
         ls "$root"/gds-tools/target/lib/*.jar ~/.m2/repository/org/junit/platform/junit-platform-console-standalone/*/*.jar \
             ~/.m2/repository/{org/assertj/assertj-core,net/bytebuddy/byte-buddy,org/jcuda/jcuda*}/*/*.jar \
             ~/.m2/repository/com/networknt/json-schema-validator/"$(sed -n 's/.*<jsonschema.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar \
-            ~/.m2/repository/com/ethlo/time/itu/*/*.jar 2>/dev/null | paste -sd: | tr '\n' :
+            ~/.m2/repository/com/ethlo/time/itu/*/*.jar \
+            ~/.m2/repository/org/slf4j/slf4j-{api,nop}/"$(sed -n 's/.*<slf4j.version>\(.*\)<.*/\1/p' "$root/pom.xml")"/*.jar 2>/dev/null | paste -sd: | tr '\n' :
     fi
     echo "${GPU_CP:-}"
 }
