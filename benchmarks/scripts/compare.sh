@@ -272,8 +272,10 @@ our_cases() { # version
         [ "$what$version" = rateours ] && echo "$line" | number cpuSecondsPerGB "" >>"$work/$i.cpu"
     done
 }
+# Nobody always follows the same one, and each is first, in the middle and last equally often.
+orders=("limit ours before" "before limit ours" "ours before limit" "before ours limit" "limit before ours" "ours limit before")
 run_rounds() { # what they are, seconds after which no further one begins, cases
-    local until=$2 started=$SECONDS left took i group groups=()
+    local until=$2 started=$SECONDS left took i group who groups=()
     [ $# -gt 2 ] || return
     for i in "${@:3}"; do
         # What one run of ours tells stays together.
@@ -285,18 +287,14 @@ run_rounds() { # what they are, seconds after which no further one begins, cases
         [ "$round" -gt 0 ] && [ "$left" -lt "$took" ] && { echo "out of time after $round rounds" >&2; break; }
         for group in "${groups[@]}"; do
             now=($group)
-            if [ $((round % 2)) = 0 ]; then
-                c_cases limit 1 5
+            for who in ${orders[$((round % ${#orders[@]}))]}; do
+                case $who in
+                    limit) c_cases limit 1 5 ;;
+                    ours) our_cases ;;
+                    before) [ -n "${BEFORE_CP:-}" ] || continue; our_cases before ;;
+                esac
                 let_memory_settle
-                our_cases
-                [ -z "${BEFORE_CP:-}" ] || { let_memory_settle; our_cases before; }
-            else
-                [ -z "${BEFORE_CP:-}" ] || { our_cases before; let_memory_settle; }
-                our_cases
-                let_memory_settle
-                c_cases limit 1 5
-            fi
-            let_memory_settle
+            done
         done
         # Opening the library costs half a second: three figures are enough for a column that nobody has to reach. (With a GPU there
         # is one group.)
@@ -346,17 +344,19 @@ if [ -s "$work/errors" ]; then
     echo "compare: what the programs said on standard error (first lines):" >&2
     sort "$work/errors" | uniq -c | sort -rn | head -8 >&2
 fi
-# The spread is that of the middle half of each version's figures, relative to its median. "ours/before" is the median of the rounds'
-# ratios: a machine whose pace changes between rounds does not change them.
-spread() { sort -g "$1" | awk '{v[NR] = $1} END {if (NR > 1) printf "%.0f %%", 100 * (v[int(NR * 3 / 4 + 0.5)] - v[int(NR / 4 + 0.75)]) / v[int((NR + 1) / 2)]; else print "-"}'; }
+# "ours/before" is the median of the rounds' ratios: a machine whose pace changes between rounds does not change them. "+-" is its
+# standard error, from the middle half of the ratios: a row that is less than twice that away from 1 proves nothing.
 if [ -n "${BEFORE_CP:-}" ]; then
-    printf '\n| %-52s | %9s | %9s | %9s | %9s | %9s |\n' case before ours ours/before "spread before" "spread ours"
-    printf '|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: ----------:
+    printf '\n| %-52s | %9s | %9s | %11s | %6s |\n' case before ours ours/before +-
+    printf '|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ------------: -------:
     for i in "${!cases[@]}"; do
         [ -s "$work/$i.before" ] && [ -s "$work/$i.ours" ] || continue
-        paste "$work/$i.ours" "$work/$i.before" | awk 'NF == 2 && $2 > 0 {printf "%.4f\n", $1 / $2}' >"$work/$i.ratios"
-        printf '| %-52s | %9s | %9s | %9s | %9s | %9s |\n' "${cases[$i]%%|*}" "$(median "$work/$i.before")" "$(median "$work/$i.ours")" \
-            "$(median "$work/$i.ratios" | awk '{printf "%.3f", $1}')" "$(spread "$work/$i.before")" "$(spread "$work/$i.ours")"
+        printf '| %-52s | %9s | %9s | %11s | %6s |\n' "${cases[$i]%%|*}" "$(median "$work/$i.before")" "$(median "$work/$i.ours")" \
+            $(paste "$work/$i.ours" "$work/$i.before" | awk 'NF == 2 && $2 > 0 {print $1 / $2}' | sort -g | awk '{v[NR] = $1} END {
+                if (NR == 0) print "- -"
+                else printf "%.3f %.3f", (v[int((NR + 1) / 2)] + v[int(NR / 2 + 1)]) / 2,
+                    0.93 * (v[int(NR * 3 / 4 + 0.5)] - v[int(NR / 4 + 0.75)]) / sqrt(NR)
+            }')
     done
 fi
 # --- peers ------------------------------------------------------------------------------------------------------------
