@@ -116,6 +116,8 @@ add() {
         tuned=${limit/calls/gathered}
     elif [[ $limit =~ ^sbatch: ]]; then
         tuned=${limit/sbatch/fbatch}
+    elif [[ $limit =~ ^mixed: ]]; then
+        tuned=${limit/mixed/halves}
     elif [[ $limit =~ ^pool:([0-9]+):[0-9]+:([0-9]+)$ ]]; then
         # Adjacent entries are one read of up to 16 MiB; four of them at a time.
         local together=$((BASH_REMATCH[2] * 128 < 16 * M ? BASH_REMATCH[2] * 128 : 16 * M))

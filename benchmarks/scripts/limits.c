@@ -17,6 +17,7 @@
 //          cold     read with O_DIRECT, file not in the page cache      GB/s    (limit: pread alone)
 //          bcold    the same through the page cache, which then holds it  GB/s
 //          mixed    as cold, second half of the bytes alone           GB/s of all bytes: what is cached costs nothing
+//          halves   the first half cached, the second not: threads read both at once, claiming what is left of either        GB/s
 //          wcache   write through the page cache                        GB/s    (limit: 4 MiB pieces, asynchronous copies)
 //          wdirect  write with O_DIRECT                                 GB/s    (limit: pwrite alone)
 //          random   reads at random places, aligned to 4 KiB, hot       GB/s    (limit: pread, copy, synchronise)
@@ -608,8 +609,28 @@ static void stream_reads(struct worker *w) {
 }
 #endif
 
+// The half that is cached, and the one that the disk has.
+static atomic_size_t next_of_half[2];
+
+// Threads begin with one half or the other, and help with the other one when nothing is left of theirs.
+static void halves(struct worker *w) {
+    const struct job *job = w->job;
+    size_t half = job->bytes / 2;
+    for (int turn = 0; turn < 2; turn++) {
+        int cold = (w->id + turn + 1) & 1;
+        for (size_t at; (at = atomic_fetch_add(&next_of_half[cold], job->request)) < half;) {
+            size_t length = at + job->request <= half ? job->request : half - at, place = cold * half + at;
+            transfer(0, cold ? direct : buffered, on_gpu ? w->pinned : memory + place, length, job->offset + place);
+        }
+    }
+}
+
 static void requests(struct worker *w) {
     const struct job *job = w->job;
+    if (is(job, "halves")) {
+        halves(w);
+        return;
+    }
 #ifdef GPU
     if (on_gpu && !use_cufile && (is(job, "hot") || is(job, "stream") || is(job, "wcache"))) {
         pipeline(w);
@@ -704,6 +725,7 @@ static double pass(const struct job *job, char *pinned, size_t per_thread, int w
     next_piece = 0;
     begin_together(job, pinned, per_thread);
 #endif
+    next_of_half[0] = next_of_half[1] = 0;
     double used_before = cpu();
     for (int i = 0; i < job->threads; i++) {
         workers[i] = (struct worker){job, i, write, fd, ops, pinned + i * per_thread, &gate, 0, 0, 0, 0};
@@ -793,7 +815,7 @@ static void run(const struct job *asked) {
 #endif
     }
     int fd = past ? direct : buffered;
-    size_t per_thread = past || is(job, "bcold") || is(job, "latency") || is(job, "random") ? job->request : (tuned ? 2 : DEPTH) * PIECE;
+    size_t per_thread = past || is(job, "bcold") || is(job, "halves") || is(job, "latency") || is(job, "random") ? job->request : (tuned ? 2 : DEPTH) * PIECE;
     if (is_batch(job)) per_thread = BATCH * job->request;
 #ifdef GPU
     if (is(job, "gathered")) per_thread = job->request;
@@ -835,7 +857,14 @@ static void run(const struct job *asked) {
         ops = job->bytes / job->request / job->threads;
     if (is_batch(job)) ops = job->bytes / job->request / BATCH * BATCH;
     double seconds;
-    if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
+    if (is(job, "halves")) {
+        struct job first_half = *job;
+        first_half.bytes /= 2;
+        drop();
+        warm(&first_half);
+        posix_fadvise(buffered, job->offset + first_half.bytes, 0, POSIX_FADV_DONTNEED);
+        seconds = pass(job, pinned, per_thread, write, fd, ops);
+    } else if (is(job, "cold") || is(job, "bcold") || is_cold_batch(job)) {
         if (is(job, "fbatch")) pthread_barrier_init(&batch_end, NULL, job->threads);
         drop();
         seconds = pass(job, pinned, per_thread, write, fd, ops);

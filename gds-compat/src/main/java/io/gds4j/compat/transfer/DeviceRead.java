@@ -13,9 +13,6 @@ final class DeviceRead extends DeviceTransfer {
     /** Copies all pieces of this request; null if each thread copies its own. */
     private @Nullable GatherCopy gather;
 
-    /** The thread that starts the kernel. */
-    private @Nullable ThreadContext owner;
-
     /** The byte of the file that is first in the slabs. */
     private long origin;
 
@@ -25,12 +22,12 @@ final class DeviceRead extends DeviceTransfer {
 
     @Override
     void open(ThreadContext thread) {
+        super.open(thread);
         if (plan().isGathered() && pieces() <= PieceBoard.PIECES) {
             GatherCopy copy = thread.gather(context());
             long bytes = plan().pieceSize();
             if (copy.begin((int) pieces(), bytes)) {
                 origin = TransferPlan.roundDown(plan().offset(), bytes);
-                owner = thread;
                 gather = copy;
             }
         }
@@ -41,7 +38,6 @@ final class DeviceRead extends DeviceTransfer {
         GatherCopy copy = gather;
         if (copy != null) {
             gather = null;
-            owner = null;
             copy.settle(this);
         }
     }
@@ -53,7 +49,7 @@ final class DeviceRead extends DeviceTransfer {
             super.run(thread);
             return;
         }
-        if (thread == owner) {
+        if (isOwner(thread)) {
             // Now, not before workers are woken: they take longer to come than the kernel.
             copy.launch();
         }

@@ -11,19 +11,25 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request being served: threads claim its pieces in the order of its plan, and finish each claimed piece. The first piece that
- * moved less than asked decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it
- * for one request after the other, so that a request allocates nothing.
+ * A request being served: threads claim its pieces, and finish each claimed piece. The first piece that moved less than asked
+ * decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it for one request after
+ * the other, so that a request allocates nothing.
  */
 public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, ScatterRead {
     private static final long NONE = Long.MAX_VALUE;
 
+    /** One claim of the last piece in {@link #claims}. */
+    private static final long LAST = 1L << 32;
+
     private final TransferRequest request;
     private final TransferPlan plan = new TransferPlan();
 
-    /** The turn of the next claim. */
-    private final AtomicLong next = new AtomicLong();
+    /** The claims so far: in the lower half those of the first piece that was left, in the upper half those of the last one. */
+    private final AtomicLong claims = new AtomicLong();
     private long pieces;
+
+    /** The tools of the thread that waits. */
+    private @Nullable ThreadContext owner;
 
     /** Pieces from this one on are no longer claimed. */
     private volatile long limit;
@@ -39,7 +45,9 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     /** Called by the thread that waits for the transfer, before any thread {@link #run}s it. */
     void open(ThreadContext thread) {
-        // most transfers need nothing
+        if (owner != thread) {
+            owner = thread; // a stored reference costs a memory barrier of the garbage collector
+        }
     }
 
     /** Called by the same thread when no thread runs the transfer any more. Reports failures to {@link #stop}. */
@@ -63,7 +71,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         endPiece = NONE;
         endCause = null;
         interrupted = false;
-        next.set(0);
+        claims.set(0);
         limit = pieces;
     }
 
@@ -94,7 +102,15 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         return plan.pieceStart(piece) - plan.offset();
     }
 
-    /** Claims the next piece to move; -1 if there is none. */
+    /** Returns whether a thread is the one that waits for the transfer. */
+    final boolean isOwner(ThreadContext thread) {
+        return thread == owner;
+    }
+
+    /**
+     * Claims the next piece to move; -1 if there is none. If pieces are taken from both ends, the thread that waits begins with the first
+     * and those that help it with the last one, until they meet: each works at one end, so that the disk is never without a request.
+     */
     final long claim(ThreadContext thread) {
         if (thread.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             cancel();
@@ -102,12 +118,13 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         if (thread.shouldLeave()) {
             return -1;
         }
+        boolean last = plan.isTakenFromBothEnds() && !isOwner(thread);
         while (hasUnclaimed()) {
-            long turn = next.getAndIncrement();
-            if (turn >= pieces) {
+            long before = claims.getAndAdd(last ? LAST : 1);
+            if (total(before) >= pieces) {
                 return -1;
             }
-            long piece = plan.pieceOfTurn(turn);
+            long piece = last ? pieces - 1 - before / LAST : before % LAST;
             if (piece < limit) {
                 return piece;
             }
@@ -115,9 +132,13 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         return -1;
     }
 
+    private static long total(long claims) {
+        return claims % LAST + claims / LAST;
+    }
+
     /** Returns whether there may be unclaimed pieces. */
     final boolean hasUnclaimed() {
-        return next.get() < (plan.isTakenFromBothEnds() ? pieces : limit);
+        return total(claims.get()) < (plan.isTakenFromBothEnds() ? pieces : limit);
     }
 
     /** Returns whether this piece or an earlier one has ended the request. */
@@ -150,7 +171,8 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     /** Ends the request after the claimed pieces. */
     final synchronized void cancel() {
-        long claimed = plan.takenFromTheFirst(Math.min(next.get(), pieces));
+        long all = claims.get();
+        long claimed = total(all) < pieces ? all % LAST : pieces;
         if (claimed < limit) {
             limit = claimed;
             interrupted = true;

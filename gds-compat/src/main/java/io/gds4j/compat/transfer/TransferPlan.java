@@ -194,16 +194,6 @@ public final class TransferPlan {
         return size == 0 ? 0 : (end() - 1) / pieceSize - offset / pieceSize + 1;
     }
 
-    /** Returns the piece that is taken in a turn, both counted from 0. */
-    long pieceOfTurn(long turn) {
-        return !fromBothEnds ? turn : (turn & 1) == 0 ? turn / 2 : pieces() - 1 - turn / 2;
-    }
-
-    /** Returns how many pieces are taken from the first on, without a gap, after a number of turns. */
-    long takenFromTheFirst(long turns) {
-        return fromBothEnds && turns < pieces() ? (turns + 1) / 2 : turns;
-    }
-
     /** Returns the offset of a piece in the file. */
     public long pieceStart(long piece) {
         return piece == 0 ? offset : (offset / pieceSize + piece) * pieceSize;

@@ -12,43 +12,17 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
-import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
-import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file whose beginning is in the page cache is read from both ends; results are those of any other read. */
 class BothEndsTest {
     private static final int SIZE = 72 << 20;
     private static final int HOT = 40 << 20;
-
-    private static TransferPlan plan(long pieces) {
-        return new TransferPlan().buffered(100, pieces * 4096 - 200, 4096).takeFromBothEnds();
-    }
-
-    @ParameterizedTest
-    @ValueSource(longs = {1, 2, 3, 8, 9})
-    void everyPieceHasItsTurn(long pieces) {
-        TransferPlan plan = plan(pieces);
-        assertThat(plan.pieces()).isEqualTo(pieces);
-        assertThat(LongStream.range(0, pieces).map(plan::pieceOfTurn).boxed())
-                .containsExactlyInAnyOrderElementsOf(LongStream.range(0, pieces).boxed().toList());
-    }
-
-    @ParameterizedTest
-    @CsvSource({"9, 0, 0", "9, 1, 1", "9, 2, 1", "9, 3, 2", "9, 8, 4", "9, 9, 9", "2, 1, 1", "2, 2, 2"})
-    void piecesFromTheEndCountOnceTheGapIsClosed(long pieces, long turns, long taken) {
-        assertThat(plan(pieces).takenFromTheFirst(turns)).isEqualTo(taken);
-    }
-
-    @Test
-    void aNewPlanForgetsTheOrderOfTheLast() {
-        assertThat(plan(9).buffered(0, 8192, 4096).pieceOfTurn(1)).isOne();
-    }
 
     private static Rig rig(int workers) {
         return Rig.onGpuOver(FakePageCache.ofFirst(HOT).posix(), builder -> builder
@@ -62,14 +36,16 @@ class BothEndsTest {
         try (Rig rig = rig(3)) {
             GuardedFile file = rig.file(SIZE);
             GuardedMemory memory = rig.memory(kind, SIZE + 4096);
+            Gate last = new Gate();
+            last.open();
+            rig.posix().on(PosixCall.PREAD).covering(SIZE - 1).runsFirst(last::pass);
+            rig.posix().on(PosixCall.PREAD).covering(HOT - 1).runsFirst(last::awaitArrival);
             try (CuFileHandle handle = rig.open(file)) {
                 assertThat(handle.read(memory.range(), SIZE + 4096, 0, 0)).isEqualTo(SIZE);
             }
             memory.expect(0, file.expected(0, SIZE));
             memory.verify();
             assertThat(rig.reads(true).stream().mapToLong(read -> read.count()).sum()).isEqualTo(SIZE - HOT);
-            assertThat(rig.reads(true)).as("a read of the disk is among the first").first()
-                    .satisfies(read -> assertThat(rig.posix().io().indexOf(read)).isLessThan(8));
         }
     }
 
@@ -102,6 +78,34 @@ class BothEndsTest {
             GuardedMemory memory = rig.host(SIZE);
             rig.posix().on(PosixCall.PREAD).covering(10L * Rig.PIECE)
                     .runsFirst(() -> Thread.currentThread().interrupt());
+            try (CuFileHandle handle = rig.open(file)) {
+                CuFileException failure = Failures.expect(() -> handle.read(memory.range(), SIZE, 0, 0));
+                assertThat(Thread.interrupted()).isTrue();
+                assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
+                assertThat(failure.bytesTransferred()).isEqualTo(11L * Rig.PIECE);
+            }
+            expectPrefix(memory, file, 11 * Rig.PIECE);
+        }
+    }
+
+    @Test
+    void anInterruptDoesNotCountWhatAWorkerReadAtTheEnd() {
+        try (Rig rig = rig(1)) {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.host(SIZE);
+            Thread caller = Thread.currentThread();
+            Gate worker = new Gate();
+            rig.posix().on(PosixCall.PREAD).covering(SIZE - 1).runsFirst(() -> {
+                worker.pass();
+                while (caller.getState() != Thread.State.WAITING) {
+                    Thread.onSpinWait(); // until the caller has claimed all that it will, and waits for its worker
+                }
+            });
+            rig.posix().on(PosixCall.PREAD).covering(10L * Rig.PIECE).runsFirst(() -> {
+                worker.awaitArrival();
+                caller.interrupt();
+                worker.open();
+            });
             try (CuFileHandle handle = rig.open(file)) {
                 CuFileException failure = Failures.expect(() -> handle.read(memory.range(), SIZE, 0, 0));
                 assertThat(Thread.interrupted()).isTrue();
