@@ -109,7 +109,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     /**
      * Claims the next piece to move; -1 if there is none. If pieces are taken from both ends, the thread that waits begins with the first
-     * and those that help it with the last one, until they meet: each works at one end, so that the disk is never without a request.
+     * piece and its helpers with the last one, until they meet. So the disk has a request at any time.
      */
     final long claim(ThreadContext thread) {
         if (thread.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
