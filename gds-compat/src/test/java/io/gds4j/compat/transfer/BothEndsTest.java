@@ -5,24 +5,94 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileHandle;
 import io.gds4j.compat.FakePageCache;
 import io.gds4j.compat.Rig;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.util.Optional;
+import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** A file whose beginning is in the page cache is read from both ends; results are those of any other read. */
 class BothEndsTest {
     private static final int SIZE = 72 << 20;
     private static final int HOT = 40 << 20;
+
+    /** A transfer of which the thread that waits and a helper claim pieces. */
+    private static final class Claims {
+        private final Posix posix = FfmPosix.instance();
+        private final BouncePool slabs = new BouncePool(posix, BouncePool.Pinning.NONE, CuFileConfig.defaults());
+        private final ThreadContext owner = thread();
+        private final ThreadContext helper = thread();
+        private final Transfer transfer = new HostTransfer(new TransferRequest(), null);
+
+        Claims(long pieces) {
+            transfer.plan().buffered(100, pieces * 4096 - 200, 4096).takeFromBothEnds();
+            transfer.begin();
+            transfer.open(owner);
+        }
+
+        private ThreadContext thread() {
+            return new ThreadContext(false, posix, new PathCounters(), slabs, null);
+        }
+
+        /** Claims a piece; -1 if there is none. The two take turns, and the one that waits has turn 0. */
+        long claim(long turn) {
+            return transfer.claim((turn & 1) == 0 ? owner : helper);
+        }
+
+        /** Interrupts the transfer, and returns the bytes that count. */
+        long interrupt() {
+            transfer.cancel();
+            try {
+                return transfer.result("cuFileRead", Optional.empty());
+            } catch (CuFileInterruptedException e) {
+                return e.bytesTransferred();
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {1, 2, 3, 8, 9})
+    void everyPieceHasItsTurn(long pieces) {
+        Claims claims = new Claims(pieces);
+        assertThat(claims.transfer.pieces()).isEqualTo(pieces);
+        assertThat(LongStream.range(0, pieces).map(claims::claim).boxed())
+                .containsExactlyInAnyOrderElementsOf(LongStream.range(0, pieces).boxed().toList());
+        assertThat(LongStream.range(0, 4).map(claims::claim).boxed()).containsOnly(-1L);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"9, 0, 0", "9, 1, 1", "9, 2, 1", "9, 3, 2", "9, 8, 4", "9, 9, 9", "2, 1, 1", "2, 2, 2"})
+    void piecesFromTheEndCountOnceTheGapIsClosed(long pieces, long turns, long taken) {
+        Claims claims = new Claims(pieces);
+        LongStream.range(0, turns).forEach(claims::claim);
+        TransferPlan plan = claims.transfer.plan();
+        assertThat(claims.interrupt()).isEqualTo(taken == 0 ? 0 : plan.pieceEnd(taken - 1) - plan.offset());
+    }
+
+    @Test
+    void aNewPlanForgetsTheOrderOfTheLast() {
+        Claims claims = new Claims(9);
+        claims.transfer.plan().buffered(0, 8192, 4096);
+        claims.transfer.begin();
+        assertThat(LongStream.of(1, 1).map(claims::claim).boxed()).containsExactly(0L, 1L);
+    }
 
     private static Rig rig(int workers) {
         return Rig.onGpuOver(FakePageCache.ofFirst(HOT).posix(), builder -> builder
@@ -39,13 +109,15 @@ class BothEndsTest {
             Gate last = new Gate();
             last.open();
             rig.posix().on(PosixCall.PREAD).covering(SIZE - 1).runsFirst(last::pass);
-            rig.posix().on(PosixCall.PREAD).covering(HOT - 1).runsFirst(last::awaitArrival);
+            rig.posix().on(PosixCall.PREAD).covering(Rig.PIECE).runsFirst(last::awaitArrival);
             try (CuFileHandle handle = rig.open(file)) {
                 assertThat(handle.read(memory.range(), SIZE + 4096, 0, 0)).isEqualTo(SIZE);
             }
             memory.expect(0, file.expected(0, SIZE));
             memory.verify();
             assertThat(rig.reads(true).stream().mapToLong(read -> read.count()).sum()).isEqualTo(SIZE - HOT);
+            assertThat(rig.reads(true)).as("a read of the disk is among the first").first()
+                    .satisfies(read -> assertThat(rig.posix().io().indexOf(read)).isLessThan(8));
         }
     }
 
@@ -53,6 +125,16 @@ class BothEndsTest {
         memory.expect(0, file.expected(0, count));
         memory.accept(count, SIZE - count);
         memory.verify();
+    }
+
+    private static void expectInterruptAfter(int count, Rig rig, GuardedFile file, GuardedMemory memory) {
+        try (CuFileHandle handle = rig.open(file)) {
+            CuFileException failure = Failures.expect(() -> handle.read(memory.range(), SIZE, 0, 0));
+            assertThat(Thread.interrupted()).isTrue();
+            assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
+            assertThat(failure.bytesTransferred()).isEqualTo(count);
+        }
+        expectPrefix(memory, file, count);
     }
 
     @Test
@@ -78,13 +160,7 @@ class BothEndsTest {
             GuardedMemory memory = rig.host(SIZE);
             rig.posix().on(PosixCall.PREAD).covering(10L * Rig.PIECE)
                     .runsFirst(() -> Thread.currentThread().interrupt());
-            try (CuFileHandle handle = rig.open(file)) {
-                CuFileException failure = Failures.expect(() -> handle.read(memory.range(), SIZE, 0, 0));
-                assertThat(Thread.interrupted()).isTrue();
-                assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
-                assertThat(failure.bytesTransferred()).isEqualTo(11L * Rig.PIECE);
-            }
-            expectPrefix(memory, file, 11 * Rig.PIECE);
+            expectInterruptAfter(11 * Rig.PIECE, rig, file, memory);
         }
     }
 
@@ -106,13 +182,7 @@ class BothEndsTest {
                 caller.interrupt();
                 worker.open();
             });
-            try (CuFileHandle handle = rig.open(file)) {
-                CuFileException failure = Failures.expect(() -> handle.read(memory.range(), SIZE, 0, 0));
-                assertThat(Thread.interrupted()).isTrue();
-                assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
-                assertThat(failure.bytesTransferred()).isEqualTo(11L * Rig.PIECE);
-            }
-            expectPrefix(memory, file, 11 * Rig.PIECE);
+            expectInterruptAfter(11 * Rig.PIECE, rig, file, memory);
         }
     }
 }
