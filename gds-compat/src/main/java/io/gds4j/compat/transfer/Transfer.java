@@ -109,7 +109,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     /**
      * Claims the next piece to move; -1 if there is none. If pieces are taken from both ends, the thread that waits begins with the first
-     * piece and its helpers with the last one, until they meet. So the disk has a request at any time.
+     * piece and its helpers with the last one, until they meet. So memory and disk work at the same time.
      */
     final long claim(ThreadContext thread) {
         if (thread.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
