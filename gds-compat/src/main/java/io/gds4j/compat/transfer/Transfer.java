@@ -11,8 +11,8 @@ import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A request being served: threads claim its pieces, and finish each claimed piece. The first piece that moved less than asked
- * decides how many bytes were moved without a gap. A {@link RequestContext} owns the transfer and reuses it for one request after
+ * A request being served: threads claim its pieces, and finish each claimed piece. The first piece that moved less than asked, or that
+ * no thread has claimed, decides how many bytes were moved without a gap: pieces may be claimed from both ends. A {@link RequestContext} owns the transfer and reuses it for one request after
  * the other, so that a request allocates nothing.
  */
 public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, ScatterRead {
@@ -185,14 +185,15 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
      * @throws CuFileException if a piece failed or the caller was interrupted
      */
     final synchronized long result(String function, Optional<Path> path) {
-        if (endPiece == NONE) {
-            if (!interrupted) {
-                return plan.size();
-            }
+        if (interrupted && limit <= endPiece) {
+            // No thread has claimed the pieces from the limit on, whatever another has met behind them.
             throw failure(function, path, pieceOffset(limit))
                     .error(CuFileError.IO_ERROR)
                     .detail("interrupted")
                     .buildInterrupted();
+        }
+        if (endPiece == NONE) {
+            return plan.size();
         }
         long moved = pieceOffset(endPiece) + endBytes;
         if (endCause instanceof CuFileInterruptedException known) {

@@ -86,6 +86,26 @@ class BothEndsTest {
         assertThat(claims.interrupt()).isEqualTo(taken == 0 ? 0 : plan.pieceEnd(taken - 1) - plan.offset());
     }
 
+    /** A helper claims the last of four pieces and meets {@code errno} there; the owner claims the first one and is interrupted. */
+    @ParameterizedTest
+    @ValueSource(ints = {0, Errno.EIO})
+    void anInterruptCountsNoGapBeforeAPieceThatEndedEarly(int errno) {
+        Claims claims = new Claims(4);
+        assertThat(claims.claim(1)).isEqualTo(3);
+        claims.transfer.stop(3, 10, errno, null);
+        assertThat(claims.claim(0)).isZero();
+        assertThat(claims.interrupt()).isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset());
+    }
+
+    @Test
+    void anInterruptBehindAPieceThatEndedEarlyChangesNothing() {
+        Claims claims = new Claims(4);
+        LongStream.of(0, 0, 1).forEach(claims::claim);
+        claims.transfer.stop(1, 10, 0, null);
+        assertThat(claims.interrupt())
+                .isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset() + 10);
+    }
+
     @Test
     void aNewPlanForgetsTheOrderOfTheLast() {
         Claims claims = new Claims(9);
@@ -123,13 +143,14 @@ class BothEndsTest {
 
     private static void expectPrefix(GuardedMemory memory, GuardedFile file, int count) {
         memory.expect(0, file.expected(0, count));
-        memory.accept(count, SIZE - count);
+        memory.accept(count, (int) memory.range().length() - count);
         memory.verify();
     }
 
     private static void expectInterruptAfter(int count, Rig rig, GuardedFile file, GuardedMemory memory) {
         try (CuFileHandle handle = rig.open(file)) {
-            CuFileException failure = Failures.expect(() -> handle.read(memory.range(), SIZE, 0, 0));
+            CuFileException failure =
+                    Failures.expect(() -> handle.read(memory.range(), memory.range().length(), 0, 0));
             assertThat(Thread.interrupted()).isTrue();
             assertThat(failure).isInstanceOf(CuFileInterruptedException.class);
             assertThat(failure.bytesTransferred()).isEqualTo(count);
@@ -164,11 +185,13 @@ class BothEndsTest {
         }
     }
 
-    @Test
-    void anInterruptDoesNotCountWhatAWorkerReadAtTheEnd() {
+    /** @param beyond bytes of the request behind the end of the file: a worker meets the end first then */
+    @ParameterizedTest
+    @CsvSource({"HOST, 0", "HOST, 65536", "CUDA_DEVICE, 65536"})
+    void anInterruptDoesNotCountWhatAWorkerReadAtTheEnd(MemoryKind kind, int beyond) {
         try (Rig rig = rig(1)) {
             GuardedFile file = rig.file(SIZE);
-            GuardedMemory memory = rig.host(SIZE);
+            GuardedMemory memory = rig.memory(kind, SIZE + beyond);
             Thread caller = Thread.currentThread();
             Gate worker = new Gate();
             rig.posix().on(PosixCall.PREAD).covering(SIZE - 1).runsFirst(() -> {
