@@ -63,6 +63,7 @@ public final class CompatEntryRunner implements EntryRunner {
         try {
             boolean merged = claim.submission().isMerged();
             if (claim.submission().isContinuous()) {
+                settle(); // the request needs the pipeline that open groups use
                 readTogether(claim.entries(), claim.results());
             } else if (merged || claim.entries().size() > 1) {
                 deviceReads.begin(claim.entries(), claim.results(), merged, claim.slabBytes());

@@ -24,6 +24,9 @@ import java.util.Collections;
 import java.util.List;
 import java.util.Random;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
@@ -121,6 +124,39 @@ class SmallBatchesTest {
                 }
             }
             memory.verify();
+        }
+    }
+
+    /** A thread that has merged some entries of one submission may go on with adjacent entries of another one. */
+    @Test
+    void submissionsOfDifferentShapesLeaveNoSlabBehind() throws Exception {
+        int size = 512 << 10;
+        int count = 16;
+        try (Rig rig = hot(); ExecutorService threads = Executors.newFixedThreadPool(6)) {
+            GuardedFile file = rig.file(2 * count * size);
+            List<Future<?>> ends = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file)) {
+                for (int thread = 0; thread < 6; thread++) {
+                    GuardedMemory memory = rig.memory(MemoryKind.CUDA_MANAGED, count * size);
+                    boolean adjacent = thread % 2 == 0;
+                    ends.add(threads.submit(() -> {
+                        for (int round = 0; round < 12; round++) {
+                            List<Request> requests = new ArrayList<>();
+                            for (int i = 0; i < count; i++) {
+                                long from = (adjacent ? i : 2L * (count - 1 - i)) * size;
+                                memory.expect(i * size, file.expected(from, size));
+                                requests.add(Request.read(handle, memory.range(), size, from, (long) i * size));
+                            }
+                            assertThat(submit(rig, requests)).extracting(Completion::bytes).containsOnly((long) size);
+                        }
+                        memory.verify();
+                    }));
+                }
+                for (Future<?> end : ends) {
+                    end.get();
+                }
+            }
+            assertThat(rig.driver().statistics().engine().bouncePoolBytes()).as("bytes of slabs in use").isZero();
         }
     }
 

@@ -103,6 +103,9 @@ public final class CopyPipeline {
      * @throws CuFileException if this fails; the pipeline has no slab then
      */
     public void enter(PieceFailures listener, long bytes, long pieces) {
+        if (held != 0) {
+            throw new IllegalStateException("the pipeline is entered already");
+        }
         boolean current = false;
         boolean entered = false;
         try {

@@ -163,6 +163,9 @@ public final class GatherCopy {
      * @return false if this is not ready or there are too few slabs
      */
     public boolean begin(int ofRequest, long bytes) {
+        if (!slabs.isEmpty()) {
+            throw new IllegalStateException("the request before is not settled");
+        }
         PieceBoard words = board;
         if (!isReady() || words == null || !takeSlabs(ofRequest * bytes)) {
             return false;

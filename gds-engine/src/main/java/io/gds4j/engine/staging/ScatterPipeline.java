@@ -90,6 +90,9 @@ public final class ScatterPipeline {
      * @throws CuFileException if this fails; the pipeline has no slab then
      */
     public void enter(CopyPipeline.PieceFailures listener, long bytes, List<GpuContext> targets) {
+        if (slots[0].slab != null) {
+            throw new IllegalStateException("the pipeline is entered already");
+        }
         pinned = !targets.isEmpty();
         boolean entered = false;
         try {
