@@ -36,6 +36,9 @@ public final class PieceBoard {
     /** Tags are 1 to this. */
     private static final int LAST_TAG = (1 << Long.SIZE - VALUE_BITS) - 1;
 
+    /** Largest number of a request: its tag is the last one, so that the number after it has the first tag. */
+    private static final int LAST_REQUEST = Integer.MAX_VALUE / LAST_TAG * LAST_TAG - 1;
+
     /** A cache line for each piece: reads of one line over the bus are serialised. */
     static final int LINE_BYTES = 64;
 
@@ -60,13 +63,19 @@ public final class PieceBoard {
     private final MemorySegment memory;
     private int requests;
 
-    private PieceBoard(MemorySegment memory) {
+    private PieceBoard(MemorySegment memory, int requests) {
         this.memory = memory;
+        this.requests = requests;
     }
 
     /** Makes an empty board of pinned memory, which must stay. */
     public static PieceBoard at(long address) {
-        PieceBoard board = new PieceBoard(NativeSegments.of(address, BYTES));
+        return at(address, 0);
+    }
+
+    /** Makes a board as {@link #at(long)} on which this many requests have begun. */
+    static PieceBoard at(long address, int requests) {
+        PieceBoard board = new PieceBoard(NativeSegments.of(address, BYTES), requests);
         board.memory.fill((byte) 0);
         return board;
     }
@@ -95,7 +104,7 @@ public final class PieceBoard {
 
     /** As {@link #begin} while kernels of earlier requests may read the board. {@link #forget} was or will be called for each of them. */
     public int beginBehind() {
-        requests = requests == Integer.MAX_VALUE ? 1 : requests + 1;
+        requests = requests >= LAST_REQUEST ? LAST_TAG : requests + 1; // the tags of neighbours differ at the wrap, too
         return requests;
     }
 
@@ -129,9 +138,10 @@ public final class PieceBoard {
         return (int) INT.getAcquire(memory, BELL) == request;
     }
 
-    /** Drops what was told of the first places. The kernel has ended. */
+    /** Drops what was told of the first places, and what was copied of them: tags come again. The kernel has ended. */
     public void forget(int places) {
         memory.asSlice(0, (long) places * LINE_BYTES).fill((byte) 0);
+        memory.asSlice(COPIED, (long) places * UNITS * Integer.BYTES).fill((byte) 0);
     }
 
     private static long word(int request, long value) {
