@@ -224,6 +224,22 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Unpins idle staging memory and gives it back to the system. While a GPU is in use nothing is unpinned by itself, because that may wait
+     * for all work of the GPU; at most the configured pool ({@code properties.posix_pool_slab_*}, 1.1 GiB by default) stays pinned. Waits
+     * until no stream waits for an operation. The next use of a GPU pins again what it needs: call
+     * {@link MemoryAllocator#prepare} to choose when.
+     *
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     * @since 0.3
+     */
+    public void trim() {
+        use.call("CuFileDriver.trim", backend -> {
+            backend.trim();
+            return null;
+        });
+    }
+
+    /**
      * Opens a file, for reading by default, and registers it ({@code cuFileHandleRegister}). Opens a {@link SourcePath} as
      * {@link #openSource} does.
      *

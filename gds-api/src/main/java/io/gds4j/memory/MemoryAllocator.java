@@ -119,10 +119,14 @@ public interface MemoryAllocator {
     long available(MemoryKind kind, int device);
 
     /**
-     * Prepares for long transfers to or from memory of a GPU: makes the GPU's primary CUDA context, which takes a tenth of a second or
-     * more, while the driver's threads make staging memory in the background. A large allocation does the same; a program that
-     * does other things first, such as reading headers, calls this before. Repeated calls cost nothing. Does nothing for host
-     * memory.
+     * Prepares for transfers to or from memory of a GPU: makes the GPU's primary CUDA context, pinned staging memory, CUDA streams and kernels,
+     * and returns once all is made. That takes a few tenths of a second, most of it for the context. After it no request makes a call
+     * that waits for the GPU's other work, whether threads, streams or kernels of the program wait for the request or not.
+     *
+     * <p>
+     * The first request of a GPU does the same, and returns once all is made; an allocation of 64 MiB and more begins it on other threads. So a
+     * program calls this if its own kernels or streams will wait for requests before one has ended, or if it does other things first,
+     * such as reading headers. Waits until no stream waits for an operation. Repeated calls cost nothing. Does nothing for host memory.
      *
      * @param kind the kind of memory that the program will allocate
      * @param device ordinal of the GPU, or {@link MemoryRange#NO_DEVICE} for host memory

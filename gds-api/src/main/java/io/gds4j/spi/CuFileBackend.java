@@ -62,6 +62,11 @@ public interface CuFileBackend {
     /** {@return peak size of the host memory used for staging so far, in bytes} */
     long peakStagingBytes();
 
+    /** Gives idle staging memory back to the system, which pins it no longer. A backend that keeps none does nothing. */
+    default void trim() {
+        // nothing is kept
+    }
+
     /** {@return counters that cuFile's statistics lack; 0 if a backend does not count them} */
     default EngineStatistics engineStatistics() {
         return new EngineStatistics(bytesByPath(), 0, peakStagingBytes(), 0, 0, "off");

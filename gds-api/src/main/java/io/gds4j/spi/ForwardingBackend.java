@@ -77,6 +77,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     }
 
     @Override
+    public void trim() {
+        delegate().trim();
+    }
+
+    @Override
     public long peakStagingBytes() {
         return delegate().peakStagingBytes();
     }

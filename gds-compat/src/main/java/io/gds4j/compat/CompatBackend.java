@@ -80,7 +80,7 @@ public final class CompatBackend implements CuFileBackend {
         this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
         this.statistics = new CuFileCounters(cuda);
-        this.allocator = new NativeMemoryAllocator(posix, cuda, this::expect);
+        this.allocator = new NativeMemoryAllocator(posix, cuda, new Expected());
         this.limits = new DriverLimits(config);
         this.properties = CompatProperties.of(config);
     }
@@ -95,10 +95,40 @@ public final class CompatBackend implements CuFileBackend {
         return allocator;
     }
 
-    private void expect(int gpu) {
-        CompatSession open = session;
-        if (open != null) {
-            open.expect(gpu);
+    /** Tells the open session of the allocator's work. */
+    private final class Expected implements NativeMemoryAllocator.Expectation {
+        @Override
+        public void expect(int gpu) {
+            CompatSession open = session;
+            if (open != null) {
+                open.expect(gpu);
+            }
+        }
+
+        @Override
+        public void prepare(int gpu) {
+            CompatSession open = session;
+            if (open != null) {
+                open.prepare(gpu);
+            }
+        }
+
+        @Override
+        public void allocates() {
+            CompatSession open = session;
+            if (open != null) {
+                open.growSlabs();
+            }
+        }
+    }
+
+    @Override
+    public void trim() {
+        CompatSession open = enter("CuFileDriver.trim");
+        try {
+            open.trim();
+        } finally {
+            open.exit();
         }
     }
 

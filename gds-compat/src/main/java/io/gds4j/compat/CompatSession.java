@@ -26,6 +26,7 @@ import io.gds4j.engine.memory.RegisteredBuffers;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuPinning;
+import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
@@ -52,6 +53,9 @@ public final class CompatSession {
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
+    /** Callers for which slabs are made beside those of the workers; each reads 16 MiB at a time without waiting for slabs of others. */
+    private static final int CALLERS = 16;
+
     private final Posix posix;
     private final SessionLog log;
     private final PathCounters counters;
@@ -62,6 +66,7 @@ public final class CompatSession {
     private final RegisteredBuffers<MemoryRange> buffers;
 
     private final BouncePool pool;
+    private final Optional<PreparedGpus> gpus;
     private final TransferEngine engine;
     private final RequestExecutor executor;
     private final IoUringUse ioUring;
@@ -83,15 +88,19 @@ public final class CompatSession {
         BouncePool.Pinning pinning =
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, log::warn))
                         .orElse(BouncePool.Pinning.NONE);
-        this.pool = new BouncePool(
-                posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new));
-        CudaContexts known = contexts.orElse(null);
-        this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         Parallelism parallelism = Parallelism.of(config, Runtime.getRuntime().availableProcessors());
+        this.pool = new BouncePool(
+                posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new),
+                parallelism.workers() + CALLERS);
+        this.gpus = contexts.map(known -> new PreparedGpus(known, pool));
+        CudaContexts known = contexts.orElse(null);
+        PreparedGpus prepared = gpus.orElse(null);
+        this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
                 parallelism,
-                heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
+                heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, prepared),
                 moveNear(contexts, parallelism.workers() + 1));
+        gpus.ifPresent(all -> all.helpedBy(engine::prepareBeside));
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
@@ -110,7 +119,7 @@ public final class CompatSession {
                 statistics,
                 log);
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO) && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
-        this.streams = new CompatStreams(executor, log, contexts, engine, pool, parallel);
+        this.streams = new CompatStreams(executor, log, contexts, engine, gpus, parallel);
         this.exitTask = ExitTask.register("cuFileDriverOpen", "gds4j-exit", this::drainForExit);
         log.log(
                 Severity.INFO,
@@ -163,7 +172,26 @@ public final class CompatSession {
 
     /** Has the workers of a GPU prepare for requests, because the program will use much of its memory. */
     void expect(int gpu) {
-        engine.expect(gpu);
+        gpus.ifPresent(known -> known.expect(gpu));
+    }
+
+    /** Prepares a GPU for requests; returns once all is made. */
+    void prepare(int gpu) {
+        gpus.ifPresent(known -> known.prepare(gpu));
+    }
+
+    /** Makes slabs that requests have lacked. Called while the program allocates memory of a GPU. */
+    void growSlabs() {
+        pool.grow();
+    }
+
+    /** Unpins and unmaps idle slabs. */
+    void trim() {
+        if (gpus.isPresent()) {
+            gpus.get().trim();
+        } else {
+            pool.trim();
+        }
     }
 
     void registerBuffer(MemoryRange range) {
@@ -224,6 +252,7 @@ public final class CompatSession {
         batches.close();
         buffers.removeAll();
         engine.close();
+        gpus.ifPresent(PreparedGpus::close);
         pool.close();
         files.close();
         log.log(

@@ -49,7 +49,7 @@ public final class FakeStreams implements AutoCloseable {
     /** Makes a stream. */
     public long make() {
         long[] stream = new long[1];
-        assertThat(cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING)).isZero();
+        cuda.asProgram(() -> assertThat(cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING)).isZero());
         made.add(stream[0]);
         return stream[0];
     }

@@ -20,12 +20,17 @@ public final class CallState extends NativeThreadState {
     /** Bytes of {@link #scratch()}. */
     public static final long SCRATCH_BYTES = 512;
 
+    private static final int MODE_BITS = 2;
+
     private static final StructLayout CAPTURED = Linker.Option.captureStateLayout();
     private static final VarHandle ERRNO = CAPTURED.varHandle(MemoryLayout.PathElement.groupElement("errno"));
 
     private final MemorySegment errnoSlot;
     private final MemorySegment scratch;
     private final long[] answer = new long[1];
+
+    /** Small numbers of calls that nest, the last one in the lowest bits. */
+    private long modes;
 
     private CallState() {
         // Only the thread refers to it, so that it is freed some time after the thread ends.
@@ -69,6 +74,22 @@ public final class CallState extends NativeThreadState {
     /** Returns room for a number that a call returns; read it before the next call. */
     public long[] answer() {
         return answer;
+    }
+
+    /**
+     * Keeps a mode that a call replaced until {@link #popMode}.
+     *
+     * @param mode 0 to 3
+     */
+    public void pushMode(int mode) {
+        modes = modes << MODE_BITS | mode;
+    }
+
+    /** Returns and drops the mode that was kept last. */
+    public int popMode() {
+        int mode = (int) (modes & (1 << MODE_BITS) - 1);
+        modes >>>= MODE_BITS;
+        return mode;
     }
 
     /** Returns room for out-parameters, 64-byte aligned; it holds the content of earlier calls. */

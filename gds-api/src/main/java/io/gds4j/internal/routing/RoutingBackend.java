@@ -76,6 +76,15 @@ public final class RoutingBackend extends ForwardingBackend {
     }
 
     @Override
+    public void trim() {
+        pair.first().trim();
+        CuFileBackend other = pair.secondIfMade();
+        if (other != null) {
+            other.trim();
+        }
+    }
+
+    @Override
     public long peakStagingBytes() {
         CuFileBackend other = pair.secondIfMade();
         return pair.first().peakStagingBytes() + (other == null ? 0 : other.peakStagingBytes());

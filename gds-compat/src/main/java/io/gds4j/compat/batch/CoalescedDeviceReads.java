@@ -194,7 +194,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             settle();
             entered = thread.pipeline(context);
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            entered.enter(this, slabBytes, pieces);
+            entered.enter(this, slabBytes, pieces, false);
             pipeline = entered;
         }
         return entered;

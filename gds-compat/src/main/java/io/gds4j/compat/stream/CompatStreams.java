@@ -8,7 +8,8 @@ import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.compat.transfer.Transfer;
 import io.gds4j.compat.transfer.TransferEngine;
-import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.PreparedGpu;
+import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
@@ -35,18 +36,21 @@ public final class CompatStreams {
             RequestLog log,
             Optional<CudaContexts> contexts,
             TransferEngine engine,
-            BouncePool pool,
+            Optional<PreparedGpus> gpus,
             boolean parallel) {
         this.executor = executor;
         this.log = log;
-        this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, pool), parallel);
+        this.streams = new RegisteredStreams(contexts, new Movers(executor, engine, gpus), parallel);
     }
 
     /** Lends movers. Each has its own context, whose thread no caller waits for. */
-    private record Movers(RequestExecutor executor, TransferEngine engine, BouncePool pool) implements StreamMovers {
+    private record Movers(RequestExecutor executor, TransferEngine engine,
+            Optional<PreparedGpus> gpus) implements StreamMovers {
         @Override
-        public void prepareForWaits() {
-            pool.fillForWaitingStreams();
+        public Optional<PreparedGpu> prepareForWaits(long cudaContext) {
+            PreparedGpu gpu = gpus.orElseThrow().of(cudaContext);
+            gpu.prepare();
+            return Optional.of(gpu);
         }
 
         @Override
@@ -57,21 +61,6 @@ public final class CompatStreams {
         @Override
         public StreamMover borrow() {
             return new Mover(executor, engine, engine.borrowUnattended());
-        }
-
-        @Override
-        public StreamMover borrow(long cudaContext) {
-            RequestContext context = engine.borrowUnattended();
-            boolean prepared = false;
-            try {
-                context.thread().prepare(cudaContext);
-                prepared = true;
-                return new Mover(executor, engine, context);
-            } finally {
-                if (!prepared) {
-                    engine.giveBackUnattended(context);
-                }
-            }
         }
     }
 

@@ -26,7 +26,7 @@ final class DeviceRead extends DeviceTransfer {
         if (plan().isGathered() && pieces() <= PieceBoard.PIECES) {
             GatherCopy copy = thread.gather(context());
             long bytes = plan().pieceSize();
-            if (copy.begin((int) pieces(), bytes)) {
+            if (copy.begin(this, (int) pieces(), bytes)) {
                 origin = TransferPlan.roundDown(plan().offset(), bytes);
                 gather = copy;
             }

@@ -17,7 +17,7 @@ abstract non-sealed class DeviceTransfer extends Transfer implements CopyPipelin
      * Sets how to reach the request's memory.
      *
      * @param memoryContext the context of the memory
-     * @param copiedByProcessor as {@link CopyPipeline#copyByProcessor}
+     * @param copiedByProcessor whether processors copy, as {@link CopyPipeline#enter} says
      */
     final void target(GpuContext memoryContext, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
@@ -44,12 +44,13 @@ abstract non-sealed class DeviceTransfer extends Transfer implements CopyPipelin
         CopyPipeline pipeline;
         try {
             pipeline = thread.pipeline(context);
-            pipeline.enter(this, bytes, pieces());
+            if (!pipeline.enter(this, bytes, pieces(), byProcessor)) {
+                return;
+            }
         } catch (RuntimeException | OutOfMemoryError e) {
             stopNext(thread, e);
             return;
         }
-        pipeline.copyByProcessor(byProcessor);
         try {
             movePieces(thread, pipeline, bytes);
         } finally {

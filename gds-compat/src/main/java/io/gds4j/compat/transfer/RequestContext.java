@@ -52,8 +52,4 @@ public final class RequestContext {
     WorkerPool.Offer offer() {
         return offer;
     }
-
-    void close() {
-        thread.close();
-    }
 }

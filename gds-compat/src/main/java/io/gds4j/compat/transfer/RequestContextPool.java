@@ -38,7 +38,6 @@ final class RequestContextPool {
                 return;
             }
         }
-        context.close();
     }
 
     /** Returns the place where a thread starts its search, usually the place where it found its last context. */
@@ -48,14 +47,5 @@ final class RequestContextPool {
 
     private static int place(int number) {
         return (number % PLACES + 1) * SPACING;
-    }
-
-    void close() {
-        for (int i = 0; i < PLACES; i++) {
-            RequestContext context = places.getAndSet(place(i), null);
-            if (context != null) {
-                context.close();
-            }
-        }
     }
 }

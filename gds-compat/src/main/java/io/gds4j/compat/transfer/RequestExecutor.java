@@ -250,12 +250,7 @@ public final class RequestExecutor {
                 }
             }
             try {
-                if (transfer.usesGpu() && !context.thread().heedsInterrupts() && pool.waits().many()) {
-                    // Many streams wait for this process: the first copy of a worker would have to wait for them.
-                    transfer.run(context.thread());
-                } else {
-                    engine.execute(context, transfer, memory, threads);
-                }
+                engine.execute(context, transfer, memory, threads);
             } finally {
                 if (hold != null && descriptors != null) {
                     descriptors.locks().release(hold);
@@ -333,8 +328,6 @@ public final class RequestExecutor {
         if (!operation.isWrite() && mayGather(memory, context.request().size())) {
             if (context.thread().gather(gpuContext).isReady()) {
                 context.request().letGather();
-            } else if (context.thread().missesKernel()) {
-                engine.loadKernel(); // without a kernel one thread may serve all such requests, and wake no worker
             }
         }
         return transfer;
@@ -357,7 +350,7 @@ public final class RequestExecutor {
      */
     public boolean copiesByProcessor(MemoryRange memory) {
         return memory.kind() == MemoryKind.CUDA_MANAGED
-                && (pool.servesWaitingStreams() || pool.waits().any())
+                && pool.waits().mayCome()
                 && contexts != null
                 && contexts.sharesManagedMemory(memory.device());
     }

@@ -114,7 +114,9 @@ final class ScatterRead extends Transfer implements CopyPipeline.PieceFailures {
         ScatterPipeline pipeline;
         try {
             pipeline = thread.scatterPipeline();
-            pipeline.enter(this, bytes, gpus);
+            if (!pipeline.enter(this, bytes, gpus)) {
+                return;
+            }
         } catch (RuntimeException | OutOfMemoryError e) {
             stopNext(thread, e);
             return;

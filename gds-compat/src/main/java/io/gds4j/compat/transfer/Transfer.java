@@ -132,6 +132,15 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         return -1;
     }
 
+    /** Returns whether a thread that waits for what it needs to move pieces may leave: others have claimed all that will be moved. */
+    public final boolean isOver() {
+        ThreadContext waiting = owner;
+        if (waiting != null && waiting.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
+            cancel(); // a program interrupts no thread of gds4j
+        }
+        return !hasUnclaimed();
+    }
+
     private static long total(long claims) {
         return claims % LAST + claims / LAST;
     }

@@ -64,14 +64,13 @@ public final class TransferEngine {
         return memory.kind().isCuda() && size >= TransferCosts.MEASURED.leastGathered();
     }
 
-    /** Has the workers of a GPU prepare for its first request. Returns at once. */
-    public void expect(int gpu) {
-        workers.ofGpu(gpu).expect(gpu);
-    }
-
-    /** Has an idle worker load the kernel that a request has missed. Returns at once. */
-    void loadKernel() {
-        workers.first().loadKernel();
+    /**
+     * Has idle workers prepare for requests: each runs the work once. Returns at once.
+     *
+     * @param gpu decides which workers; negative if it is not known
+     */
+    public void prepareBeside(int gpu, Runnable work) {
+        workers.ofGpu(gpu).prepare(work);
     }
 
     /** Returns whether workers prepare for a GPU. After {@link #stopForExit} none begins. */
@@ -176,8 +175,6 @@ public final class TransferEngine {
     public void close() {
         workers.close();
         platform.shutdown();
-        contexts.close();
-        unattendedContexts.close();
     }
 
     /** Refuses new requests because the JVM exits, and ends those at work after their pieces in flight. */

@@ -1,6 +1,6 @@
 package io.gds4j.compat.transfer;
 
-import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -22,9 +22,6 @@ import org.jspecify.annotations.Nullable;
  */
 final class WorkerPool {
     private static final int NONE = -1;
-
-    /** Number of callers for which the workers make slabs, too. More callers leave processors to fewer workers. */
-    private static final int CALLERS = 2;
 
     /** A monitor, because a thread that waits for a lock of java.util.concurrent allocates a node. */
     private final Object lock = new Object();
@@ -52,8 +49,8 @@ final class WorkerPool {
     /** The GPU that the workers feed. */
     private volatile int gpu = NONE;
 
-    /** The GPU for which idle workers prepare. */
-    private volatile int expected = NONE;
+    /** What idle workers do to prepare for requests. */
+    private volatile @Nullable Runnable preparation;
 
     /** Number of workers that prepare now. */
     private final AtomicInteger preparing = new AtomicInteger();
@@ -94,20 +91,11 @@ final class WorkerPool {
         gpu = device;
     }
 
-    /** Has idle workers prepare for requests of a GPU. Returns at once. */
-    void expect(int device) {
+    /** Has idle workers prepare for requests: each runs the work once. Returns at once. */
+    void prepare(Runnable work) {
         synchronized (lock) {
-            if (expected != device) {
-                expected = device;
-                idle.forEach(WorkerPool::wake);
-            }
-        }
-    }
-
-    /** Wakes an idle worker, if there is one, so that it loads the kernel that a request has missed. */
-    void loadKernel() {
-        synchronized (lock) {
-            wake(idle.peek());
+            preparation = work;
+            idle.forEach(WorkerPool::wake);
         }
     }
 
@@ -355,8 +343,8 @@ final class WorkerPool {
         /** The GPU that this thread has moved near. */
         private int nearGpu = NONE;
 
-        /** The GPU for which this thread has prepared. */
-        private int prepared = NONE;
+        /** The preparation that this thread has run. */
+        private @Nullable Runnable prepared;
 
         private Worker(ThreadFactory factory, Supplier<ThreadContext> makeContext) {
             this.thread = factory.newThread(() -> {
@@ -393,8 +381,10 @@ final class WorkerPool {
                 while (!stopping) {
                     Offer offer = next(this);
                     while (offer == null && !stopping) {
-                        prepare(context);
-                        LockSupport.park(WorkerPool.this);
+                        prepare();
+                        if (isIdle()) {
+                            LockSupport.park(WorkerPool.this);
+                        }
                         offer = assigned.getAndSet(null);
                         if (offer != null) {
                             wake(left);
@@ -411,25 +401,26 @@ final class WorkerPool {
                 if (unnoticed != null) {
                     unnoticed.exit();
                 }
-                context.close();
             }
         }
 
-        private void prepare(ThreadContext context) {
-            int device = expected;
-            boolean rehearses = prepared != device;
-            if (rehearses || context.missesKernel()) {
-                prepared = device;
+        /** Returns whether nothing has happened during a preparation, whose locks may have swallowed a wake-up. */
+        private boolean isIdle() {
+            return assigned.get() == null && !stopping && preparation == prepared;
+        }
+
+        private void prepare() {
+            Runnable work = preparation;
+            if (work != null && work != prepared) {
+                prepared = work;
                 preparing.incrementAndGet();
                 try {
-                    if (!stopping && rehearses) {
-                        moveNearGpu();
-                        int users = this == workers.getFirst() ? 1 + CALLERS : 1;
-                        context.rehearse(device, users * CopyPipeline.DEPTH);
-                    }
                     if (!stopping) {
-                        context.loadKernel();
+                        moveNearGpu();
+                        work.run();
                     }
+                } catch (CuFileException | OutOfMemoryError e) {
+                    // The request that needs this meets the same failure and reports it.
                 } finally {
                     preparing.decrementAndGet();
                 }

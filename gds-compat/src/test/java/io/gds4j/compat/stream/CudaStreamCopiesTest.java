@@ -135,7 +135,9 @@ class CudaStreamCopiesTest {
         bytesOfEverySizeAreReadAndWritten(27_000_001, 777, 5);
         assertThat(callsOfServingThreads)
                 .contains("eventQuery")
-                .isSubsetOf("eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent");
+                .isSubsetOf(
+                        "eventQuery", "eventSynchronize", "ctxPushCurrent", "ctxPopCurrent",
+                        "threadExchangeStreamCaptureMode");
     }
 
     /** CUDA copies single bytes through the channels in which streams wait. */

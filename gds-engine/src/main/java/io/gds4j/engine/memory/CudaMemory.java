@@ -72,8 +72,11 @@ final class CudaMemory {
     MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         checkDevice(device);
         checkSupports(kind, device);
-        if (kind.isCuda() && size >= LARGE_BYTES) {
-            expectation.expect(device);
+        if (kind.isCuda()) {
+            expectation.allocates();
+            if (size >= LARGE_BYTES) {
+                expectation.expect(device);
+            }
         }
         long context = contexts.primary(device);
         return switch (kind) {
@@ -97,10 +100,10 @@ final class CudaMemory {
         };
     }
 
-    /** Announces long reads, and makes the GPU's primary context. */
+    /** Makes the GPU's primary context and all that requests need. */
     void prepare(int device) {
         checkDevice(device);
-        expectation.expect(device);
+        expectation.prepare(device);
         contexts.primary(device);
     }
 
@@ -122,10 +125,11 @@ final class CudaMemory {
             checkDevice(device);
         }
         if (range.length() > 0) {
-            streams.run(
-                    contexts.contextOf(range.address(), range.device()),
+            long context = contexts.contextOf(range.address(), range.device());
+            waits.whileNone(() -> streams.run(
+                    context,
                     "cuMemPrefetchAsync",
-                    stream -> cuda.memPrefetchAsync(range.address(), range.length(), device, stream));
+                    stream -> cuda.memPrefetchAsync(range.address(), range.length(), device, stream)));
         }
     }
 
@@ -212,7 +216,10 @@ final class CudaMemory {
 
     private long make(long context, String call, long size, ToIntFunction<long[]> allocate) {
         long[] out = new long[1];
-        int result = waits.whileNone(contexts, context, () -> allocate.applyAsInt(out));
+        int result = waits.whileNone(contexts, context, () -> {
+            streams.prepare(context); // copies of the memory need one; without it they report the failure
+            return allocate.applyAsInt(out);
+        });
         if (result != Cuda.SUCCESS) {
             throw CudaErrors.failure(cuda, call, result).range(-1, size).build();
         }

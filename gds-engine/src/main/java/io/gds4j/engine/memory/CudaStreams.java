@@ -7,6 +7,8 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongToIntFunction;
 
 /**
@@ -14,18 +16,27 @@ import java.util.function.LongToIntFunction;
  * wait for the program's own work. Thread-safe.
  */
 final class CudaStreams implements AutoCloseable {
-    /** Idle streams of a context. The id tells it from a later context at the same address, in which they are invalid. */
-    private record Idle(long contextId, Queue<Long> streams) {
+    /** Time between two looks for a stream that another thread gives back. */
+    private static final long PAUSE_NANOS = 50_000;
+
+    /**
+     * Idle streams of a context. The id tells it from a later context at the same address, in which they are invalid.
+     *
+     * @param made number of streams, idle or in use
+     */
+    private record Idle(long contextId, Queue<Long> streams, AtomicInteger made) {
     }
 
     private final CudaContexts contexts;
     private final Cuda cuda;
+    private final StreamWaits waits;
     /** Has no locks: a virtual thread that looks here holds a context of its carrier. */
     private final ConcurrentMap<Long, Idle> idleByContext = new ConcurrentSkipListMap<>();
 
     CudaStreams(CudaContexts contexts) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
+        this.waits = StreamWaits.of(contexts);
     }
 
     /**
@@ -46,23 +57,74 @@ final class CudaStreams implements AutoCloseable {
         }
         try {
             Idle idle = idle(context);
-            Long reused = idle.streams().poll();
-            long[] stream = {reused == null ? 0 : reused};
-            int created = reused == null ? cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING) : Cuda.SUCCESS;
-            if (created != Cuda.SUCCESS) {
-                return created;
+            Long taken = idle.streams().poll();
+            if (taken != null) {
+                return run(idle, taken, work);
             }
-            int started = work.applyAsInt(stream[0]);
-            int done = cuda.streamSynchronize(stream[0]); // after a failure, too: parts of the work may have begun
-            if (done == Cuda.SUCCESS) {
-                idle.streams().add(stream[0]);
-            } else {
-                cuda.streamDestroy(stream[0]);
-            }
-            return started != Cuda.SUCCESS ? started : done;
+        } finally {
+            contexts.leave(); // before a wait: a virtual thread would leave the context to its carrier
+        }
+        long[] made = new long[1];
+        int result = make(context, made);
+        return result == Cuda.SUCCESS ? tryRun(context, made[0], work) : result;
+    }
+
+    private int tryRun(long context, long stream, LongToIntFunction work) {
+        Idle idle = idle(context);
+        int entered = contexts.enter(context);
+        if (entered != Cuda.SUCCESS) {
+            idle.streams().add(stream);
+            return entered;
+        }
+        try {
+            return run(idle, stream, work);
         } finally {
             contexts.leave();
         }
+    }
+
+    private int run(Idle idle, long stream, LongToIntFunction work) {
+        int started = work.applyAsInt(stream);
+        int done = cuda.streamSynchronize(stream); // after a failure, too: parts of the work may have begun
+        if (done == Cuda.SUCCESS) {
+            idle.streams().add(stream);
+        } else {
+            idle.made().decrementAndGet();
+            cuda.streamDestroy(stream);
+        }
+        return started != Cuda.SUCCESS ? started : done;
+    }
+
+    /** Makes a stream, or waits for one while a stream of the program waits: another thread will soon give one back then. */
+    private int make(long context, long[] stream) {
+        Idle idle = idle(context);
+        Long reused = null;
+        while (reused == null && idle.made().get() > 0 && waits.any()) {
+            LockSupport.parkNanos(PAUSE_NANOS);
+            reused = idle.streams().poll();
+        }
+        if (reused != null) {
+            stream[0] = reused;
+            return Cuda.SUCCESS;
+        }
+        int made = waits.whileNone(contexts, context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+        idle.made().addAndGet(made == Cuda.SUCCESS ? 1 : 0);
+        return made;
+    }
+
+    /** Makes a stream of a context ahead, so that there is one while streams wait. The caller sees to it that none does now. */
+    int prepare(long context) {
+        Idle idle = idle(context);
+        if (idle.made().get() > 0) {
+            return Cuda.SUCCESS;
+        }
+        long[] stream = new long[1];
+        int made = contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+        if (made == Cuda.SUCCESS) {
+            idle.made().incrementAndGet();
+            idle.streams().add(stream[0]);
+        }
+        return made;
     }
 
     private Idle idle(long context) {
@@ -73,7 +135,11 @@ final class CudaStreams implements AutoCloseable {
         }
         return idleByContext.compute(
                 context,
-                (key, now) -> now != null && now.contextId() == id ? now : new Idle(id, new ConcurrentLinkedQueue<>()));
+                (key, now) -> now != null && now.contextId() == id ? now : fresh(id));
+    }
+
+    private static Idle fresh(long id) {
+        return new Idle(id, new ConcurrentLinkedQueue<>(), new AtomicInteger());
     }
 
     /** Destroys idle streams in primary contexts. Streams in the program's own contexts end with their context. */

@@ -28,7 +28,20 @@ final class MemoryCopies {
         this.streams = streams;
     }
 
-    void toHost(MemoryRange from, MemorySegment to) {
+    /**
+     * Returns memory as host memory if a processor should copy it. That is so for managed memory while streams may wait for this process: the
+     * driver's copies of it wait for all streams, and hold up the calls of threads that these streams wait for.
+     */
+    private MemoryRange reachable(MemoryRange range) {
+        boolean byProcessor = range.kind() == MemoryKind.CUDA_MANAGED
+                && contexts.isPresent()
+                && StreamWaits.of(contexts.get()).mayCome()
+                && contexts.get().sharesManagedMemory(range.device());
+        return byProcessor ? MemoryRange.ofAddress(range.address(), range.length(), MemoryKind.HOST) : range;
+    }
+
+    void toHost(MemoryRange source, MemorySegment to) {
+        MemoryRange from = reachable(source);
         long size = to.byteSize();
         if (from.kind().isHost()) {
             MemorySegment.copy(HostMemoryViews.of(from), 0, to, 0, size);
@@ -42,7 +55,8 @@ final class MemoryCopies {
         }
     }
 
-    void fromHost(MemorySegment from, MemoryRange to) {
+    void fromHost(MemorySegment from, MemoryRange target) {
+        MemoryRange to = reachable(target);
         long size = from.byteSize();
         if (to.kind().isHost()) {
             MemorySegment.copy(from, 0, HostMemoryViews.of(to), 0, size);
@@ -56,7 +70,9 @@ final class MemoryCopies {
         }
     }
 
-    void between(MemoryRange from, MemoryRange to) {
+    void between(MemoryRange source, MemoryRange target) {
+        MemoryRange from = reachable(source);
+        MemoryRange to = reachable(target);
         long size = from.length();
         if (from.kind().isHost()) {
             fromHost(HostMemoryViews.of(from), to);
@@ -119,7 +135,8 @@ final class MemoryCopies {
         return from.kind() == MemoryKind.CUDA_DEVICE && to.kind() == MemoryKind.CUDA_DEVICE;
     }
 
-    void fill(MemoryRange range, byte value) {
+    void fill(MemoryRange target, byte value) {
+        MemoryRange range = reachable(target);
         long size = range.length();
         if (range.kind().isHost()) {
             HostMemoryViews.of(range).fill(value);
@@ -180,7 +197,12 @@ final class MemoryCopies {
     }
 
     private void run(MemoryRange range, String call, LongToIntFunction work) {
-        streams.orElseThrow().run(contextOf(range), call, work);
+        long context = contextOf(range);
+        if (range.kind() == MemoryKind.CUDA_MANAGED) {
+            StreamWaits.of(contexts(range)).whileNone(() -> streams.orElseThrow().run(context, call, work));
+        } else {
+            streams.orElseThrow().run(context, call, work);
+        }
     }
 
     private long contextOf(MemoryRange range) {

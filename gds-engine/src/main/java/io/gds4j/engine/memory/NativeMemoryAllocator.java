@@ -50,18 +50,31 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
 
     /** Is told of GPUs whose memory a program is about to use. */
     public interface Expectation {
+        /** Expects nothing. */
+        Expectation NONE = gpu -> {
+            // nothing prepares
+        };
+
         /**
          * Called before a large allocation, by its thread. The GPU's primary context may not exist yet, and making it may take longer
          * than any other preparation.
          */
         void expect(int gpu);
+
+        /** Makes all that requests of a GPU need, and returns then. */
+        default void prepare(int gpu) {
+            expect(gpu);
+        }
+
+        /** Called before memory of a GPU is allocated, which synchronises implicitly: other such calls may be made now. */
+        default void allocates() {
+            // there are none
+        }
     }
 
     /** Allocates by the given libc and, if available, CUDA driver. */
     public NativeMemoryAllocator(Posix posix, CudaAvailability availability) {
-        this(posix, availability, gpu -> {
-            // nobody prepares
-        });
+        this(posix, availability, Expectation.NONE);
     }
 
     /** @param expectation is told of large allocations of GPU memory */

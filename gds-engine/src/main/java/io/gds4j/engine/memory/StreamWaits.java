@@ -34,6 +34,7 @@ public final class StreamWaits {
     private final Condition changed = lock.newCondition();
     private volatile int operations;
     private volatile int streams;
+    private volatile boolean expected;
     private int calls;
     private int callers;
 
@@ -130,6 +131,16 @@ public final class StreamWaits {
         if (begun) {
             steps.unlock();
         }
+    }
+
+    /** Streams may wait from now on: a program has registered one. */
+    public void expect() {
+        expected = true;
+    }
+
+    /** Returns true if streams may wait, now or while the caller is at work. */
+    public boolean mayCome() {
+        return expected || any();
     }
 
     /** Returns true while a stream waits. */

@@ -11,7 +11,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicInteger;
+import java.util.Objects;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -23,22 +23,26 @@ import org.jspecify.annotations.Nullable;
  * bytes, which a CPU's last-level cache holds while the copy engine reads them.
  *
  * <p>
- * The pool never grows past its configuration. A thread without a slab waits for one; a thread that holds slabs continues with
- * those. So one thread always makes progress.
+ * The pool never grows past its configuration. A thread without a slab waits for one, first come, first served; a thread that holds slabs
+ * continues with those. So one thread always makes progress.
+ *
+ * <p>
+ * Mapping a slab is no call of a driver, but pinning is one that may wait for all streams. Until a GPU is used, the pool maps slabs on
+ * demand and unmaps idle ones. From {@link #serveGpus} on its size is fixed: it has what every path of a GPU's requests needs, and grows only
+ * while the program allocates ({@link #grow}). Idle slabs stay until {@link #trim}.
  */
 public final class BouncePool {
     /** Largest piece of a request, and largest slab that is handed out. */
     public static final long PIECE_SIZE = 4L << 20;
 
-    /** Largest number of slabs of a class that are made before streams wait for this process. */
-    private static final int SLABS_FOR_WAITS = 48;
-
-    /** Largest number of bytes of a class that are made before streams wait for this process. */
-    private static final long BYTES_FOR_WAITS = 64L << 20;
-
     /** Time between two trims: memory that was idle for one to two of them is unmapped. */
     private static final Duration IDLE = Duration.ofSeconds(10);
 
+    /** Threads of a pool that nobody tells how many threads copy at a time. */
+    private static final int USUAL_THREADS = 16;
+
+    private static final CopyPipeline.PieceFailures PATIENT = (piece, cause) -> {
+    };
     private static final long KIB = 1024;
     private static final long PAGE = 4096;
     private static final long HUGE_PAGE = 2L << 20;
@@ -49,18 +53,18 @@ public final class BouncePool {
     private final List<SlabClass> classes = new ArrayList<>();
     private final List<SlabBlock> blocks = new ArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
-    private final Condition returned = lock.newCondition();
+    private final WaitingLine line = new WaitingLine(lock);
     private final Condition closing = lock.newCondition();
     private final Condition pinningOver = lock.newCondition();
+
+    /** Slabs of a class that GPUs' requests need: what a thread fills and what is copied meanwhile, for each thread. */
+    private final int slabsForGpus;
 
     /** Number of threads that pin or unpin now. Guarded by the lock. */
     private int pinningNow;
 
-    /** Number of threads that wait for a slab. */
-    private final AtomicInteger waiting = new AtomicInteger();
-
-    /** Streams may wait for this process: the pool keeps every slab that it has made. Written under the lock. */
-    private volatile boolean filled;
+    /** GPUs use the pool, whose size is fixed. Written under the lock. */
+    private volatile boolean servesGpus;
 
     /** Trims idle blocks; runs only while any are mapped. Guarded by the lock. */
     private @Nullable Thread trimmer;
@@ -70,15 +74,17 @@ public final class BouncePool {
     private final AtomicLong peakBytes = new AtomicLong();
 
     public BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
-        this(posix, pinning, config, new StreamWaits());
+        this(posix, pinning, config, new StreamWaits(), USUAL_THREADS);
     }
 
     /**
      * Creates a pool without slabs.
      *
-     * @param waits streams that wait for this process: nothing is mapped or pinned while there are any
+     * @param waits streams that wait for this process: nothing is pinned while there are any
+     * @param threads threads that copy to or from GPUs at the same time without waiting for each other's slabs
      */
-    public BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits) {
+    public BouncePool(Posix posix, Pinning pinning, CuFileConfig config, StreamWaits waits, int threads) {
+        this.slabsForGpus = threads * CopyPipeline.DEPTH;
         this.posix = posix;
         this.pinning = pinning;
         this.waits = waits;
@@ -134,114 +140,103 @@ public final class BouncePool {
      * @throws CuFileException NOMEM_ERROR if there is none and none can be mapped
      */
     public Slab acquire(long bytes, boolean pinned) {
+        return Objects.requireNonNull(acquire(bytes, pinned, PATIENT), "a request that is never over");
+    }
+
+    /**
+     * As {@link #acquire(long, boolean)}, for a request that may end meanwhile.
+     *
+     * @return null if the request is over
+     */
+    @Nullable
+    Slab acquire(long bytes, boolean pinned, CopyPipeline.PieceFailures request) {
+        if (pinned) {
+            serveGpus();
+        }
         Slab slab = take(bytes);
         if (slab == null) {
-            slab = await(bytes);
+            slab = line.await(() -> takeOrMake(bytes), request::isOver);
         }
-        return count(slab, pinned);
+        return slab == null ? null : count(slab);
     }
 
-    private Slab await(long bytes) {
-        lock.lock();
-        waiting.incrementAndGet();
-        try {
-            while (true) {
-                boolean mayNotMap = waits.any();
-                Slab slab = takeOrMap(bytes);
-                if (slab != null) {
-                    return slab;
-                }
-                if (mayReturn(bytes)) {
-                    returned.awaitUninterruptibly();
-                } else if (mayNotMap) {
-                    awaitNoWaitingStream();
-                } else {
-                    throw CuFileException.builder("bounce buffer")
-                            .error(CuFileError.NOMEM_ERROR)
-                            .errno(Errno.ENOMEM)
-                            .detail("no memory for a bounce buffer of " + bytes + " bytes")
-                            .build();
-                }
-            }
-        } finally {
-            waiting.decrementAndGet();
+    /** Takes a slab, or makes one that GPUs' requests need anyway. Guarded by the lock, which this lets go while it pins. */
+    private @Nullable Slab takeOrMake(long bytes) {
+        Slab slab = takeOrMap(bytes);
+        boolean wantsMore = servesGpus && isGrowing(bytes);
+        boolean mayNotPin = wantsMore && waits.any();
+        boolean makes = wantsMore && !mayNotPin;
+        while (slab == null && makes) {
             lock.unlock();
+            try {
+                makes = pinNext();
+            } finally {
+                lock.lock();
+            }
+            slab = takeOrMap(bytes);
         }
+        if (slab == null) {
+            noteLack(bytes);
+            if (!mayReturn(bytes) && !mayNotPin && pinningNow == 0) {
+                throw CuFileException.builder("bounce buffer")
+                        .error(CuFileError.NOMEM_ERROR)
+                        .errno(Errno.ENOMEM)
+                        .detail("no memory for a bounce buffer of " + bytes + " bytes")
+                        .build();
+            }
+        }
+        return slab;
     }
 
-    /** Waits for the streams of other sessions: this session has no slab yet, and may not map one meanwhile. */
-    private void awaitNoWaitingStream() {
-        lock.unlock();
-        try {
-            waits.awaitNone();
-        } finally {
-            lock.lock();
+    /** Returns whether a class that fits has slabs to make. */
+    private boolean isGrowing(long bytes) {
+        for (SlabClass slabs : classes) {
+            if (slabs.size() >= bytes && slabs.mayGrow()) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private void noteLack(long bytes) {
+        for (SlabClass slabs : classes) {
+            if (slabs.size() >= bytes) {
+                slabs.noteLack();
+                return;
+            }
         }
     }
 
     /** Takes a slab of at least {@code bytes} without waiting; null if none is free and none can be made. */
     @Nullable
-    Slab tryAcquire(long bytes, boolean pinned) {
+    Slab tryAcquire(long bytes) {
         Slab slab = take(bytes);
-        if (slab == null) {
+        if (slab == null && line.isEmpty()) {
             lock.lock();
             try {
                 slab = takeOrMap(bytes);
+                if (slab == null) {
+                    noteLack(bytes);
+                }
             } finally {
                 lock.unlock();
             }
         }
-        return slab == null ? null : count(slab, pinned);
+        return slab == null ? null : count(slab);
     }
 
     public void release(Slab slab) {
         slab.home().give(slab);
-        wakeWaiting();
+        line.changed();
     }
 
     /** Withdraws a slab from use: a copy whose end is unknown may still use it. */
     void abandon(Slab slab) {
         slab.home().abandon();
-        wakeWaiting();
+        line.changed();
     }
 
-    private void wakeWaiting() {
-        if (waiting.get() > 0) {
-            lock.lock();
-            try {
-                returned.signalAll();
-            } finally {
-                lock.unlock();
-            }
-        }
-    }
-
-    /**
-     * Takes slabs of at least {@code bytes} and has the kernel clear their pages, on the processor of the calling thread. Pins nothing,
-     * so it needs no CUDA context. Does not wait: it takes fewer slabs if the pool is at its limit.
-     *
-     * @param taken receives the slabs, which the caller releases
-     */
-    public void takeCleared(long bytes, int count, List<Slab> taken) {
-        for (int i = 0; i < count; i++) {
-            Slab slab = tryAcquire(bytes, false);
-            if (slab == null) {
-                return;
-            }
-            taken.add(slab);
-            posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
-        }
-    }
-
-    /** Pins a slab that was taken unpinned. */
-    public void pin(Slab slab) {
-        count(slab, true);
-    }
-
-    private Slab count(Slab slab, boolean pinned) {
-        if (pinned && !slab.block().isPinningSettled()) {
-            settlePinning(slab);
-        }
+    private Slab count(Slab slab) {
         long outside = 0;
         for (int i = 0; i < classes.size(); i++) {
             outside += classes.get(i).outside() * classes.get(i).size();
@@ -252,24 +247,111 @@ public final class BouncePool {
         return slab;
     }
 
-    /**
-     * Pins a slab's block. This happens outside the lock: all threads of a program's first request come here, and each has the
-     * kernel clear its pages on its own processor.
-     */
-    private void settlePinning(Slab slab) {
-        if (!beginPinning()) {
+    /** Fixes the size of the pool, because a GPU is used: {@link #pinNext} makes what its requests need, and no request makes more. */
+    void serveGpus() {
+        if (servesGpus) {
             return;
         }
+        lock.lock();
         try {
-            posix.madvise(slab.address(), slab.size(), PosixConstants.MADV_POPULATE_WRITE);
-            slab.block().pin(pinning);
+            if (!servesGpus) {
+                classes.forEach(slabs -> slabs.reserve(slabsForGpus));
+                servesGpus = true;
+                closing.signalAll(); // the trimmer
+            }
         } finally {
-            endPinning();
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Makes or pins one of the blocks that requests of GPUs need. Several threads may do so at a time: each has the kernel clear pages on its
+     * own processor. Waits until no stream waits.
+     *
+     * @return false if none is left
+     */
+    boolean pinNext() {
+        SlabClass home = null;
+        SlabBlock block = null;
+        lock.lock();
+        try {
+            if (closed) {
+                return false;
+            }
+            block = blocks.stream().filter(SlabBlock::claimPinning).findFirst().orElse(null);
+            for (int i = classes.size() - 1; block == null && i >= 0; i--) {
+                SlabClass slabs = classes.get(i);
+                block = slabs.mayGrow() ? map(slabs) : null;
+                home = block == null ? null : slabs;
+            }
+            if (block == null) {
+                return false;
+            }
+            if (home != null) {
+                block.claimPinning();
+            }
+            pinningNow++;
+        } finally {
+            lock.unlock();
+        }
+        SlabBlock claimed = block;
+        try {
+            posix.madvise(claimed.address(), claimed.size(), PosixConstants.MADV_POPULATE_WRITE);
+            waits.whileNone(() -> claimed.pin(pinning));
+        } finally {
+            lock.lock();
+            try {
+                if (home != null) {
+                    home.add(claimed);
+                }
+                pinningNow--;
+                pinningOver.signalAll();
+            } finally {
+                lock.unlock();
+            }
+            line.changed();
+        }
+        return claimed.isPinningSettled();
+    }
+
+    /** Makes and pins what requests of GPUs need; returns once all is made, by this thread or another. */
+    void prepare() {
+        serveGpus();
+        boolean more = pinNext();
+        while (more) {
+            more = pinNext();
+        }
+        lock.lock();
+        try {
+            awaitPinning();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Lets classes of which requests have lacked slabs grow by half, and pins these: the program allocates, which synchronises anyway. */
+    public void grow() {
+        if (servesGpus) {
+            boolean lacked = false;
+            lock.lock();
+            try {
+                for (SlabClass slabs : classes) {
+                    lacked |= slabs.growIfLacking();
+                }
+            } finally {
+                lock.unlock();
+            }
+            if (lacked) {
+                prepare();
+            }
         }
     }
 
     /** Takes a free slab of the smallest class that fits; null if that class can grow or no class has one. */
     private @Nullable Slab take(long bytes) {
+        if (!line.isEmpty()) {
+            return null;
+        }
         for (int i = 0; i < classes.size(); i++) {
             SlabClass slabs = classes.get(i);
             if (slabs.size() >= bytes) {
@@ -292,7 +374,7 @@ public final class BouncePool {
             if (slabs.size() >= bytes) {
                 Slab slab = slabs.take();
                 // Other threads may take all slabs of a new block first.
-                while (slab == null && slabs.mayGrow() && !waits.any() && map(slabs)) {
+                while (slab == null && !servesGpus && slabs.mayGrow() && mapped(slabs)) {
                     slab = slabs.take();
                 }
                 if (slab != null) {
@@ -301,6 +383,15 @@ public final class BouncePool {
             }
         }
         return null;
+    }
+
+    /** Maps slabs that no GPU uses. Guarded by the lock. */
+    private boolean mapped(SlabClass slabs) {
+        SlabBlock block = map(slabs);
+        if (block != null) {
+            slabs.add(block);
+        }
+        return block != null;
     }
 
     private boolean mayReturn(long bytes) {
@@ -312,7 +403,8 @@ public final class BouncePool {
         return false;
     }
 
-    private boolean map(SlabClass slabs) {
+    /** Maps a block that its class does not have yet; null if the system refuses. Guarded by the lock. */
+    private @Nullable SlabBlock map(SlabClass slabs) {
         long size = slabs.blockSize();
         long address = posix.mmap(
                 0,
@@ -322,25 +414,25 @@ public final class BouncePool {
                 -1,
                 0);
         if (address < 0 && address > -PAGE) {
-            return false;
+            return null;
         }
         if (size >= HUGE_PAGE) {
             posix.madvise(address, size, PosixConstants.MADV_HUGEPAGE);
         }
         SlabBlock block = new SlabBlock(address, size);
         blocks.add(block);
-        slabs.add(block);
-        if (trimmer == null && !closed) {
+        slabs.promise();
+        if (trimmer == null && !closed && !servesGpus) {
             trimmer = Thread.ofPlatform().daemon().name("gds4j-trim").start(this::trimWhileMapped);
         }
-        return true;
+        return block;
     }
 
     private void trimWhileMapped() {
         lock.lock();
         try {
             long left = IDLE.toNanos();
-            while (!closed && !blocks.isEmpty()) {
+            while (!closed && !servesGpus && !blocks.isEmpty()) {
                 try {
                     left = closing.awaitNanos(left);
                 } catch (InterruptedException e) {
@@ -349,7 +441,7 @@ public final class BouncePool {
                 if (left <= 0 && !closed) {
                     lock.unlock();
                     try {
-                        trim();
+                        trimUnused();
                     } finally {
                         lock.lock();
                     }
@@ -362,50 +454,48 @@ public final class BouncePool {
         }
     }
 
-    /** Unmaps blocks that are not in use and were not used since the last call. */
-    void trim() {
+    /** Unmaps blocks that are not in use and were not used since the last call, unless a GPU uses the pool. */
+    void trimUnused() {
         List<SlabBlock> unused = new ArrayList<>();
         lock.lock();
         try {
-            if (filled || !beginPinning()) {
-                return;
+            if (!servesGpus) {
+                removeUnused(unused);
             }
-            classes.forEach(slabs -> unused.addAll(slabs.removeUnused()));
-            blocks.removeAll(unused);
-            returned.signalAll();
         } finally {
             lock.unlock();
         }
-        // Outside the lock: the program's streams may block the driver, and must not block threads that want a slab.
-        for (SlabBlock block : unused) {
-            block.unpin(pinning);
-            posix.munmap(block.address(), block.size());
-        }
-        endPinning();
+        unused.forEach(block -> posix.munmap(block.address(), block.size()));
     }
 
-    /** Returns false if a stream waits for this process. Otherwise the caller must call {@link #endPinning}. */
-    private boolean beginPinning() {
+    private void removeUnused(List<SlabBlock> unused) {
+        classes.forEach(slabs -> unused.addAll(slabs.removeUnused()));
+        blocks.removeAll(unused);
+    }
+
+    /** Unpins and unmaps all blocks that are not in use. Waits until no stream waits. */
+    public void trim() {
+        List<SlabBlock> idle = new ArrayList<>();
         lock.lock();
         try {
-            boolean begun = waits.tryEnterCall();
-            pinningNow += begun ? 1 : 0;
-            return begun;
+            removeUnused(idle); // those that were used since the last call are idle now, too
+            removeUnused(idle);
+            pinningNow++;
         } finally {
             lock.unlock();
         }
-    }
-
-    private void endPinning() {
-        waits.leaveCall();
-        lock.lock();
         try {
-            pinningNow--;
-            if (pinningNow == 0) {
+            // Outside the lock: the program's streams may block the driver, and must not block threads that want a slab.
+            waits.whileNone(() -> idle.forEach(block -> block.unpin(pinning)));
+            idle.forEach(block -> posix.munmap(block.address(), block.size()));
+        } finally {
+            lock.lock();
+            try {
+                pinningNow--;
                 pinningOver.signalAll();
+            } finally {
+                lock.unlock();
             }
-        } finally {
-            lock.unlock();
         }
     }
 
@@ -415,36 +505,9 @@ public final class BouncePool {
         }
     }
 
-    /** Returns whether streams may wait for this process. */
-    public boolean servesWaitingStreams() {
-        return filled;
-    }
-
-    /** Returns the streams that wait for this process; the pool neither grows nor shrinks while there are any. */
+    /** Returns the streams that wait for this process; nothing is pinned or unpinned while there are any. */
     public StreamWaits waits() {
         return waits;
-    }
-
-    /** Makes slabs before streams wait for this process: no slab can be made while they do. */
-    public void fillForWaitingStreams() {
-        lock.lock();
-        try {
-            filled = true;
-        } finally {
-            lock.unlock();
-        }
-        List<Slab> made = new ArrayList<>();
-        for (SlabClass slabs : classes) {
-            long count = Math.min(SLABS_FOR_WAITS, Math.max(1, BYTES_FOR_WAITS / slabs.size()));
-            // Only a thread that holds no slab may wait for one.
-            Slab slab = made.isEmpty() ? acquire(slabs.size(), true) : tryAcquire(slabs.size(), true);
-            while (slab != null) {
-                made.add(slab);
-                count--;
-                slab = count > 0 ? tryAcquire(slabs.size(), true) : null;
-            }
-        }
-        made.forEach(this::release);
     }
 
     /** Unmaps everything; no slab may be in use. */
@@ -473,13 +536,21 @@ public final class BouncePool {
         }
     }
 
-    /** Pins memory for GPUs. A refusal is not a failure: copies are slower then. */
+    /** What became of an attempt to pin memory. A refusal is not a failure: copies are slower then. */
+    public enum Pinned {
+        PINNED,
+        REFUSED,
+        /** The program captures a graph, and the driver cannot be told that this call is not meant. */
+        NOT_NOW
+    }
+
+    /** Pins memory for GPUs. */
     public interface Pinning {
         /** Pins nothing, for a process without a GPU. */
         Pinning NONE = new Pinning() {
             @Override
-            public boolean pin(long address, long size) {
-                return false;
+            public Pinned pin(long address, long size) {
+                return Pinned.REFUSED;
             }
 
             @Override
@@ -488,8 +559,7 @@ public final class BouncePool {
             }
         };
 
-        /** Pins memory; false if the driver refuses. */
-        boolean pin(long address, long size);
+        Pinned pin(long address, long size);
 
         void unpin(long address);
     }

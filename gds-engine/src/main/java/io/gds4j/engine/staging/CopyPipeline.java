@@ -10,7 +10,7 @@ import java.lang.foreign.MemorySegment;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies pieces between slabs and one CUDA context, on a stream of its own. While the copy engine works on one slab, the disk
+ * Copies pieces between slabs and one CUDA context, on the stream of a lane. While the copy engine works on one slab, the disk
  * fills or drains the next. A copy is complete when the event of its slot is.
  *
  * <p>
@@ -37,12 +37,14 @@ public final class CopyPipeline {
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
-    private final GpuContext context;
+    private final PreparedGpu gpu;
     private final PreciseSleep sleep;
     private final Slot[] slots = new Slot[DEPTH];
-    private final long[] out = new long[1];
+
+    /** Between enter and leave, unless only processors copy. */
+    private @Nullable CopyLane lane;
+
     private long stream;
-    private boolean ready;
     private int turn;
     private int held;
     private boolean byProcessor;
@@ -50,10 +52,15 @@ public final class CopyPipeline {
     private long passed;
     private @Nullable PieceFailures failures;
 
-    /** Receives the pieces whose copy failed. */
+    /** The request whose pieces are copied. */
     public interface PieceFailures {
         /** Reports that the copy of a piece failed. */
         void failed(long piece, RuntimeException cause);
+
+        /** Returns whether a thread that waits for a lane or a slab may leave: the request was cancelled or interrupted. */
+        default boolean isOver() {
+            return false;
+        }
     }
 
     /** A slab, and the copy that may be using it. */
@@ -74,11 +81,11 @@ public final class CopyPipeline {
         }
     }
 
-    public CopyPipeline(CudaContexts contexts, BouncePool pool, GpuContext context, PreciseSleep sleep) {
-        this.contexts = contexts;
+    public CopyPipeline(PreparedGpu gpu, BouncePool pool, PreciseSleep sleep) {
+        this.contexts = gpu.contexts();
         this.cuda = contexts.cuda();
         this.pool = pool;
-        this.context = context;
+        this.gpu = gpu;
         this.sleep = sleep;
         for (int i = 0; i < DEPTH; i++) {
             slots[i] = new Slot();
@@ -86,7 +93,7 @@ public final class CopyPipeline {
     }
 
     public GpuContext context() {
-        return context;
+        return gpu.context();
     }
 
     /** Returns the offset in a slab at which a piece begins. Direct I/O requires the same offset in a page as in the file. */
@@ -95,41 +102,58 @@ public final class CopyPipeline {
     }
 
     /**
-     * Takes a slab, which may wait, and then makes the context current.
+     * Takes a lane and a slab, for both of which it may wait, and then makes the context current. Needs nothing of the driver if processors
+     * copy.
      *
      * @param listener receives each piece that fails until {@link #leave}
      * @param bytes size of the largest piece, including {@link #skew}
      * @param pieces number of pieces of the transfer: the pipeline waits for the small copy of a single piece at once
+     * @param onlyByProcessor true if {@link #copyByProcessor} holds for all copies
+     * @return false if the request is over; the pipeline is not entered then
      * @throws CuFileException if this fails; the pipeline has no slab then
      */
-    public void enter(PieceFailures listener, long bytes, long pieces) {
+    public boolean enter(PieceFailures listener, long bytes, long pieces, boolean onlyByProcessor) {
         if (held != 0) {
             throw new IllegalStateException("the pipeline is entered already");
         }
-        boolean current = false;
+        CopyLane taken = onlyByProcessor ? null : gpu.take(listener);
+        if (taken == null && !onlyByProcessor) {
+            return false;
+        }
         boolean entered = false;
         try {
-            slots[0].slab = pool.acquire(bytes, true);
-            held = 1;
-            turn = 0;
-            passed = -1;
-            CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
-            current = true;
-            prepare();
-            failures = listener;
-            single = pieces == 1;
-            entered = true;
+            Slab slab = pool.acquire(bytes, !onlyByProcessor, listener);
+            if (slab != null) {
+                slots[0].slab = slab;
+                held = 1;
+                enter(taken);
+                entered = true;
+            }
         } finally {
             if (!entered) {
-                if (current) {
-                    cuda.ctxPopCurrent(out);
-                }
-                giveBack();
+                giveBack(taken);
             }
         }
+        turn = 0;
+        passed = -1;
+        failures = listener;
+        single = pieces == 1;
+        byProcessor = onlyByProcessor;
+        return entered;
     }
 
-    /** Waits for all copies, restores the context that was current before, and gives the slabs back. */
+    private void enter(@Nullable CopyLane taken) {
+        if (taken != null) {
+            CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(gpu.context().handle()));
+            stream = taken.stream();
+            for (int i = 0; i < DEPTH; i++) {
+                slots[i].event = taken.event(i);
+            }
+        }
+        lane = taken;
+    }
+
+    /** Waits for all copies, restores the context that was current before, and gives lane and slabs back. */
     public void leave() {
         // Copies of a stream end in their order: if the newest succeeded, all have.
         Slot newest = slots[turn == 0 ? 0 : turn - 1];
@@ -142,8 +166,15 @@ public final class CopyPipeline {
         }
         failures = null;
         sleep.over();
-        cuda.ctxPopCurrent(out);
-        giveBack();
+        CopyLane used = lane;
+        lane = null;
+        if (used != null) {
+            contexts.leave();
+        }
+        giveBack(used);
+        if (used != null) {
+            gpu.finish();
+        }
     }
 
     /** Starts to copy a part of a slab to the GPU, and returns the {@code CUresult}. {@link #endOfParts} follows. */
@@ -172,7 +203,7 @@ public final class CopyPipeline {
     }
 
     /**
-     * Chooses how the next copies are made.
+     * Chooses how the next copies are made, of a pipeline that was entered for both ways.
      *
      * @param value true if this thread copies, which completes at once. For managed memory while streams wait for this process: the
      *        driver's copies of managed memory first wait for those streams.
@@ -200,49 +231,6 @@ public final class CopyPipeline {
                 : cuda.memcpyHtoDAsync(to, from, bytes, stream);
     }
 
-    /** Creates the stream and the events now: later, that might wait for streams that wait for this process. */
-    public void prepareAhead() {
-        CudaErrors.check(cuda, "cuCtxPushCurrent", cuda.ctxPushCurrent(context.handle()));
-        try {
-            prepare();
-        } finally {
-            cuda.ctxPopCurrent(out);
-        }
-    }
-
-    public boolean isPrepared() {
-        return ready;
-    }
-
-    private void prepare() {
-        if (ready) {
-            return;
-        }
-        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
-        stream = out[0];
-        int made = 0;
-        try {
-            for (Slot slot : slots) {
-                int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
-                CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
-                slot.event = out[0];
-                made++;
-            }
-            ready = true;
-        } finally {
-            if (!ready) {
-                destroy(made);
-            }
-        }
-    }
-
-    private void destroy(int events) {
-        for (int i = 0; i < events; i++) {
-            cuda.eventDestroy(slots[i].event);
-        }
-        cuda.streamDestroy(stream);
-    }
-
     /** Returns whether a second piece can begin before the first one is over. */
     public boolean hasTwo(long bytes) {
         if (held < 2) {
@@ -252,7 +240,7 @@ public final class CopyPipeline {
     }
 
     private void addSlab(long bytes) {
-        Slab slab = pool.tryAcquire(bytes, true);
+        Slab slab = pool.tryAcquire(bytes);
         if (slab != null) {
             slots[held++].slab = slab;
         }
@@ -363,7 +351,7 @@ public final class CopyPipeline {
         }
     }
 
-    private void giveBack() {
+    private void giveBack(@Nullable CopyLane taken) {
         for (Slot slot : slots) {
             Slab slab = slot.slab;
             if (slab != null) {
@@ -372,14 +360,8 @@ public final class CopyPipeline {
             }
         }
         held = 0;
-    }
-
-    /** Destroys the stream and the events. In a context that the program created, they are destroyed with the context. */
-    public void close() {
-        if (ready && contexts.isRetained(context.handle()) && contexts.enter(context.handle()) == Cuda.SUCCESS) {
-            destroy(DEPTH);
-            contexts.leave();
+        if (taken != null) {
+            gpu.give(taken);
         }
-        ready = false;
     }
 }

@@ -1,9 +1,7 @@
 package io.gds4j.engine.staging;
 
 import io.gds4j.engine.kernel.GatherKernel;
-import io.gds4j.engine.kernel.GatherKernels;
 import io.gds4j.engine.kernel.PieceBoard;
-import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
@@ -39,14 +37,10 @@ public final class GatherCopy {
     /** How long copy engines serve requests then, in nanoseconds. */
     private static final long LONG_REST = 60 * REST;
 
-    /** The driver takes the highest priority that the GPU has. */
-    private static final int HIGHEST_PRIORITY = -100;
-
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
-    private final GpuContext context;
-    private final GatherKernels kernels;
+    private final PreparedGpu gpu;
     private final PreciseSleep sleep;
     private final List<Slab> slabs = new ArrayList<>();
 
@@ -57,17 +51,13 @@ public final class GatherCopy {
     private final long[] sources = new long[PieceBoard.PIECES];
     private final long[] targets = new long[PieceBoard.PIECES];
     private final long[] counts = new long[PieceBoard.PIECES];
-    private final long[] out = new long[1];
-    private @Nullable GatherKernel kernel;
-    private @Nullable PieceBoard board;
-    private long stream;
-    private long rescueStream;
+
+    /** Between begin and settle. */
+    private @Nullable CopyLane lane;
+
     private int request;
     private int pieces;
     private boolean launched;
-
-    /** True while the kernel of an earlier request may not have begun. */
-    private boolean behind;
 
     /** The time from which on kernels may be used again; 0 if they may. */
     private long restsUntil;
@@ -75,39 +65,21 @@ public final class GatherCopy {
     /** True once the context has failed, or its driver has refused what this needs. */
     private boolean broken;
 
-    public GatherCopy(
-            CudaContexts contexts, BouncePool pool, GpuContext context, GatherKernels kernels, PreciseSleep sleep) {
-        this.contexts = contexts;
+    public GatherCopy(PreparedGpu gpu, BouncePool pool, PreciseSleep sleep) {
+        this.gpu = gpu;
+        this.contexts = gpu.contexts();
         this.cuda = contexts.cuda();
         this.pool = pool;
-        this.context = context;
-        this.kernels = kernels;
         this.sleep = sleep;
     }
 
     public GpuContext context() {
-        return context;
+        return gpu.context();
     }
 
-    /** Returns whether a request may {@link #begin} now. If the kernel is not loaded, another thread will load it. */
+    /** Returns whether a request may {@link #begin} now. */
     public boolean isReady() {
-        if (broken || pool.waits().any() || isResting()) {
-            return false;
-        }
-        if (kernel == null) {
-            kernel = kernels.wish(context.handle(), context.id());
-            broken = kernels.isRefused(context.id());
-        }
-        if (kernel != null && board == null && pool.waits().tryEnterCall()) {
-            try {
-                prepare();
-            } catch (CuFileException e) {
-                broken = true; // copies by an engine meet the same failure, if it lasts
-            } finally {
-                pool.waits().leaveCall();
-            }
-        }
-        return board != null;
+        return gpu.kernel() != null && !broken && !pool.waits().any() && !isResting();
     }
 
     private boolean isResting() {
@@ -115,74 +87,68 @@ public final class GatherCopy {
             return true;
         }
         restsUntil = 0;
-        if (behind) {
-            behind = contexts.in(context.handle(), () -> cuda.streamQuery(stream)) != Cuda.SUCCESS;
-            restsUntil = behind ? System.nanoTime() + REST : 0;
-        }
-        return behind;
-    }
-
-    private void prepare() {
-        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context.handle()));
-        try {
-            int mapped = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
-            CudaErrors.check(cuda, "cuMemHostAlloc", cuda.memHostAlloc(out, PieceBoard.BYTES, mapped));
-            long memory = out[0];
-            boolean made = false;
-            try {
-                makeStreams();
-                board = PieceBoard.at(memory);
-                made = true;
-            } finally {
-                if (!made) {
-                    cuda.memFreeHost(memory);
-                }
-            }
-        } finally {
-            contexts.leave();
-        }
-    }
-
-    private void makeStreams() {
-        int flags = Cuda.STREAM_NON_BLOCKING;
-        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, flags));
-        rescueStream = out[0];
-        int made = cuda.streamCreateWithPriority(out, flags, HIGHEST_PRIORITY);
-        stream = out[0];
-        if (made != Cuda.SUCCESS) {
-            cuda.streamDestroy(rescueStream);
-        }
-        CudaErrors.check(cuda, "cuStreamCreateWithPriority", made);
+        return false;
     }
 
     /**
-     * Begins a request: takes slabs for all its bytes. {@link #settle} follows if this returns true.
+     * Begins a request: takes a lane, and slabs for all its bytes. {@link #settle} follows if this returns true.
      *
+     * @param listener the request
      * @param ofRequest number of pieces, at most {@link PieceBoard#PIECES}
      * @param bytes bytes of a piece, a power of two
      * @return false if this is not ready or there are too few slabs
      */
-    public boolean begin(int ofRequest, long bytes) {
-        if (!slabs.isEmpty()) {
+    public boolean begin(CopyPipeline.PieceFailures listener, int ofRequest, long bytes) {
+        if (lane != null) {
             throw new IllegalStateException("the request before is not settled");
         }
-        PieceBoard words = board;
-        if (!isReady() || words == null || !takeSlabs(ofRequest * bytes)) {
+        CopyLane taken = isReady() ? gpu.take(listener) : null;
+        if (taken == null) {
             return false;
         }
-        pieces = ofRequest;
-        launched = false;
-        arrivals.set(0);
-        request = words.begin();
-        return true;
+        boolean begun = false;
+        try {
+            begun = mayUse(taken) && takeSlabs(listener, ofRequest * bytes);
+        } finally {
+            if (!begun) {
+                gpu.give(taken);
+            }
+        }
+        if (begun) {
+            lane = taken;
+            pieces = ofRequest;
+            launched = false;
+            arrivals.set(0);
+            request = taken.board().begin();
+        }
+        return begun;
     }
 
-    private boolean takeSlabs(long bytes) {
+    /** Returns false while a kernel that was called off may still read the lane's board. */
+    private boolean mayUse(CopyLane taken) {
+        if (taken.isBehind()) {
+            boolean behind = contexts.in(
+                    gpu.context().handle(), () -> cuda.streamQuery(taken.kernelStream())) != Cuda.SUCCESS;
+            taken.setBehind(behind);
+            restsUntil = behind ? System.nanoTime() + REST : 0;
+        }
+        return !taken.isBehind();
+    }
+
+    private CopyLane lane() {
+        CopyLane taken = lane;
+        if (taken == null) {
+            throw new IllegalStateException("no request has begun");
+        }
+        return taken;
+    }
+
+    private boolean takeSlabs(CopyPipeline.PieceFailures listener, long bytes) {
         long left = bytes;
         while (left > 0) {
             long wanted = Math.min(left, pool.pieceSize());
             // Only a thread that holds none may wait for one.
-            Slab slab = slabs.isEmpty() ? pool.acquire(wanted, true) : pool.tryAcquire(wanted, true);
+            Slab slab = slabs.isEmpty() ? pool.acquire(wanted, true, listener) : pool.tryAcquire(wanted);
             if (slab != null) {
                 slabs.add(slab);
             }
@@ -197,11 +163,11 @@ public final class GatherCopy {
 
     /** Starts the kernel. Without this, {@link #settle} has a copy engine copy everything. */
     public void launch() {
-        PieceBoard words = board;
-        GatherKernel loaded = kernel;
-        if (words != null && loaded != null && contexts.enter(context.handle()) == Cuda.SUCCESS) {
+        GatherKernel loaded = gpu.kernel();
+        if (loaded != null && contexts.enter(gpu.context().handle()) == Cuda.SUCCESS) {
             long begun = System.nanoTime();
-            launched = loaded.launch(cuda, words, request, pieces, stream) == Cuda.SUCCESS;
+            launched =
+                    loaded.launch(cuda, lane().board(), request, pieces, lane().kernelStream()) == Cuda.SUCCESS;
             long now = System.nanoTime();
             restsUntil = now - begun < SLOW_LAUNCH ? 0 : now + LONG_REST;
             contexts.leave();
@@ -222,10 +188,7 @@ public final class GatherCopy {
      * @param bytes 0 for nothing
      */
     public void arrived(long piece, long source, long target, long bytes) {
-        PieceBoard words = board;
-        if (words == null) {
-            throw new IllegalStateException("no request has begun");
-        }
+        PieceBoard words = lane().board();
         int place = arrivals.getAndIncrement();
         numbers[place] = piece;
         sources[place] = source;
@@ -236,10 +199,8 @@ public final class GatherCopy {
 
     /** Waits until all pieces that have arrived are copied, and gives the slabs back. No piece may arrive any more. */
     public void settle(CopyPipeline.PieceFailures listener) {
-        PieceBoard words = board;
-        if (words == null) {
-            return;
-        }
+        CopyLane taken = lane();
+        PieceBoard words = taken.board();
         try {
             int arrived = arrivals.get();
             for (int place = arrived; place < pieces; place++) {
@@ -252,7 +213,10 @@ public final class GatherCopy {
         } finally {
             sleep.over();
             giveBack();
+            lane = null;
+            gpu.give(taken);
         }
+        gpu.finish();
     }
 
     private boolean isCopiedSoon(PieceBoard words, long pause) {
@@ -278,7 +242,7 @@ public final class GatherCopy {
 
     /** Waits for the kernel, or sees to it that it copies nothing any more. Then a copy engine copies what is left. */
     private void rescue(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener) {
-        int entered = contexts.enter(context.handle());
+        int entered = contexts.enter(gpu.context().handle());
         if (entered != Cuda.SUCCESS) {
             failed(words, arrived, listener, "cuCtxPushCurrent", entered);
             return;
@@ -292,11 +256,11 @@ public final class GatherCopy {
             boolean any = false;
             for (int i = 0; result == Cuda.SUCCESS && i < arrived; i++) {
                 if (counts[i] > 0 && !words.isCopied(request, i)) {
-                    result = EngineCopies.toGpu(cuda, targets[i], sources[i], counts[i], rescueStream);
+                    result = EngineCopies.toGpu(cuda, targets[i], sources[i], counts[i], lane().stream());
                     any = true;
                 }
             }
-            int complete = any ? cuda.streamSynchronize(rescueStream) : Cuda.SUCCESS;
+            int complete = any ? cuda.streamSynchronize(lane().stream()) : Cuda.SUCCESS;
             if (result != Cuda.SUCCESS || complete != Cuda.SUCCESS) {
                 failed(words, arrived, listener, "cuMemcpyHtoDAsync", result == Cuda.SUCCESS ? complete : result);
             }
@@ -309,6 +273,7 @@ public final class GatherCopy {
     private int awaitKernel(PieceBoard words) {
         long since = System.nanoTime();
         int copied = 0;
+        long stream = lane().kernelStream();
         int result = cuda.streamQuery(stream);
         while (result == Cuda.ERROR_NOT_READY && !isCopiedSoon(words, LONG_PAUSE)) {
             int now = firstMissing(words, copied);
@@ -333,7 +298,7 @@ public final class GatherCopy {
         if (words.isAnyAtWork(request)) {
             return false;
         }
-        behind = true;
+        lane().setBehind(true);
         restsUntil = System.nanoTime() + REST;
         return true;
     }
@@ -357,25 +322,5 @@ public final class GatherCopy {
             pool.release(slabs.get(i));
         }
         slabs.clear();
-    }
-
-    /**
-     * Frees streams and board. In a context that the program created, they are freed with the context. If a stream waits for this
-     * process, the board stays until the process ends: freeing it would wait for the stream.
-     */
-    public void close() {
-        PieceBoard words = board;
-        board = null;
-        broken = true;
-        boolean retained = words != null && contexts.isRetained(context.handle());
-        if (retained && contexts.enter(context.handle()) == Cuda.SUCCESS) {
-            cuda.streamDestroy(stream);
-            cuda.streamDestroy(rescueStream);
-            if (pool.waits().tryEnterCall()) {
-                cuda.memFreeHost(words.address());
-                pool.waits().leaveCall();
-            }
-            contexts.leave();
-        }
     }
 }

@@ -3,6 +3,7 @@ package io.gds4j.engine.staging;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.function.Consumer;
 
 /** Pins slabs for every context of the process. */
@@ -17,19 +18,22 @@ public final class GpuPinning implements BouncePool.Pinning {
     }
 
     @Override
-    public boolean pin(long address, long size) {
+    public BouncePool.Pinned pin(long address, long size) {
         Cuda cuda = contexts.cuda();
         try {
             long context = contexts.primary(0);
             int result = contexts.in(context, () -> cuda.memHostRegister(address, size, Cuda.MEM_HOST_PORTABLE));
             if (result == Cuda.SUCCESS) {
-                return true;
+                return BouncePool.Pinned.PINNED;
+            }
+            if (CudaErrors.isOfCapture(result)) {
+                return BouncePool.Pinned.NOT_NOW;
             }
             refused(cuda.errorName(result));
         } catch (CuFileException e) {
             refused(e.getMessage());
         }
-        return false;
+        return BouncePool.Pinned.REFUSED;
     }
 
     private void refused(String why) {

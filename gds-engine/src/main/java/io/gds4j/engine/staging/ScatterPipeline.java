@@ -2,34 +2,30 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies pieces from slabs to memory of several CUDA contexts, on a stream of its own in each. The disk fills one slab while the
+ * Copies pieces from slabs to memory of several CUDA contexts, on the stream of a lane in each. The disk fills one slab while the
  * other one is copied; a slab is free again when the events of all its contexts have passed.
  *
  * <p>
  * Used by one thread, between {@link #enter} and {@link #leave}.
  */
 public final class ScatterPipeline {
-    private static final int DEPTH = 2;
     /** Number of polls before a blocking wait, and their distance in nanoseconds. */
     private static final int POLLS = 32;
     private static final long POLL_NANOS = 10_000;
 
-    private final @Nullable CudaContexts contexts;
+    private final @Nullable PreparedGpus gpus;
     private final BouncePool pool;
     private final PreciseSleep sleep;
-    private final List<Lane> known = new ArrayList<>();
-    private final List<Lane> used = new ArrayList<>();
+    private final List<Target> known = new ArrayList<>();
+    private final List<Target> used = new ArrayList<>();
     private final Slot[] slots = {new Slot(0), new Slot(1)};
-    private final long[] out = new long[1];
     private CopyPipeline.@Nullable PieceFailures failures;
-    private boolean pinned;
     private int turn;
 
     /** A slab and the piece that it holds. */
@@ -52,104 +48,122 @@ public final class ScatterPipeline {
         }
     }
 
-    /** The stream of one context, and an event for each slot. */
-    private static final class Lane {
-        private final GpuContext context;
-        private final long[] events = new long[DEPTH];
-        private final boolean[] busy = new boolean[DEPTH];
-        private long stream;
+    /** A context, and the lane to it while the pipeline is entered. */
+    private static final class Target {
+        private final PreparedGpu gpu;
+        private final boolean[] busy = new boolean[CopyPipeline.DEPTH];
+        private @Nullable CopyLane lane;
         /** The first piece of which copies to other GPUs may still run; -1 if there is none. */
         private long firstToPeers = -1;
 
-        private Lane(GpuContext context) {
-            this.context = context;
+        private Target(PreparedGpu gpu) {
+            this.gpu = gpu;
+        }
+
+        long handle() {
+            return gpu.context().handle();
+        }
+
+        CopyLane lane() {
+            CopyLane taken = lane;
+            if (taken == null) {
+                throw new IllegalStateException("the pipeline is not entered");
+            }
+            return taken;
+        }
+
+        long stream() {
+            return lane().stream();
         }
     }
 
-    /** @param contexts null if there is no CUDA driver */
-    public ScatterPipeline(@Nullable CudaContexts contexts, BouncePool pool, PreciseSleep sleep) {
-        this.contexts = contexts;
+    /** @param gpus null if there is no CUDA driver */
+    public ScatterPipeline(@Nullable PreparedGpus gpus, BouncePool pool, PreciseSleep sleep) {
+        this.gpus = gpus;
         this.pool = pool;
         this.sleep = sleep;
     }
 
-    private Cuda cuda() {
-        CudaContexts driver = contexts;
+    private PreparedGpus gpus() {
+        PreparedGpus driver = gpus;
         if (driver == null) {
             throw new IllegalStateException("no CUDA driver");
         }
-        return driver.cuda();
+        return driver;
+    }
+
+    private Cuda cuda() {
+        return gpus().contexts().cuda();
     }
 
     /**
-     * Takes a slab, which may wait, and prepares the streams.
+     * Takes lanes and a slab, for which it may wait.
      *
      * @param listener receives each piece that fails until {@link #leave}
      * @param bytes size of the largest piece, including {@link CopyPipeline#skew}
      * @param targets contexts of the destinations; none for host memory only
+     * @return false if the request is over; the pipeline is not entered then
      * @throws CuFileException if this fails; the pipeline has no slab then
      */
-    public void enter(CopyPipeline.PieceFailures listener, long bytes, List<GpuContext> targets) {
+    public boolean enter(CopyPipeline.PieceFailures listener, long bytes, List<GpuContext> targets) {
         if (slots[0].slab != null) {
             throw new IllegalStateException("the pipeline is entered already");
         }
-        pinned = !targets.isEmpty();
         boolean entered = false;
         try {
-            slots[0].slab = pool.acquire(bytes, pinned);
-            turn = 0;
             for (int i = 0; i < targets.size(); i++) {
-                used.add(lane(targets.get(i)));
+                used.add(target(targets.get(i)));
             }
-            failures = listener;
-            entered = true;
+            if (takeLanes(listener)) {
+                slots[0].slab = pool.acquire(bytes, !targets.isEmpty(), listener);
+                entered = slots[0].slab != null;
+            }
         } finally {
             if (!entered) {
                 giveBack();
+                used.clear();
             }
         }
+        turn = 0;
+        failures = listener;
+        return entered;
     }
 
-    private Lane lane(GpuContext context) {
+    private Target target(GpuContext context) {
         for (int i = 0; i < known.size(); i++) {
-            if (known.get(i).context.equals(context)) {
+            if (known.get(i).gpu.context().equals(context)) {
                 return known.get(i);
             }
         }
-        Lane lane = new Lane(context);
-        Cuda cuda = cuda();
-        push(lane);
-        try {
-            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
-            lane.stream = out[0];
-            int made = 0;
-            try {
-                for (; made < DEPTH; made++) {
-                    int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
-                    CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
-                    lane.events[made] = out[0];
-                }
-                known.add(lane);
-            } finally {
-                if (made < DEPTH) {
-                    destroy(lane, made);
-                }
+        Target target = new Target(gpus().of(context));
+        known.add(target);
+        return target;
+    }
+
+    /** Takes lanes in the order of the contexts: threads that need several must not wait for each other. */
+    private boolean takeLanes(CopyPipeline.PieceFailures listener) {
+        for (Target next = nextWithoutLane(); next != null; next = nextWithoutLane()) {
+            next.lane = next.gpu.take(listener);
+            if (next.lane == null) {
+                return false;
             }
-        } finally {
-            cuda.ctxPopCurrent(out);
         }
-        return lane;
+        return true;
     }
 
-    private void destroy(Lane lane, int events) {
-        for (int i = 0; i < events; i++) {
-            cuda().eventDestroy(lane.events[i]);
+    private @Nullable Target nextWithoutLane() {
+        Target next = null;
+        for (int i = 0; i < used.size(); i++) {
+            Target target = used.get(i);
+            if (target.lane == null && (next == null || target.handle() < next.handle())) {
+                next = target;
+            }
         }
-        cuda().streamDestroy(lane.stream);
+        return next;
     }
 
-    private void push(Lane lane) {
-        CudaErrors.check(cuda(), "cuCtxPushCurrent", cuda().ctxPushCurrent(lane.context.handle()));
+    private void push(Target target) {
+        CudaErrors.check(cuda(), "cuCtxPushCurrent", gpus().contexts().enter(target.handle()));
     }
 
     /** Waits for all copies and gives the slabs back. */
@@ -161,6 +175,10 @@ public final class ScatterPipeline {
         failures = null;
         sleep.over();
         giveBack();
+        for (int i = 0; i < used.size(); i++) {
+            used.get(i).gpu.finish();
+        }
+        used.clear();
     }
 
     private void giveBack() {
@@ -171,7 +189,14 @@ public final class ScatterPipeline {
                 pool.release(slab);
             }
         }
-        used.clear();
+        for (int i = 0; i < used.size(); i++) {
+            Target target = used.get(i);
+            CopyLane lane = target.lane;
+            target.lane = null;
+            if (lane != null) {
+                target.gpu.give(lane);
+            }
+        }
     }
 
     /**
@@ -181,7 +206,7 @@ public final class ScatterPipeline {
      */
     public Slot next(long bytes) {
         if (turn == 1 && slots[1].slab == null) {
-            slots[1].slab = pool.tryAcquire(bytes, pinned);
+            slots[1].slab = pool.tryAcquire(bytes);
         }
         if (turn == 1 && slots[1].slab == null) {
             turn = 0;
@@ -202,7 +227,7 @@ public final class ScatterPipeline {
 
     /** Starts to copy contiguous bytes to the current context. */
     public void copy(int target, long from, long to, long bytes) {
-        long stream = used.get(target).stream;
+        long stream = used.get(target).stream();
         int result = pool.waits().any()
                 ? EngineCopies.toGpu(cuda(), to, from, bytes, stream)
                 : cuda().memcpyHtoDAsync(to, from, bytes, stream);
@@ -217,109 +242,95 @@ public final class ScatterPipeline {
             }
             return;
         }
-        int result = cuda().memcpy2DHtoDAsync(to, toPitch, from, fromPitch, width, rows, used.get(target).stream);
+        int result = cuda().memcpy2DHtoDAsync(to, toPitch, from, fromPitch, width, rows, used.get(target).stream());
         CudaErrors.check(cuda(), "cuMemcpy2DAsync", result);
     }
 
     /** Ends the copies of a slot to the current context. Copies to peers may follow, for which the slot does not wait. */
     public void endOfSlot(Slot slot, int target, long piece) {
-        Lane lane = used.get(target);
+        Target to = used.get(target);
         slot.piece = piece;
-        int recorded = cuda().eventRecord(lane.events[slot.number], lane.stream);
-        lane.busy[slot.number] = true;
+        int recorded = cuda().eventRecord(to.lane().event(slot.number), to.stream());
+        to.busy[slot.number] = true;
         if (recorded != Cuda.SUCCESS) {
-            failed(slot, lane, "cuEventRecord", recorded);
+            failed(slot, to, "cuEventRecord", recorded);
         }
     }
 
     /** Starts to copy bytes that have been copied to the current context from there to another one; {@link #leave} waits. */
     public void copyToPeer(int target, long from, int peer, long to, long bytes, long piece) {
-        Lane lane = used.get(target);
+        Target source = used.get(target);
         int result = cuda().memcpyPeerAsync(
-                to, used.get(peer).context.handle(), from, lane.context.handle(), bytes, lane.stream);
+                to, used.get(peer).handle(), from, source.handle(), bytes, source.stream());
         CudaErrors.check(cuda(), "cuMemcpyPeerAsync", result);
-        lane.firstToPeers = lane.firstToPeers < 0 ? piece : Math.min(lane.firstToPeers, piece);
+        source.firstToPeers = source.firstToPeers < 0 ? piece : Math.min(source.firstToPeers, piece);
     }
 
     /** Restores the context from before {@link #begin}. */
     public void end() {
-        cuda().ctxPopCurrent(out);
+        gpus().contexts().leave();
     }
 
     private void awaitPeers() {
         for (int i = 0; i < used.size(); i++) {
-            Lane lane = used.get(i);
-            if (lane.firstToPeers >= 0) {
-                int result = synchronize(lane);
+            Target target = used.get(i);
+            if (target.firstToPeers >= 0) {
+                int result = synchronize(target);
                 CopyPipeline.PieceFailures listener = failures;
                 if (result != Cuda.SUCCESS && listener != null) {
                     listener.failed(
-                            lane.firstToPeers, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
+                            target.firstToPeers, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
                 }
-                lane.firstToPeers = -1;
+                target.firstToPeers = -1;
             }
         }
     }
 
-    private int synchronize(Lane lane) {
-        int entered = cuda().ctxPushCurrent(lane.context.handle());
+    private int synchronize(Target target) {
+        int entered = gpus().contexts().enter(target.handle());
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
-        int result = cuda().streamSynchronize(lane.stream);
-        cuda().ctxPopCurrent(out);
+        int result = cuda().streamSynchronize(target.stream());
+        gpus().contexts().leave();
         return result;
     }
 
-    private int awaitEvent(Lane lane, long event) {
-        int entered = cuda().ctxPushCurrent(lane.context.handle());
+    private int awaitEvent(Target target, long event) {
+        int entered = gpus().contexts().enter(target.handle());
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
         int result = EventWait.poll(cuda(), event, POLLS, POLL_NANOS, sleep);
-        cuda().ctxPopCurrent(out);
+        gpus().contexts().leave();
         return result;
     }
 
     /** Waits for a slot's copies to all contexts; reports those that failed. */
     private void await(Slot slot) {
         for (int i = 0; i < used.size(); i++) {
-            Lane lane = used.get(i);
-            if (lane.busy[slot.number]) {
-                int result = awaitEvent(lane, lane.events[slot.number]);
+            Target target = used.get(i);
+            if (target.busy[slot.number]) {
+                int result = awaitEvent(target, target.lane().event(slot.number));
                 if (result != Cuda.SUCCESS) {
-                    failed(slot, lane, "cuEventSynchronize", result);
+                    failed(slot, target, "cuEventSynchronize", result);
                 }
-                lane.busy[slot.number] = false;
+                target.busy[slot.number] = false;
             }
         }
     }
 
     /** Reports a failed copy. If its end is unknown, it may still use the slab: the pool never hands that slab out again. */
-    private void failed(Slot slot, Lane lane, String call, int result) {
-        lane.busy[slot.number] = false;
+    private void failed(Slot slot, Target target, String call, int result) {
+        target.busy[slot.number] = false;
         CopyPipeline.PieceFailures listener = failures;
         if (listener != null) {
             listener.failed(slot.piece, CudaErrors.failure(cuda(), call, result).build());
         }
         Slab slab = slot.slab;
-        if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
+        if (slab != null && synchronize(target) != Cuda.SUCCESS) {
             pool.abandon(slab);
             slot.slab = null;
         }
-    }
-
-    /** Destroys streams and events. In a context that the program created, they are destroyed with the context. */
-    public void close() {
-        for (Lane lane : known) {
-            CudaContexts driver = contexts;
-            if (driver != null
-                    && driver.isRetained(lane.context.handle())
-                    && driver.enter(lane.context.handle()) == Cuda.SUCCESS) {
-                destroy(lane, DEPTH);
-                driver.leave();
-            }
-        }
-        known.clear();
     }
 }

@@ -4,6 +4,7 @@ package io.gds4j.engine.staging;
 final class SlabBlock {
     private enum State {
         PAGEABLE,
+        CLAIMED,
         PINNED,
         REFUSED
     }
@@ -25,9 +26,9 @@ final class SlabBlock {
         return size;
     }
 
-    /** Returns whether pinning was tried. A refusal is final: copies are slower then. */
+    /** Returns whether pinning was tried. A refusal is final, unless only the program's capture of a graph forbids it: copies are slower. */
     boolean isPinningSettled() {
-        return state != State.PAGEABLE;
+        return state == State.PINNED || state == State.REFUSED;
     }
 
     /** Returns whether a GPU reaches the memory. */
@@ -35,13 +36,24 @@ final class SlabBlock {
         return state == State.PINNED;
     }
 
-    synchronized void pin(BouncePool.Pinning pinning) {
-        if (state == State.PAGEABLE) {
-            state = pinning.pin(address, size) ? State.PINNED : State.REFUSED;
+    /** Returns whether the caller is the one that pins the block. Guarded by the pool's lock. */
+    boolean claimPinning() {
+        boolean claimed = state == State.PAGEABLE;
+        if (claimed) {
+            state = State.CLAIMED;
         }
+        return claimed;
     }
 
-    synchronized void unpin(BouncePool.Pinning pinning) {
+    void pin(BouncePool.Pinning pinning) {
+        state = switch (pinning.pin(address, size)) {
+            case PINNED -> State.PINNED;
+            case REFUSED -> State.REFUSED;
+            case NOT_NOW -> State.PAGEABLE;
+        };
+    }
+
+    void unpin(BouncePool.Pinning pinning) {
         if (state == State.PINNED) {
             state = State.PAGEABLE;
             pinning.unpin(address);

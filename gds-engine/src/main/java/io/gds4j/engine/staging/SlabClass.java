@@ -43,6 +43,11 @@ final class SlabClass {
 
     private volatile int count;
     private volatile long blocksLeft;
+
+    /** Blocks that the configuration allows and that are not made while requests run. Guarded by the pool's lock, as the next one. */
+    private long blocksHeldBack;
+
+    private boolean lacking;
     private final List<SlabBlock> blocks = new ArrayList<>();
 
     /**
@@ -152,14 +157,39 @@ final class SlabClass {
         return blocksLeft > 0;
     }
 
+    /** Holds back the blocks that are not needed for this number of slabs. */
+    void reserve(int wanted) {
+        long needed = Math.ceilDiv(wanted * size, blockSize) - blocks.size();
+        blocksHeldBack = Math.max(0, blocksLeft - Math.max(0, needed));
+        blocksLeft = blocksLeft - blocksHeldBack;
+    }
+
+    /** A request has found no slab. */
+    void noteLack() {
+        lacking = true;
+    }
+
+    /** Allows half as many blocks as there are, if requests have found no slab since the last call. Returns whether there are more. */
+    boolean growIfLacking() {
+        long more = lacking ? Math.min(blocksHeldBack, Math.max(1, blocks.size() / 2)) : 0;
+        lacking = false;
+        blocksHeldBack -= more;
+        blocksLeft = blocksLeft + more;
+        return more > 0;
+    }
+
+    /** A block is being made; {@link #add} follows. */
+    void promise() {
+        blocksLeft = blocksLeft - 1;
+    }
+
     /** Returns whether any slab is free or will come back. */
     boolean hasAny() {
         return count > abandoned.get();
     }
 
-    /** Adds a new block's slabs. */
+    /** Adds the slabs of a block that was promised. */
     void add(SlabBlock block) {
-        blocksLeft = blocksLeft - 1;
         blocks.add(block);
         int more = (int) (block.size() / size);
         @Nullable Slab[] all = slabs;

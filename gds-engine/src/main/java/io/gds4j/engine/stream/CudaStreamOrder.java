@@ -2,17 +2,21 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
@@ -42,6 +46,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class CudaStreamOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
+    private static final long UNKNOWN = 0;
     /** CUDA's queue for a stream has 1024 entries. Each step takes some, as does the program's own work between. */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
 
@@ -53,6 +58,12 @@ final class CudaStreamOrder implements StreamOrder {
     private final boolean anyContext;
     private final StreamWaits streamWaits;
     private final StreamMovers movers;
+
+    /** Whether this moves bytes of managed memory and of other contexts, and the mover only those between slabs and files. */
+    private final boolean movesParts;
+
+    /** Other contexts whose memory operations have used. */
+    private final Map<Long, PreparedGpu> others = new ConcurrentHashMap<>();
     private final ReleaseWords words;
     private final ReleaseWord word;
     private final StreamMover mover;
@@ -112,6 +123,7 @@ final class CudaStreamOrder implements StreamOrder {
         this.cuda = contexts.cuda();
         this.streamWaits = StreamWaits.of(contexts);
         this.movers = movers;
+        this.movesParts = movers.prepareForWaits(context).isPresent();
         this.words = words;
         this.slabs = slabs;
         StreamSteps.Kernels kernels = StreamSteps.Kernels.of(contexts, context, slabs != null);
@@ -119,7 +131,7 @@ final class CudaStreamOrder implements StreamOrder {
         StagingSlabs.Place taken = null;
         try {
             taken = slabs == null ? null : slabs.takePlace();
-            this.mover = movers.borrow(context);
+            this.mover = movers.borrow();
         } catch (RuntimeException e) {
             words.giveBack(word);
             giveBack(taken);
@@ -189,6 +201,7 @@ final class CudaStreamOrder implements StreamOrder {
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
         }
         startWorker();
+        prepareOtherContext(operation);
         streamWaits.begin(countWait());
         try {
             if (isOfOwnContext(operation) && GatheredStreamRead.serves(operation)) {
@@ -237,17 +250,35 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
+    /** Makes what copies to memory of another context, before the stream waits. */
+    private void prepareOtherContext(StreamOperation operation) {
+        long other = place == null || !operation.isStaged() ? context : contextOf(operation.memory());
+        if (other != context && other != UNKNOWN && !others.containsKey(other)) {
+            movers.prepareForWaits(other).ifPresent(gpu -> others.put(other, gpu));
+        }
+    }
+
+    /** Returns what moves a whole operation, whose bytes the stream does not copy. */
+    private StreamMover plainMover(MemoryRange memory) {
+        StagingSlabs own = slabs;
+        if (!movesParts || own == null || memory.kind().isHost()) {
+            return mover;
+        }
+        PreparedGpu gpu = memory.kind() == MemoryKind.CUDA_MANAGED ? null : others.get(contextOf(memory));
+        return new PartMover(mover, own, gpu);
+    }
+
     /** Returns whether the stream itself copies for an operation; else the backend moves all bytes. */
     private boolean isOfOwnContext(StreamOperation operation) {
-        if (place == null || !operation.isStaged()) {
-            return false;
-        }
-        MemoryRange memory = operation.memory();
+        return place != null && operation.isStaged() && contextOf(operation.memory()) == context;
+    }
+
+    /** Returns the context of memory; UNKNOWN if the driver does not know it, which the result of the operation will report. */
+    private long contextOf(MemoryRange memory) {
         try {
-            return contexts.contextOf(memory.address(), memory.device()) == context;
+            return contexts.contextOf(memory.address(), memory.device());
         } catch (CuFileException e) {
-            // The result of the operation will report this failure.
-            return false;
+            return UNKNOWN;
         }
     }
 
@@ -398,7 +429,7 @@ final class CudaStreamOrder implements StreamOrder {
         try {
             int reached = turns.await(step.reached());
             if (reached == Cuda.SUCCESS) {
-                parked.operation().run(mover);
+                parked.operation().run(plainMover(parked.operation().memory()));
             } else {
                 parked.operation().fail(turns.failure(reached));
             }

@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -80,7 +81,7 @@ public final class RegisteredStreams {
         } else {
             CudaErrors.check(known.cuda(), "cuStreamGetCtx", known.cuda().streamGetCtx(stream, context));
         }
-        movers.prepareForWaits();
+        StreamWaits.of(known).expect();
         return new CudaStreamOrder(stream, special, context[0], flags, known, movers, words.orElseThrow(),
                 slabs.orElse(null), Thread.ofPlatform().daemon().name("gds4j-stream").factory());
     }

@@ -35,7 +35,7 @@ final class StreamOperation {
     void run(StreamMover mover) {
         long result;
         try {
-            result = mover.move(arguments.bind());
+            result = mover.move(bindStaged());
         } catch (RuntimeException e) {
             result = code(e);
         }

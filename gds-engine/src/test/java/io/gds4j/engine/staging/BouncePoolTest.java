@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FaultyPosix;
@@ -11,6 +12,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.testkit.Failures;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.Callable;
@@ -68,27 +70,32 @@ class BouncePoolTest {
         Slab second = pool.acquire(4096, false);
         Slab third = pool.acquire(17, false);
         assertThat(List.of(first.address(), second.address(), third.address())).doesNotHaveDuplicates();
-        assertThat(pool.tryAcquire(1, false)).isNull();
+        assertThat(pool.tryAcquire(1)).isNull();
         pool.release(second);
-        assertThat(pool.tryAcquire(1, false)).isSameAs(second);
+        assertThat(pool.tryAcquire(1)).isSameAs(second);
         pool.close();
     }
 
-    @Test
-    void idleBlocksAreUnmappedAndMappedAgainOnDemand() {
-        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
-        Set<Long> pinned = ConcurrentHashMap.newKeySet();
-        BouncePool.Pinning pinning = new BouncePool.Pinning() {
-            @Override
-            public boolean pin(long address, long size) {
-                return pinned.add(address);
-            }
+    /** Pins by noting addresses. */
+    private static final class NotedPinning implements BouncePool.Pinning {
+        private final Set<Long> pinned = ConcurrentHashMap.newKeySet();
 
-            @Override
-            public void unpin(long address) {
-                assertThat(pinned.remove(address)).isTrue();
-            }
-        };
+        @Override
+        public BouncePool.Pinned pin(long address, long size) {
+            assertThat(pinned.add(address)).isTrue();
+            return BouncePool.Pinned.PINNED;
+        }
+
+        @Override
+        public void unpin(long address) {
+            assertThat(pinned.remove(address)).isTrue();
+        }
+    }
+
+    @Test
+    void idleBlocksAreUnpinnedOnRequestAndPinnedAgainOnDemand() {
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        NotedPinning pinning = new NotedPinning();
         BouncePool pool = new BouncePool(posix, pinning, config(8192, 2));
         for (int round = 0; round < 3; round++) {
             List<Slab> slabs = List.of(pool.acquire(1, true), pool.acquire(1, true), pool.acquire(1, true));
@@ -96,18 +103,136 @@ class BouncePoolTest {
             pool.release(slabs.get(0));
             pool.release(slabs.get(1));
             pool.trim();
-            pool.trim();
-            assertThat(pinned).as("one of two blocks is in use").hasSize(1);
+            assertThat(pinning.pinned).as("one of two blocks is in use").hasSize(1);
             pool.release(slabs.get(2));
             pool.trim();
-            assertThat(posix.mappedBytes()).as("used a moment ago").isPositive();
-            pool.trim();
             assertThat(posix.mappedBytes()).isZero();
-            assertThat(pinned).isEmpty();
+            assertThat(pinning.pinned).isEmpty();
             assertThat(pool.bytesInUse()).isZero();
         }
         pool.close();
         assertThat(posix.leaks()).isEmpty();
+    }
+
+    @Test
+    void slabsOfAGpuStayPinnedWhenIdle() {
+        NotedPinning pinning = new NotedPinning();
+        BouncePool pool = new BouncePool(FfmPosix.instance(), pinning, config(4096, 4));
+        pool.prepare();
+        assertThat(pinning.pinned).hasSize(4);
+        for (int i = 0; i < 3; i++) {
+            pool.trimUnused();
+        }
+        assertThat(pinning.pinned).hasSize(4);
+        pool.close();
+    }
+
+    @Test
+    void slabsThatHostMemoryUsedArePinnedForGpus() {
+        NotedPinning pinning = new NotedPinning();
+        BouncePool pool = new BouncePool(FfmPosix.instance(), pinning, config(4096, 4));
+        Slab inUse = pool.acquire(1, false);
+        assertThat(pinning.pinned).isEmpty();
+        pool.prepare();
+        assertThat(pinning.pinned).hasSize(4).contains(inUse.address());
+        pool.release(inUse);
+        pool.close();
+    }
+
+    @Test
+    void poolOfGpusGrowsAtAllocationsIfSlabsWereLacking() {
+        NotedPinning pinning = new NotedPinning();
+        BouncePool pool = new BouncePool(FfmPosix.instance(), pinning, config(4096, 40), new StreamWaits(), 1);
+        pool.prepare();
+        assertThat(pinning.pinned).hasSize(2);
+        pool.grow();
+        assertThat(pinning.pinned).as("no request lacked a slab").hasSize(2);
+        List<Slab> slabs = List.of(pool.acquire(1, true), pool.acquire(1, true));
+        assertThat(pool.tryAcquire(1)).isNull();
+        assertThat(pinning.pinned).as("no request pins").hasSize(2);
+        pool.grow();
+        assertThat(pinning.pinned).hasSize(3);
+        slabs.forEach(pool::release);
+        pool.close();
+    }
+
+    @Test
+    void pinningThatACaptureForbidsIsTriedAgain() {
+        List<BouncePool.Pinned> answers =
+                new ArrayList<>(List.of(BouncePool.Pinned.NOT_NOW, BouncePool.Pinned.PINNED));
+        List<Long> asked = new ArrayList<>();
+        BouncePool pool = new BouncePool(FfmPosix.instance(), new BouncePool.Pinning() {
+            @Override
+            public BouncePool.Pinned pin(long address, long size) {
+                asked.add(address);
+                return answers.removeFirst();
+            }
+
+            @Override
+            public void unpin(long address) {
+                assertThat(asked).contains(address);
+            }
+        }, config(4096, 1));
+        pool.prepare();
+        pool.prepare();
+        assertThat(asked).hasSize(2).doesNotContain(0L);
+        assertThat(pool.acquire(1, true).block().isPinned()).isTrue();
+    }
+
+    @Test
+    void threadsGetSlabsInTheOrderOfComing() throws Exception {
+        BouncePool pool = pool(4, 1);
+        Slab slab = pool.acquire(1, false);
+        List<Integer> order = Collections.synchronizedList(new ArrayList<>());
+        List<Thread> waiting = new ArrayList<>();
+        for (int i = 0; i < 5; i++) {
+            int number = i;
+            waiting.add(Thread.ofPlatform().start(() -> {
+                Slab taken = pool.acquire(1, false);
+                order.add(number);
+                pool.release(taken);
+            }));
+            while (waiting.getLast().getState() != Thread.State.TIMED_WAITING) {
+                Thread.onSpinWait();
+            }
+        }
+        assertThat(pool.tryAcquire(1)).as("others came first").isNull();
+        pool.release(slab);
+        for (Thread thread : waiting) {
+            thread.join();
+        }
+        assertThat(order).containsExactly(0, 1, 2, 3, 4);
+        pool.close();
+    }
+
+    @Test
+    void requestThatIsOverLeavesTheLine() throws Exception {
+        BouncePool pool = pool(4, 1);
+        Slab slab = pool.acquire(1, false);
+        AtomicBoolean over = new AtomicBoolean();
+        AtomicBoolean left = new AtomicBoolean();
+        Thread waiting = Thread.ofPlatform().start(() -> left.set(pool.acquire(1, false, request(over)) == null));
+        Thread behind = Thread.ofPlatform().start(() -> pool.release(pool.acquire(1, false)));
+        over.set(true);
+        waiting.join();
+        assertThat(left).isTrue();
+        pool.release(slab);
+        behind.join();
+        pool.close();
+    }
+
+    private static CopyPipeline.PieceFailures request(AtomicBoolean over) {
+        return new CopyPipeline.PieceFailures() {
+            @Override
+            public void failed(long piece, RuntimeException cause) {
+                throw cause;
+            }
+
+            @Override
+            public boolean isOver() {
+                return over.get();
+            }
+        };
     }
 
     @Test
@@ -116,20 +241,11 @@ class BouncePoolTest {
         BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
         for (int round = 0; round < 5; round++) {
             pool.release(pool.acquire(1, false));
-            pool.trim();
+            pool.trimUnused();
         }
         assertThat(posix.calls(PosixCall.MMAP)).isEqualTo(1);
-        pool.close();
-    }
-
-    @Test
-    void blocksForWaitingStreamsStay() {
-        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
-        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config(4096, 4));
-        pool.fillForWaitingStreams();
-        pool.trim();
-        pool.trim();
-        assertThat(posix.mappedBytes()).isEqualTo(16 << 20);
+        pool.trimUnused();
+        assertThat(posix.mappedBytes()).as("idle for a while").isZero();
         pool.close();
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.engine.staging;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.memory.HostMemoryViews;
@@ -32,8 +33,9 @@ class CopyPipelineTest {
     private final long context = contexts.primary(0);
     private final BouncePool pool =
             new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
-    private final CopyPipeline pipeline = new CopyPipeline(
-            contexts, pool, new GpuContext(context, contexts.idOf(context)), new PreciseSleep(FfmPosix.instance()));
+    private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
+    private final CopyPipeline pipeline =
+            new CopyPipeline(gpus.of(context), pool, new PreciseSleep(FfmPosix.instance()));
     private final List<Long> failed = new ArrayList<>();
     private final long[] device = new long[1];
 
@@ -45,14 +47,14 @@ class CopyPipelineTest {
     @AfterEach
     void nothingIsLeft() {
         contexts.in(context, () -> cuda.memFree(device[0]));
-        pipeline.close();
+        gpus.close();
         assertThat(pool.bytesInUse()).isZero();
         pool.close();
         assertThat(cuda.violations()).isEmpty();
     }
 
     private void enter(long pieces) {
-        pipeline.enter((piece, cause) -> failed.add(piece), BYTES, pieces);
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), BYTES, pieces, false)).isTrue();
     }
 
     private static MemorySegment bytes(CopyPipeline.Slot slot) {
@@ -111,13 +113,25 @@ class CopyPipelineTest {
     }
 
     @Test
-    void copiesByTheProcessorAreCompleteAtOnce() {
-        pipeline.copyByProcessor(true);
-        enter(2);
+    void aPipelineIsEnteredOnceAtATime() {
+        enter(1);
+        assertThatIllegalStateException().isThrownBy(() -> enter(1));
+        copyIn(0);
+        pipeline.leave();
+        enter(1);
+        pipeline.leave();
+    }
+
+    @Test
+    void copiesByTheProcessorAreCompleteAtOnceAndCallNoDriver() {
+        long pushes = cuda.calls(CudaFunction.CTX_PUSH_CURRENT);
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), BYTES, 2, true)).isTrue();
         copyIn(0);
         assertThat(HostMemoryViews.ofAddress(device[0], 1).get(ValueLayout.JAVA_BYTE, 0))
                 .isEqualTo((byte) 1);
         pipeline.leave();
         assertThat(failed).isEmpty();
+        assertThat(cuda.calls(CudaFunction.CTX_PUSH_CURRENT)).isEqualTo(pushes);
+        assertThat(cuda.calls(CudaFunction.STREAM_CREATE)).isZero();
     }
 }

@@ -35,6 +35,7 @@ class SlabClassTest {
     private static SlabClass slabs(int slabs, int blocks) {
         SlabClass made = new SlabClass(SIZE, slabs * SIZE, blocks);
         for (int i = 0; i < blocks; i++) {
+            made.promise();
             made.add(block(i, slabs));
         }
         return made;
@@ -64,6 +65,7 @@ class SlabClassTest {
         assertThat(slabs.take()).isNull();
         assertThat(slabs.hasAny()).isFalse();
         assertThat(slabs.mayGrow()).isTrue();
+        slabs.promise();
         slabs.add(block(0, 1));
         assertThat(slabs.hasAny()).isTrue();
         assertThat(slabs.mayGrow()).isFalse();
@@ -121,6 +123,7 @@ class SlabClassTest {
         assertThat(slabs.removeUnused()).hasSize(2);
         assertThat(slabs.hasAny()).isFalse();
         assertThat(slabs.take()).isNull();
+        slabs.promise();
         slabs.add(block(7, 2));
         List<Slab> taken = takeAll(slabs);
         assertThat(taken).extracting(Slab::index).containsExactlyInAnyOrder(0, 1);
@@ -154,6 +157,7 @@ class SlabClassTest {
                 for (; slabs.mayGrow(); added++) {
                     SlabBlock block = block(added, slabsOfBlock);
                     takers.mapped.add(block);
+                    slabs.promise();
                     slabs.add(block);
                 }
                 List<SlabBlock> unused = slabs.removeUnused();

@@ -1,8 +1,10 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.spi.BatchRequest;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /** Moves bytes between memory and an array that stands for a file. All streams share one. */
@@ -44,8 +46,8 @@ final class ArrayMover implements StreamMover, StreamMovers {
     }
 
     @Override
-    public void prepareForWaits() {
-        // the mover holds no resources
+    public Optional<PreparedGpu> prepareForWaits(long context) {
+        return Optional.empty(); // the mover holds no resources
     }
 
     @Override
@@ -57,11 +59,6 @@ final class ArrayMover implements StreamMover, StreamMovers {
     public synchronized StreamMover borrow() {
         borrowed++;
         return this;
-    }
-
-    @Override
-    public StreamMover borrow(long context) {
-        return borrow();
     }
 
     @Override

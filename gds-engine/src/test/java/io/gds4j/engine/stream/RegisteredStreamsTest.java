@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.Optional;
@@ -13,18 +14,13 @@ import org.junit.jupiter.api.Test;
 class RegisteredStreamsTest {
     private final RegisteredStreams streams = new RegisteredStreams(Optional.empty(), new StreamMovers() {
         @Override
-        public void prepareForWaits() {
-            // no CUDA stream comes
+        public Optional<PreparedGpu> prepareForWaits(long context) {
+            throw new AssertionError("no CUDA stream comes");
         }
 
         @Override
         public StreamMover borrow() {
             throw new AssertionError("no operation comes");
-        }
-
-        @Override
-        public StreamMover borrow(long context) {
-            throw new AssertionError("no CUDA stream comes");
         }
     }, true);
 

@@ -1,6 +1,7 @@
 package io.gds4j.libcufile.stream;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.engine.stream.RegisteredStreams;
 import io.gds4j.engine.stream.StreamMover;
@@ -47,8 +48,8 @@ public final class SessionStreams {
     /** Lends all streams the same mover. */
     private record Movers(Mover mover) implements StreamMovers {
         @Override
-        public void prepareForWaits() {
-            // submit prepares for the context of the memory
+        public Optional<PreparedGpu> prepareForWaits(long context) {
+            return Optional.empty(); // submit prepares for the context of the memory
         }
 
         @Override
@@ -61,10 +62,6 @@ public final class SessionStreams {
             return mover;
         }
 
-        @Override
-        public StreamMover borrow(long context) {
-            return mover;
-        }
     }
 
     /** Moves bytes; keeps nothing between operations, so that all threads may use it. */

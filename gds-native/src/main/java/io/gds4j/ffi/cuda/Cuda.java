@@ -28,6 +28,10 @@ public interface Cuda {
     int ERROR_NOT_PERMITTED = 800;
     int ERROR_NOT_SUPPORTED = 801;
 
+    /** First and last answer to a call that a capture of a graph forbids; it may succeed after the capture. */
+    int ERROR_STREAM_CAPTURE_UNSUPPORTED = 900;
+    int ERROR_STREAM_CAPTURE_WRONG_THREAD = 908;
+
     int STREAM_NON_BLOCKING = 1;
     int EVENT_BLOCKING_SYNC = 1;
     int EVENT_DISABLE_TIMING = 2;
@@ -35,6 +39,12 @@ public interface Cuda {
     int MEM_HOST_DEVICEMAP = 2;
     /** {@link #streamWaitValue32} waits until the word is at least the value. */
     int STREAM_WAIT_VALUE_GEQ = 0;
+
+    /** CU_STREAM_CAPTURE_MODE_GLOBAL, in which a capture ends if any thread of this mode makes an unsafe call. */
+    int STREAM_CAPTURE_MODE_GLOBAL = 0;
+
+    /** CU_STREAM_CAPTURE_MODE_RELAXED, in which a thread's calls end no capture. */
+    int STREAM_CAPTURE_MODE_RELAXED = 2;
     int MEM_ATTACH_GLOBAL = 1;
     /** Largest pitch of a copy of rows in bytes (CU_DEVICE_ATTRIBUTE_MAX_PITCH of every GPU). */
     long MAX_PITCH = Integer.MAX_VALUE;
@@ -199,6 +209,13 @@ public interface Cuda {
 
     /** {@code cuStreamIsCapturing}: 0 if the stream is not being captured into a graph. */
     int streamIsCapturing(long stream, int[] status);
+
+    /**
+     * {@code cuThreadExchangeStreamCaptureMode}: sets how the calling thread's calls affect captures of graphs.
+     *
+     * @param mode the new mode, for example {@link #STREAM_CAPTURE_MODE_RELAXED}; replaced by the mode before
+     */
+    int threadExchangeStreamCaptureMode(long[] mode);
 
     /** {@code cuStreamGetCtx}. */
     int streamGetCtx(long stream, long[] context);

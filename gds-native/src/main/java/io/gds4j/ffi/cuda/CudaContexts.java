@@ -68,7 +68,13 @@ public final class CudaContexts {
         }
         CudaErrors.check(cuda, "cuDeviceGet", found);
         long[] context = new long[1];
-        CudaErrors.check(cuda, "cuDevicePrimaryCtxRetain", cuda.devicePrimaryCtxRetain(context, device[0]));
+        CallState state = CallState.current();
+        relax(state);
+        try {
+            CudaErrors.check(cuda, "cuDevicePrimaryCtxRetain", cuda.devicePrimaryCtxRetain(context, device[0]));
+        } finally {
+            restore(state);
+        }
         return context[0];
     }
 
@@ -110,17 +116,43 @@ public final class CudaContexts {
      * Makes a context current; {@link #leave} restores the previous one. The thread must not wait for another thread's work in between,
      * and a virtual thread must not unmount: the context belongs to the carrier.
      *
+     * <p>
+     * Until then the thread's calls do not affect graphs that the program captures, on this thread or another. In the mode that captures
+     * have by default, a call that allocates or asks an event would fail and end the capture.
+     *
      * @return a {@code CUresult}; {@link #leave} must follow only {@link Cuda#SUCCESS}
      */
     public int enter(long context) {
         // A thread's first driver call makes this state, and may wait for a lock of the JDK: a virtual thread unmounts then.
-        CallState.current();
-        return cuda.ctxPushCurrent(context);
+        CallState state = CallState.current();
+        int result = cuda.ctxPushCurrent(context);
+        if (result == Cuda.SUCCESS) {
+            relax(state);
+        }
+        return result;
+    }
+
+    private void relax(CallState state) {
+        long[] mode = state.answer();
+        mode[0] = Cuda.STREAM_CAPTURE_MODE_RELAXED;
+        int result = cuda.threadExchangeStreamCaptureMode(mode);
+        state.pushMode(result == Cuda.SUCCESS ? (int) mode[0] : Cuda.STREAM_CAPTURE_MODE_RELAXED);
+    }
+
+    private void restore(CallState state) {
+        int mode = state.popMode();
+        if (mode != Cuda.STREAM_CAPTURE_MODE_RELAXED) {
+            long[] answer = state.answer();
+            answer[0] = mode;
+            cuda.threadExchangeStreamCaptureMode(answer);
+        }
     }
 
     /** Ends what {@link #enter} began, on the same thread. */
     public void leave() {
-        cuda.ctxPopCurrent(CallState.current().answer());
+        CallState state = CallState.current();
+        restore(state);
+        cuda.ctxPopCurrent(state.answer());
     }
 
     /**

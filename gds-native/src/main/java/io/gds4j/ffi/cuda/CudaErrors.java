@@ -41,6 +41,11 @@ public final class CudaErrors {
                 || result == Cuda.ERROR_INVALID_CONTEXT;
     }
 
+    /** Returns true for failures of calls that the program's capture of a graph forbids. They may succeed after the capture. */
+    public static boolean isOfCapture(int result) {
+        return result >= Cuda.ERROR_STREAM_CAPTURE_UNSUPPORTED && result <= Cuda.ERROR_STREAM_CAPTURE_WRONG_THREAD;
+    }
+
     /** Begins the exception of a failed driver call: NOMEM_ERROR if memory ran out, else CUDA_DRIVER_ERROR. */
     public static CuFileException.Builder failure(Cuda cuda, String call, int result) {
         String text = cuda.errorText(result);

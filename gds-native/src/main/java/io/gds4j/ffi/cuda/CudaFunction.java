@@ -58,6 +58,7 @@ public enum CudaFunction {
     STREAM_WRITE_VALUE32("cuStreamWriteValue32_v2", "LLII", "11.7"),
     STREAM_IS_CAPTURING("cuStreamIsCapturing", "LP"),
     STREAM_GET_CTX("cuStreamGetCtx", "LP"),
+    THREAD_EXCHANGE_STREAM_CAPTURE_MODE("cuThreadExchangeStreamCaptureMode", "P"),
     EVENT_CREATE("cuEventCreate", "PI"),
     EVENT_DESTROY("cuEventDestroy_v2", "L"),
     EVENT_RECORD("cuEventRecord", "LL"),

@@ -432,6 +432,17 @@ public final class FfmCuda implements Cuda {
     }
 
     @Override
+    public int threadExchangeStreamCaptureMode(long[] mode) {
+        MemorySegment out = CallState.current().scratch();
+        out.set(JAVA_INT, 0, (int) mode[0]);
+        int result = calls.call(CudaFunction.THREAD_EXCHANGE_STREAM_CAPTURE_MODE, out);
+        if (result == SUCCESS) {
+            mode[0] = out.get(JAVA_INT, 0);
+        }
+        return result;
+    }
+
+    @Override
     public int streamGetCtx(long stream, long[] context) {
         MemorySegment out = CallState.current().scratch();
         return answer(calls.call(CudaFunction.STREAM_GET_CTX, stream, out), out, context);

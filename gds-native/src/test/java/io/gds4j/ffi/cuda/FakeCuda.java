@@ -16,6 +16,8 @@ import java.util.function.IntSupplier;
  * <li>A call without a current context is INVALID_CONTEXT; a stream, an event or a pointer of {@code cuMemAlloc} that belongs
  * to another context than the current one is refused and noted in {@link #violations()}, as is the NULL stream.
  * <li>Copies of managed memory do not progress while a stream waits for a word.
+ * <li>A call that may synchronise implicitly is a violation while a stream waits for a word or {@link #occupy} says that a kernel of
+ * others runs, unless the program makes it ({@link #asProgram}); so is an unsafe call during a capture ({@link #captureGlobally}).
  * <li>{@link #fail}, {@link #failDeferred}, {@link #refusePinning} and {@link #deinitialize} inject failures.
  * <li>{@link #leaks()} lists live objects.
  * </ul>

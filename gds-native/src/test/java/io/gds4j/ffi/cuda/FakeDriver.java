@@ -6,6 +6,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.EnumMap;
+import java.util.EnumSet;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
@@ -22,6 +23,27 @@ public abstract class FakeDriver implements Cuda {
             return call >= first && call - first < times;
         }
     }
+
+    /** Calls that the driver may hold until all streams have passed. */
+    private static final Set<CudaFunction> SYNCHRONISING = EnumSet.of(
+            CudaFunction.DEVICE_PRIMARY_CTX_RETAIN, CudaFunction.CTX_ENABLE_PEER_ACCESS, CudaFunction.MEM_ALLOC,
+            CudaFunction.MEM_FREE, CudaFunction.MEM_ALLOC_MANAGED, CudaFunction.MEM_HOST_ALLOC,
+            CudaFunction.MEM_FREE_HOST, CudaFunction.MEM_HOST_REGISTER, CudaFunction.MEM_HOST_UNREGISTER,
+            CudaFunction.MODULE_LOAD_DATA, CudaFunction.MODULE_UNLOAD, CudaFunction.STREAM_CREATE);
+
+    /** Calls that end a capture in global mode, unless their thread is in relaxed mode. */
+    private static final Set<CudaFunction> UNSAFE_IN_CAPTURES = EnumSet.copyOf(SYNCHRONISING);
+
+    static {
+        UNSAFE_IN_CAPTURES.addAll(EnumSet.of(
+                CudaFunction.STREAM_SYNCHRONIZE, CudaFunction.STREAM_QUERY, CudaFunction.EVENT_SYNCHRONIZE,
+                CudaFunction.EVENT_QUERY));
+    }
+
+    private final ThreadLocal<Integer> captureMode = ThreadLocal.withInitial(() -> STREAM_CAPTURE_MODE_GLOBAL);
+    private final ThreadLocal<Boolean> ofProgram = ThreadLocal.withInitial(() -> false);
+    private boolean capturing;
+    private boolean captureLost;
 
     final int devices;
     final long memoryPerDevice;
@@ -86,6 +108,29 @@ public abstract class FakeDriver implements Cuda {
     /** Makes every call answer DEINITIALIZED from now on, as at the end of the process. */
     public synchronized void deinitialize() {
         deinitialized = true;
+    }
+
+    // ---- a program's own work
+
+    /** Makes calls as the program itself, which may synchronise whenever it likes. */
+    public void asProgram(Runnable calls) {
+        ofProgram.set(true);
+        try {
+            calls.run();
+        } finally {
+            ofProgram.set(false);
+        }
+    }
+
+    /** Begins a capture in global mode on a thread of the program, or ends it. */
+    public synchronized void captureGlobally(boolean value) {
+        capturing = value;
+        captureLost = false;
+    }
+
+    /** Returns whether an unsafe call has ended the capture. */
+    public synchronized boolean isCaptureLost() {
+        return captureLost;
     }
 
     // ---- contexts of a program
@@ -189,12 +234,34 @@ public abstract class FakeDriver implements Cuda {
         if (deinitialized) {
             return ERROR_DEINITIALIZED;
         }
+        if (!ofProgram.get() && SYNCHRONISING.contains(function) && mayHoldCalls()) {
+            violation("%s while a stream waits for a word or a kernel of others runs", SUCCESS, function.symbol());
+        }
+        if (capturing && UNSAFE_IN_CAPTURES.contains(function) && captureMode.get() != STREAM_CAPTURE_MODE_RELAXED) {
+            captureLost = true;
+            return violation("%s ends a capture", ERROR_STREAM_CAPTURE_UNSUPPORTED, function.symbol());
+        }
         for (Failure failure : failures.get(function)) {
             if (failure.hits(call)) {
                 return failure.code();
             }
         }
         return body.getAsInt();
+    }
+
+    /** Returns whether a stream waits for a word, or a kernel of others occupies the GPU. */
+    boolean mayHoldCalls() {
+        return streams.values().stream().anyMatch(FakeStream::parked);
+    }
+
+    @Override
+    public int threadExchangeStreamCaptureMode(long[] mode) {
+        return plain(CudaFunction.THREAD_EXCHANGE_STREAM_CAPTURE_MODE, () -> {
+            int before = captureMode.get();
+            captureMode.set((int) mode[0]);
+            mode[0] = before;
+            return SUCCESS;
+        });
     }
 
     int onDevice(CudaFunction function, int device, Runnable body) {

@@ -51,6 +51,11 @@ abstract class FakeKernels extends FakeSharing {
     }
 
     @Override
+    boolean mayHoldCalls() {
+        return occupied || super.mayHoldCalls();
+    }
+
+    @Override
     public int moduleLoad(long[] module, String ptx) {
         return inContext(CudaFunction.MODULE_LOAD_DATA, context -> {
             Module loaded = new Module(context, ptx);

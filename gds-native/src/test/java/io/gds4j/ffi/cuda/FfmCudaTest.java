@@ -73,6 +73,7 @@ import static io.gds4j.ffi.cuda.CudaFunction.STREAM_SYNCHRONIZE;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_EVENT;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WAIT_VALUE32;
 import static io.gds4j.ffi.cuda.CudaFunction.STREAM_WRITE_VALUE32;
+import static io.gds4j.ffi.cuda.CudaFunction.THREAD_EXCHANGE_STREAM_CAPTURE_MODE;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
@@ -331,6 +332,8 @@ class FfmCudaTest {
                 of(STREAM_WRITE_VALUE32, List.of(A, D, 7, 0), plain(cuda -> cuda.streamWriteValue32(A, D, 7))),
                 of(STREAM_IS_CAPTURING, List.of(A, writesInt(5)),
                         intOut((cuda, out) -> cuda.streamIsCapturing(A, out)), 5),
+                of(THREAD_EXCHANGE_STREAM_CAPTURE_MODE, List.of(writesInt(1)),
+                        longOut((cuda, out) -> cuda.threadExchangeStreamCaptureMode(out)), 1L),
                 of(STREAM_GET_CTX, List.of(A, writesLong(B)), longOut((cuda, out) -> cuda.streamGetCtx(A, out)), B),
                 of(EVENT_CREATE, List.of(writesLong(A), 3), longOut((cuda, out) -> cuda.eventCreate(out, 3)), A),
                 of(EVENT_DESTROY, List.of(A), plain(cuda -> cuda.eventDestroy(A))),

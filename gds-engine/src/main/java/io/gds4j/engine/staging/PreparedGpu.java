@@ -1,0 +1,327 @@
+package io.gds4j.engine.staging;
+
+import io.gds4j.engine.kernel.GatherKernel;
+import io.gds4j.engine.kernel.GatherKernels;
+import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.memory.StreamWaits;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicReferenceArray;
+import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.LongToIntFunction;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * All that requests need to copy to and from memory of one CUDA context: pinned slabs, lanes and kernels. Making these are calls that may
+ * wait for all streams and kernels of the program. So all is made at the first use of the context, or before by {@link #prepare}, while no
+ * stream waits for this process; later no request makes such a call. A request that finds no lane waits for its turn. Thread-safe.
+ */
+public final class PreparedGpu {
+    /** Number of requests that copy to a context at the same time. More wait for their turn: the link is long busy then. */
+    private static final int LANES = 64;
+
+    /** Number of references in two cache lines: threads at different places do not contend. */
+    private static final int SPACING = 32;
+
+    /** The driver takes the highest priority that the GPU has. */
+    private static final int HIGHEST_PRIORITY = -100;
+
+    /** Number of polls of a copy before a blocking wait, and their distance in nanoseconds. */
+    private static final int POLLS = 32;
+    private static final long POLL_NANOS = 10_000;
+
+    private static final long PAGE = 4096;
+    private static final long BOARD_STRIDE = Math.ceilDiv(PieceBoard.BYTES, PAGE) * PAGE;
+
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final BouncePool pool;
+    private final StreamWaits waits;
+    private final GpuContext context;
+    private final Runnable firstUse;
+    private final AtomicReferenceArray<@Nullable CopyLane> idle = new AtomicReferenceArray<>((LANES + 1) * SPACING);
+    private final WaitingLine line = new WaitingLine(new ReentrantLock());
+
+    /** Guards what is made. */
+    private final Object making = new Object();
+
+    /** Those of requests, and last the one of threads that streams wait for. */
+    private final List<CopyLane> lanes = new ArrayList<>();
+    private long boards;
+    private volatile boolean hasLanes;
+    private volatile @Nullable GatherKernel kernel;
+    private volatile boolean prepared;
+    private volatile boolean used;
+
+    /** @param firstUse has other threads help to prepare; returns at once */
+    PreparedGpu(CudaContexts contexts, BouncePool pool, GpuContext context, Runnable firstUse) {
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.pool = pool;
+        this.waits = pool.waits();
+        this.context = context;
+        this.firstUse = firstUse;
+    }
+
+    CudaContexts contexts() {
+        return contexts;
+    }
+
+    public Cuda cuda() {
+        return cuda;
+    }
+
+    public GpuContext context() {
+        return context;
+    }
+
+    /** Returns the kernel that copies gathered reads; null if it is not loaded yet or the driver refuses it. */
+    @Nullable
+    GatherKernel kernel() {
+        return kernel;
+    }
+
+    /** Returns whether all is made. */
+    public boolean isPrepared() {
+        return prepared;
+    }
+
+    /**
+     * Makes what is missing, and returns once all is made, by this thread or another. Waits until no stream waits for this process.
+     *
+     * @throws CuFileException if the driver refuses lanes
+     */
+    public void prepare() {
+        if (!prepared) {
+            firstUse();
+            makeLanes();
+            pool.prepare();
+            loadKernel();
+            prepared = true;
+        }
+    }
+
+    private void loadKernel() {
+        if (kernel == null && boards != 0) {
+            kernel = GatherKernels.of(contexts).load(contexts, context.handle(), context.id());
+        }
+    }
+
+    /** Slabs were unpinned: the next use makes them again. */
+    void expire() {
+        prepared = false;
+        used = false;
+    }
+
+    private void firstUse() {
+        if (!used) {
+            used = true;
+            pool.serveGpus();
+            firstUse.run();
+        }
+    }
+
+    /**
+     * Takes a lane for a request; waits for one if all are in use. For threads that hold neither lanes of this context nor slabs.
+     *
+     * @return null if the request is over
+     * @throws CuFileException if the driver refuses lanes
+     */
+    @Nullable
+    CopyLane take(CopyPipeline.PieceFailures request) {
+        if (!prepared) {
+            firstUse();
+            makeLanes();
+        }
+        CopyLane lane = line.isEmpty() ? poll() : null;
+        return lane == null ? line.await(this::poll, request::isOver) : lane;
+    }
+
+    private @Nullable CopyLane poll() {
+        int first = (int) Thread.currentThread().threadId();
+        for (int i = 0; i < LANES; i++) {
+            int place = place(first + i);
+            if (idle.getPlain(place) != null) {
+                CopyLane lane = idle.getAndSet(place, null);
+                if (lane != null) {
+                    return lane;
+                }
+            }
+        }
+        return null;
+    }
+
+    /** Takes a lane back. The request that first uses the context then waits until all is made. */
+    void give(CopyLane lane) {
+        int first = (int) Thread.currentThread().threadId();
+        int i = 0;
+        while (!idle.compareAndSet(place(first + i), null, lane)) {
+            i++; // there is a place for each lane
+        }
+        line.changed();
+    }
+
+    private static int place(int number) {
+        return ((number & LANES - 1) + 1) * SPACING;
+    }
+
+    /**
+     * Copies from pinned memory to memory of the context and waits for the copy. For threads that streams wait for: a lane of their own serves
+     * them, one copy at a time. The context is prepared.
+     *
+     * @return a {@code CUresult}
+     */
+    public int copyToGpu(long to, long from, long bytes) {
+        return copy(stream -> EngineCopies.toGpu(cuda, to, from, bytes, stream));
+    }
+
+    /** As {@link #copyToGpu}, in the other direction. */
+    public int copyToHost(long to, long from, long bytes) {
+        return copy(stream -> cuda.memcpyDtoHAsync(to, from, bytes, stream));
+    }
+
+    private int copy(LongToIntFunction start) {
+        CopyLane lane = lanes.getLast();
+        synchronized (lane) {
+            int entered = contexts.enter(context.handle());
+            if (entered != Cuda.SUCCESS) {
+                return entered;
+            }
+            try {
+                int started = start.applyAsInt(lane.stream());
+                int recorded = cuda.eventRecord(lane.event(0), lane.stream());
+                int copied = recorded == Cuda.SUCCESS
+                        ? EventWait.poll(cuda, lane.event(0), POLLS, POLL_NANOS, LockSupport::parkNanos)
+                        : cuda.streamSynchronize(lane.stream());
+                return started != Cuda.SUCCESS ? started : copied;
+            } finally {
+                contexts.leave();
+            }
+        }
+    }
+
+    /** Ends a request, whose thread holds nothing any more. The first one returns once all is made, unless streams wait. */
+    void finish() {
+        if (!prepared && !waits.any()) {
+            try {
+                prepare();
+            } catch (CuFileException e) {
+                // the request itself is over; one that needs what is missing will report this
+            }
+        }
+    }
+
+    private void makeLanes() {
+        if (!hasLanes) {
+            waits.whileNone(() -> {
+                synchronized (making) {
+                    if (!hasLanes) {
+                        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context.handle()));
+                        try {
+                            makeAll();
+                        } finally {
+                            contexts.leave();
+                        }
+                    }
+                }
+            });
+        }
+    }
+
+    private void makeAll() {
+        long[] out = new long[1];
+        int mapped = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
+        int allocated = cuda.memHostAlloc(out, (LANES + 1) * BOARD_STRIDE, mapped);
+        boards = allocated == Cuda.SUCCESS ? out[0] : 0; // without boards copy engines serve all requests
+        boolean made = false;
+        try {
+            for (int i = 0; i <= LANES; i++) {
+                lanes.add(lane(boards == 0 ? null : PieceBoard.at(boards + i * BOARD_STRIDE)));
+            }
+            made = true;
+        } finally {
+            if (!made) {
+                destroy();
+            }
+        }
+        for (int i = 0; i < LANES; i++) {
+            idle.set(place(i), lanes.get(i));
+        }
+        hasLanes = true;
+    }
+
+    private CopyLane lane(@Nullable PieceBoard board) {
+        long[] out = new long[1];
+        long[] events = new long[CopyPipeline.DEPTH];
+        int made = 0;
+        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
+        long stream = out[0];
+        long kernelStream = 0;
+        boolean complete = false;
+        try {
+            CudaErrors.check(cuda, "cuStreamCreateWithPriority",
+                    cuda.streamCreateWithPriority(out, Cuda.STREAM_NON_BLOCKING, HIGHEST_PRIORITY));
+            kernelStream = out[0];
+            for (; made < events.length; made++) {
+                int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
+                CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
+                events[made] = out[0];
+            }
+            complete = true;
+        } finally {
+            if (!complete) {
+                for (int i = 0; i < made; i++) {
+                    cuda.eventDestroy(events[i]);
+                }
+                if (kernelStream != 0) {
+                    cuda.streamDestroy(kernelStream);
+                }
+                cuda.streamDestroy(stream);
+            }
+        }
+        return new CopyLane(stream, kernelStream, events, board);
+    }
+
+    /** Destroys lanes. A kernel that was called off may still read its board: then the memory of the boards stays. */
+    private void destroy() {
+        boolean boardsInUse = false;
+        for (CopyLane lane : lanes) {
+            boardsInUse |= lane.isBehind() && cuda.streamQuery(lane.kernelStream()) != Cuda.SUCCESS;
+            for (int i = 0; i < CopyPipeline.DEPTH; i++) {
+                cuda.eventDestroy(lane.event(i));
+            }
+            cuda.streamDestroy(lane.stream());
+            cuda.streamDestroy(lane.kernelStream());
+        }
+        lanes.clear();
+        if (!boardsInUse && boards != 0) {
+            cuda.memFreeHost(boards);
+        }
+    }
+
+    /**
+     * Frees what was made; no request may be at work. In a context that the program created, it is freed with the context. If a stream waits for
+     * this process, it stays until the process ends: freeing it would wait for the stream.
+     */
+    void close() {
+        synchronized (making) {
+            if (hasLanes && contexts.isRetained(context.handle()) && waits.tryEnterCall()) {
+                try {
+                    if (contexts.enter(context.handle()) == Cuda.SUCCESS) {
+                        destroy();
+                        contexts.leave();
+                    }
+                } finally {
+                    waits.leaveCall();
+                }
+            }
+            hasLanes = false;
+            prepared = false;
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package io.gds4j.engine.staging;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.cuda.CudaContexts;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/** The CUDA contexts that a session's requests have used. Thread-safe. */
+public final class PreparedGpus {
+    private final CudaContexts contexts;
+    private final BouncePool pool;
+    private final ConcurrentMap<GpuContext, PreparedGpu> known = new ConcurrentHashMap<>();
+    private volatile Helpers helpers = (gpu, work) -> {
+        // until there are threads that help
+    };
+
+    /** Idle threads. */
+    public interface Helpers {
+        /**
+         * Has each run the work once; returns at once.
+         *
+         * @param gpu the work is for; negative if that is not known
+         */
+        void run(int gpu, Runnable work);
+    }
+
+    public PreparedGpus(CudaContexts contexts, BouncePool pool) {
+        this.contexts = contexts;
+        this.pool = pool;
+    }
+
+    public CudaContexts contexts() {
+        return contexts;
+    }
+
+    /** Sets the threads that help. */
+    public void helpedBy(Helpers threads) {
+        helpers = threads;
+    }
+
+    /** Returns the context, of which nothing may be made yet. Callers keep the answer. */
+    public PreparedGpu of(GpuContext context) {
+        return known.computeIfAbsent(context, missing -> new PreparedGpu(
+                contexts, pool, missing, () -> helpers.run(-1, () -> help(missing.handle()))));
+    }
+
+    /** Returns the context with this handle. */
+    public PreparedGpu of(long handle) {
+        return of(new GpuContext(handle, contexts.idOf(handle)));
+    }
+
+    /**
+     * Begins to prepare a GPU on idle threads, whose primary context may not exist yet. Making it takes longer than making slabs, which
+     * need it only to be pinned.
+     */
+    public void expect(int gpu) {
+        pool.serveGpus();
+        helpers.run(gpu, () -> {
+            pool.pinNext();
+            help(contexts.primary(gpu));
+        });
+    }
+
+    /**
+     * Prepares a GPU and returns once all is made. Waits until no stream waits for this process.
+     *
+     * @throws CuFileException DEVICE_NOT_FOUND if there is no such GPU; CUDA_DRIVER_ERROR if the driver refuses
+     */
+    public void prepare(int gpu) {
+        expect(gpu);
+        of(contexts.primary(gpu)).prepare();
+    }
+
+    private void help(long handle) {
+        try {
+            of(handle).prepare();
+        } catch (CuFileException e) {
+            // the request that needs this meets the same failure and reports it
+        }
+    }
+
+    /** Unpins idle slabs. The next use of a GPU pins again what it needs. */
+    public void trim() {
+        known.values().forEach(PreparedGpu::expire);
+        pool.trim();
+    }
+
+    /** Frees everything but slabs; no request may be at work. */
+    public void close() {
+        known.values().forEach(PreparedGpu::close);
+        known.clear();
+    }
+}
