@@ -34,7 +34,8 @@ import java.util.Objects;
  *
  * <p>
  * {@code CuFileDriver.allocator()} allocates, pins and frees while no CUDA stream waits for a transfer: CUDA would wait for the
- * stream, and the transfer for CUDA. While CUDA streams are registered, the CPU copies managed memory, because copies by the
+ * stream, and the transfer for CUDA. So an allocation waits for the operations in flight, and operations that other threads queue meanwhile
+ * wait for the allocation, at most 30 seconds. While CUDA streams are registered, the CPU copies managed memory, because copies by the
  * driver wait for waiting streams. If the GPU does not allow the CPU such access, the operation fails with ASYNC_NOT_SUPPORTED.
  *
  * @since 0.1

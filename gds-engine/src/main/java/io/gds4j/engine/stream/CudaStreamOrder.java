@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.GatherKernel;
+import io.gds4j.engine.memory.LongWait;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -119,7 +120,7 @@ final class CudaStreamOrder implements StreamOrder {
         StagingSlabs.Place taken = null;
         try {
             taken = slabs == null ? null : slabs.takePlace();
-            this.mover = movers.borrow(context);
+            this.mover = new CountedMover(movers.borrow(context), streamWaits);
         } catch (RuntimeException e) {
             words.giveBack(word);
             giveBack(taken);
@@ -156,8 +157,11 @@ final class CudaStreamOrder implements StreamOrder {
     private void awaitRoom() {
         lock.lock();
         try {
-            while (steps >= MOST_PENDING && !closed) {
-                changed.awaitUninterruptibly();
+            if (steps >= MOST_PENDING && !closed) {
+                LongWait.await(
+                        changed,
+                        () -> steps < MOST_PENDING || closed,
+                        () -> "CUDA stream 0x%x has to pass %d steps of operations".formatted(stream, steps));
             }
             if (closed) {
                 throw CuFileException.of(CuFileError.INVALID_VALUE, SUBMIT, "the stream is deregistered");
@@ -345,7 +349,7 @@ final class CudaStreamOrder implements StreamOrder {
         if (helper != null || pending() == 0) {
             return;
         }
-        StreamMover own = movers.borrow();
+        StreamMover own = new CountedMover(movers.borrow(), streamWaits);
         Thread thread = threads.newThread(() -> serve(own, true));
         try {
             thread.start();

@@ -430,7 +430,7 @@ class StagedStreamCopyTest {
             order.add(4);
             slabs.release(slab);
         });
-        while (four.getState() != Thread.State.WAITING) {
+        while (four.getState() != Thread.State.TIMED_WAITING) {
             Thread.onSpinWait();
         }
         Thread one = Thread.ofPlatform().start(() -> {
@@ -438,7 +438,7 @@ class StagedStreamCopyTest {
             order.add(1);
             slabs.release(slab);
         });
-        while (one.getState() != Thread.State.WAITING) {
+        while (one.getState() != Thread.State.TIMED_WAITING) {
             Thread.onSpinWait();
         }
         assertThat(order).as("three units are idle").isEmpty();
