@@ -91,7 +91,8 @@ public final class CompatSession {
         this.engine = new TransferEngine(
                 parallelism,
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, known),
-                moveNear(contexts, parallelism.workers() + 1));
+                moveNear(contexts, parallelism.workers() + 1),
+                contexts.isPresent());
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
