@@ -361,7 +361,8 @@ public final class GatherCopy {
 
     /**
      * Frees streams and board. In a context that the program created, they are freed with the context. If a stream waits for this
-     * process, the board stays until the process ends: freeing it would wait for the stream.
+     * process, the board stays until the process ends: freeing it would wait for the stream. So it does if a kernel that was called off has
+     * not begun yet: it will read the board.
      */
     public void close() {
         PieceBoard words = board;
@@ -369,13 +370,25 @@ public final class GatherCopy {
         broken = true;
         boolean retained = words != null && contexts.isRetained(context.handle());
         if (retained && contexts.enter(context.handle()) == Cuda.SUCCESS) {
+            boolean idle = isIdleSoon();
             cuda.streamDestroy(stream);
             cuda.streamDestroy(rescueStream);
-            if (pool.waits().tryEnterCall()) {
+            if (idle && pool.waits().tryEnterCall()) {
                 cuda.memFreeHost(words.address());
                 pool.waits().leaveCall();
             }
             contexts.leave();
         }
+    }
+
+    /** Returns whether no kernel is left in the stream: one that may begin ends at once. */
+    private boolean isIdleSoon() {
+        int result = cuda.streamQuery(stream);
+        for (int look = 0; look < QUIET_LOOKS && result == Cuda.ERROR_NOT_READY; look++) {
+            sleep.sleep(LONG_PAUSE);
+            result = cuda.streamQuery(stream);
+        }
+        sleep.over();
+        return result == Cuda.SUCCESS;
     }
 }
