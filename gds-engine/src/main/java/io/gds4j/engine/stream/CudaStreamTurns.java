@@ -32,23 +32,18 @@ final class CudaStreamTurns implements StreamTurns {
     private final long context;
     private final ReleaseWord word;
     private final StreamSteps steps;
-    private final Runnable left;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
     /** The last step that the stream may pass. Guarded by lock. */
     private int released;
 
-    /**
-     * @param left called once the stream has passed a step
-     */
-    CudaStreamTurns(CudaContexts contexts, long context, ReleaseWord word, StreamSteps steps, Runnable left) {
+    CudaStreamTurns(CudaContexts contexts, long context, ReleaseWord word, StreamSteps steps) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.context = context;
         this.word = word;
         this.steps = steps;
-        this.left = left;
         this.released = word.turns();
     }
 
@@ -63,6 +58,11 @@ final class CudaStreamTurns implements StreamTurns {
                 context,
                 () -> EventWait.spinThenPoll(
                         cuda, event, COPY_SPIN_NANOS, COPY_PAUSE_NANOS, LockSupport::parkNanos));
+    }
+
+    @Override
+    public boolean isPast(long event) {
+        return contexts.in(context, () -> cuda.eventQuery(event)) != Cuda.ERROR_NOT_READY;
     }
 
     @Override
@@ -119,7 +119,6 @@ final class CudaStreamTurns implements StreamTurns {
     @Override
     public void leave(Step step) {
         steps.keep(step);
-        left.run();
     }
 
     @Override

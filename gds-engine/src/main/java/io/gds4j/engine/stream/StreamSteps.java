@@ -79,13 +79,14 @@ final class StreamSteps {
     /**
      * Puts an event and a wait into the stream, and a kernel before the first wait of an operation.
      *
+     * @param rings whether the kernel may be the bell of a read
      * @throws io.gds4j.error.CuFileException if CUDA refuses; then the stream does not wait
      */
-    Step putWait(boolean first, StreamCopy copy) {
-        return inContext(() -> putWaitHere(first, copy));
+    Step putWait(boolean first, boolean rings, StreamCopy copy) {
+        return inContext(() -> putWaitHere(first, rings, copy));
     }
 
-    private Step putWaitHere(boolean first, StreamCopy copy) {
+    private Step putWaitHere(boolean first, boolean rings, StreamCopy copy) {
         long reached = 0;
         long copied = 0;
         boolean waiting = false;
@@ -93,7 +94,7 @@ final class StreamSteps {
             reached = events.take();
             copied = copy == NONE ? 0 : plainEvents.take();
             if (first) {
-                CudaErrors.check(cuda, "cuLaunchKernel", announce(copy));
+                CudaErrors.check(cuda, "cuLaunchKernel", announce(rings, copy));
             }
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
             int turn = word.next();
@@ -113,8 +114,8 @@ final class StreamSteps {
     }
 
     /** Puts a kernel before the wait of an operation: the bell of a read, or one that does nothing. */
-    private int announce(StreamCopy copy) {
-        int result = copy instanceof StreamCopy.Pieces(StreamBoard board, int request) && hasBell()
+    private int announce(boolean rings, StreamCopy copy) {
+        int result = rings && copy instanceof StreamCopy.Pieces(StreamBoard board, int request) && hasBell()
                 ? gather().launchBell(cuda, board.board(), request, stream)
                 : Cuda.ERROR_NOT_FOUND;
         return result == Cuda.SUCCESS ? result : kernel.launch(cuda, word.emptyCell(), 0, stream);
@@ -132,18 +133,19 @@ final class StreamSteps {
      * Puts the copy of a step behind its wait, and an event.
      *
      * @param most bytes of the largest copy
+     * @param pieces number of pieces for which a kernel that is told of them needs blocks
      * @throws io.gds4j.error.CuFileException if CUDA refuses
      */
-    void putCopy(Step step, long most) {
-        inContext(() -> putCopyHere(step.copy(), most, step));
+    void putCopy(Step step, long most, int pieces) {
+        inContext(() -> putCopyHere(step.copy(), most, pieces, step));
     }
 
-    private Step putCopyHere(StreamCopy copy, long most, Step step) {
+    private Step putCopyHere(StreamCopy copy, long most, int pieces, Step step) {
         int launched = switch (copy) {
             case StreamCopy.None none -> Cuda.SUCCESS;
             case StreamCopy.Cell(CopyCell cell) -> kernel.launch(cuda, cell, most, stream);
             case StreamCopy.Pieces(StreamBoard board, int request) -> gather().launchUntilEnd(
-                    cuda, board.board(), request, GatheredStreamRead.likelyPieces(most), stream);
+                    cuda, board.board(), request, pieces, stream);
         };
         CudaErrors.check(cuda, "cuLaunchKernel", launched);
         CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
@@ -153,7 +155,7 @@ final class StreamSteps {
     /** Returns a copy of which nothing is told yet: if the process ends, the stream passes and must copy nothing. */
     StreamCopy nextCopy(ParkedOperation parked) {
         StagingSlabs.Place own = Objects.requireNonNull(place, "no staged operation without a place");
-        if (parked.part() != null) {
+        if (parked.isTold()) {
             StreamBoard board = own.boards().get((int) (boards++ % own.boards().size()));
             return new StreamCopy.Pieces(board, board.begin());
         }

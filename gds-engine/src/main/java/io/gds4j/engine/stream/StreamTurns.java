@@ -8,6 +8,9 @@ interface StreamTurns {
     /** Waits for the event of a copy under way; a {@code CUresult}. */
     int awaitCopy(long event);
 
+    /** Returns whether the stream has passed an event or has failed. */
+    boolean isPast(long event);
+
     /** Waits until the stream may pass all steps before this one: their operations need nothing more that others may hold. */
     void awaitBefore(Step step);
 

@@ -358,6 +358,11 @@ public final class FakeCuda extends FakeReservations {
         queuePlaces = places;
     }
 
+    /** Returns the number of entries in the queue of a stream: pieces of work that it has not passed. */
+    public synchronized int queueEntries(long stream) {
+        return streams.get(stream).entries();
+    }
+
     @Override
     public int streamDestroy(long stream) {
         return onStream(CudaFunction.STREAM_DESTROY, stream, used -> {

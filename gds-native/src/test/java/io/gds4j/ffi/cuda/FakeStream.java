@@ -141,6 +141,11 @@ final class FakeStream {
         return pending.size();
     }
 
+    /** Returns the number of pieces of work, also of those that may begin early. */
+    int entries() {
+        return pending.stream().mapToInt(work -> work instanceof Gate gate ? 1 + gate.early().size() : 1).sum();
+    }
+
     /** Runs the oldest work; returns false if there is none or it cannot run. */
     boolean runOne() {
         if (parked()
