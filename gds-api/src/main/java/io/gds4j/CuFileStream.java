@@ -30,7 +30,7 @@ import java.util.Objects;
  *
  * <p>
  * A stream holds up to 128 unfinished operations of any size. The call that queues the next one waits for room. Do not queue more behind
- * work that only the calling thread can release. An operation takes up to 7 of the 1024 entries of CUDA's own queue for the stream.
+ * work that only the calling thread can release. An operation takes up to four of the 1024 entries of CUDA's own queue for the stream.
  *
  * <p>
  * {@code CuFileDriver.allocator()} allocates, pins and frees while no CUDA stream waits for a transfer: CUDA would wait for the

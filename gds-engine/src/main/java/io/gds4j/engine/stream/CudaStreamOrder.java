@@ -43,7 +43,10 @@ import org.jspecify.annotations.Nullable;
  */
 final class CudaStreamOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
-    /** CUDA's queue for a stream has 1024 entries. An operation takes up to seven, whatever its size, and the program's own work some. */
+    /**
+     * CUDA's queue for a stream has 1024 entries. An operation takes up to four, whatever its size, and events that take none. The program's
+     * own work takes the others.
+     */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
 
     private final long stream;

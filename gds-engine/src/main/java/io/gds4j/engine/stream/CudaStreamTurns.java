@@ -49,7 +49,8 @@ final class CudaStreamTurns implements StreamTurns {
 
     @Override
     public int await(long event) {
-        return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
+        return contexts.in(
+                context, () -> EventWait.spinThenPollRarely(cuda, event, SPIN_NANOS, LockSupport::parkNanos));
     }
 
     @Override

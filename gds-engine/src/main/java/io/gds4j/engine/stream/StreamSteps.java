@@ -25,10 +25,12 @@ final class StreamSteps {
     private final StagingSlabs.@Nullable Place place;
     private final CopyKernel kernel;
     private final @Nullable GatherKernel gather;
-    private final IdleEvents events;
 
-    /** Behind copies. An event that a thread may block on keeps a bell behind it from ringing early. */
-    private final IdleEvents plainEvents;
+    /**
+     * Threads may not block on them: a waiting stream takes 56 records of such events on an H100, and then the call that records the next one
+     * waits for the stream. They would also keep a bell behind them from ringing early.
+     */
+    private final IdleEvents events;
 
     /** Copies so far by cells and by boards. */
     private long cells;
@@ -59,8 +61,7 @@ final class StreamSteps {
         this.place = place;
         this.kernel = kernels.copy();
         this.gather = kernels.gather();
-        this.events = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC);
-        this.plainEvents = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING);
+        this.events = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING);
         if (place != null) {
             place.boards().forEach(board -> board.board().waitUntilExit(word.address()));
         }
@@ -92,7 +93,7 @@ final class StreamSteps {
         boolean waiting = false;
         try {
             reached = events.take();
-            copied = copy == NONE ? 0 : plainEvents.take();
+            copied = copy == NONE ? 0 : events.take();
             if (first) {
                 CudaErrors.check(cuda, "cuLaunchKernel", announce(rings, copy));
             }
@@ -108,7 +109,7 @@ final class StreamSteps {
         } finally {
             if (!waiting) {
                 events.keep(reached);
-                plainEvents.keep(copied);
+                events.keep(copied);
             }
         }
     }
@@ -167,14 +168,13 @@ final class StreamSteps {
     /** Takes the events of a step back that the stream has passed. */
     void keep(Step step) {
         events.keep(step.reached());
-        plainEvents.keep(step.copied());
+        events.keep(step.copied());
     }
 
     /** Destroys all events. */
     void close() {
         contexts.in(context, () -> {
             events.destroy();
-            plainEvents.destroy();
             return Cuda.SUCCESS;
         });
     }
