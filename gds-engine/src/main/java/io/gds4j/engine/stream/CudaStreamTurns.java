@@ -35,8 +35,9 @@ final class CudaStreamTurns implements StreamTurns {
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
-    /** The last step that the stream may pass. Guarded by lock. */
+    /** The last step that the stream may pass, and the last one whose operation needs nothing more that others hold. Guarded by lock. */
     private int released;
+    private int supplied;
 
     CudaStreamTurns(CudaContexts contexts, long context, ReleaseWord word, StreamSteps steps) {
         this.contexts = contexts;
@@ -45,6 +46,7 @@ final class CudaStreamTurns implements StreamTurns {
         this.word = word;
         this.steps = steps;
         this.released = word.turns();
+        this.supplied = released;
     }
 
     @Override
@@ -70,7 +72,7 @@ final class CudaStreamTurns implements StreamTurns {
     public void awaitBefore(Step step) {
         lock.lock();
         try {
-            while (released - (step.turn() - 1) < 0) {
+            while (Math.min(released - (step.turn() - 1), supplied - (step.turn() - 1)) < 0) {
                 changed.awaitUninterruptibly();
             }
         } finally {
@@ -105,13 +107,28 @@ final class CudaStreamTurns implements StreamTurns {
 
     @Override
     public void release(Step step) {
+        letIn(step);
+        supplied(step);
+    }
+
+    @Override
+    public void letIn(Step step) {
         word.release(step.turn());
         lock.lock();
         try {
-            if (step.turn() - released > 0) {
-                released = step.turn();
-                changed.signalAll();
-            }
+            released = step.turn() - released > 0 ? step.turn() : released;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void supplied(Step step) {
+        lock.lock();
+        try {
+            supplied = step.turn() - supplied > 0 ? step.turn() : supplied;
+            changed.signalAll();
         } finally {
             lock.unlock();
         }

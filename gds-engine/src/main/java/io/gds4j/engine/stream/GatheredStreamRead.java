@@ -109,7 +109,7 @@ final class GatheredStreamRead {
             told.awaitFirst();
             long bytes = bytes(number);
             slab = bytes == 0 ? null : slab(told.step(), number, bytes);
-            supply(number);
+            supply(number, told.step());
             if (slab != null) {
                 BatchRequest part = part(slab, number, bytes);
                 move(part, number, mover, new Told(places, slab.address() + part.bufferOffset(), target(number)));
@@ -118,7 +118,7 @@ final class GatheredStreamRead {
             ended(number, 0, e);
         } finally {
             told.awaitFirst();
-            supply(number);
+            supply(number, told.step());
             if (hasReadAll()) {
                 endCopies(told);
             }
@@ -192,9 +192,15 @@ final class GatheredStreamRead {
         }
     }
 
-    private synchronized void supply(int number) {
-        supplied = Math.max(supplied, number + 1);
-        notifyAll();
+    /** A part needs no more slabs. The operation behind the read may take some once no part does. */
+    private void supply(int number, Step step) {
+        synchronized (this) {
+            supplied = Math.max(supplied, number + 1);
+            notifyAll();
+        }
+        if (number == parts - 1) {
+            turns.supplied(step);
+        }
     }
 
     private synchronized BatchRequest whole() {
@@ -303,7 +309,7 @@ final class GatheredStreamRead {
 
     private void finish(ToldCopies told) {
         RuntimeException cause = told.leave();
-        if (cause != null) {
+        if (cause != null && parked.isComplete(1)) { // else the result tells
             operation.log("a copy of a stream failed", cause);
         }
         operation.end();

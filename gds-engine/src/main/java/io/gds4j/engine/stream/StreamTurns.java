@@ -22,7 +22,13 @@ interface StreamTurns {
      */
     int awaitNext(Step first);
 
-    /** Lets the stream pass a step and all steps before it. */
+    /** Lets the stream pass the wait of a step, whose operation may need more that others hold. */
+    void letIn(Step step);
+
+    /** The operation of a step needs nothing more that others may hold. */
+    void supplied(Step step);
+
+    /** Lets the stream pass a step and all steps before it: their operations need nothing more that others may hold. */
     void release(Step step);
 
     /** Called once the stream has passed a step. */

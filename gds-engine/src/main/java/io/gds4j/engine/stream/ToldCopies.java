@@ -122,7 +122,7 @@ final class ToldCopies {
     void release() {
         if (!released) {
             released = true;
-            turns.release(step);
+            turns.letIn(step);
         }
     }
 
@@ -139,14 +139,14 @@ final class ToldCopies {
     /** Waits until the kernel has ended, and leaves the step. Returns the reason if it did not copy. */
     @Nullable
     RuntimeException leave() {
-        RuntimeException failure = null;
+        RuntimeException failure = parked.operation().brokenOff();
         if (parked.awaitComplete(1)) {
             int result = turns.awaitCopy(step.copied());
             failure = result == 0 ? null : turns.failure(result);
+            stream.end(request, places.get() + PieceBoard.WAITING_PLACES);
         } else {
-            failure = parked.operation().brokenOff();
+            stream.abandon(request);
         }
-        stream.end(request, places.get() + PieceBoard.WAITING_PLACES);
         turns.leave(step);
         return failure;
     }

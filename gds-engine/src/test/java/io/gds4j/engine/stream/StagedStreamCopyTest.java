@@ -89,6 +89,7 @@ class StagedStreamCopyTest {
         final Set<Integer> ended = ConcurrentHashMap.newKeySet();
         private final Map<Integer, Integer> copied = new HashMap<>();
         volatile int passed;
+        volatile int suppliedTurn;
         long failedEvent = -1;
 
         /** The step after the last one. */
@@ -158,8 +159,20 @@ class StagedStreamCopyTest {
         }
 
         @Override
+        public void letIn(Step step) {
+            pass(step);
+        }
+
+        @Override
+        public void supplied(Step step) {
+            synchronized (this) {
+                suppliedTurn = Math.max(suppliedTurn, step.turn());
+            }
+        }
+
+        @Override
         public void awaitBefore(Step step) {
-            while (passed < step.turn() - 1) {
+            while (passed < step.turn() - 1 || suppliedTurn < step.turn() - 1) {
                 Thread.onSpinWait();
             }
         }
@@ -172,7 +185,12 @@ class StagedStreamCopyTest {
         }
 
         @Override
-        public synchronized void release(Step step) {
+        public void release(Step step) {
+            pass(step);
+            supplied(step);
+        }
+
+        private synchronized void pass(Step step) {
             while (passed < step.turn()) {
                 if (steps.get(passed).copy() instanceof StreamCopy.Cell(CopyCell cell)) {
                     MemorySegment words = MemorySegment.ofAddress(cell.address()).reinterpret(CopyCell.BYTES);
