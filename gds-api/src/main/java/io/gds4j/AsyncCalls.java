@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Runs {@link CuFileHandle#readAsync} and {@link CuFileHandle#writeAsync} on platform threads, which start on demand and end when
- * idle. On a virtual thread a blocking system call would hold the carrier.
+ * idle. On a virtual thread a blocking system call would hold the carrier. If the system starts no thread, the caller serves its call.
  */
 final class AsyncCalls {
     /** Threads at most: enough requests in flight to keep a disk busy. */
@@ -72,11 +72,8 @@ final class AsyncCalls {
                 throw Session.closed(function);
             }
         } catch (OutOfMemoryError e) {
-            // No thread could start. The executor may have queued the call, and another thread may have taken it.
-            withdrawn = call.take();
-            if (withdrawn) {
-                throw e;
-            }
+            // No thread could start. The executor may have queued the call, and another thread may have taken it; else this one serves it.
+            call.run();
         } finally {
             if (withdrawn) {
                 calls.exit();

@@ -29,12 +29,13 @@ import java.util.Objects;
  * Thread-safe. An operation uses file and memory until the stream has passed it; closing them waits for that.
  *
  * <p>
- * A stream holds up to 128 unfinished operations. The call that queues the next one waits for room. Do not queue more behind work
- * that only the calling thread can release.
+ * A stream holds up to 128 unfinished operations of any size. The call that queues the next one waits for room. Do not queue more behind
+ * work that only the calling thread can release. An operation takes up to four of the 1024 entries of CUDA's own queue for the stream.
  *
  * <p>
  * {@code CuFileDriver.allocator()} allocates, pins and frees while no CUDA stream waits for a transfer: CUDA would wait for the
- * stream, and the transfer for CUDA. While CUDA streams are registered, the CPU copies managed memory, because copies by the
+ * stream, and the transfer for CUDA. So an allocation waits for the operations in flight, and operations that other threads queue meanwhile
+ * wait for the allocation, at most 30 seconds. While CUDA streams are registered, the CPU copies managed memory, because copies by the
  * driver wait for waiting streams. If the GPU does not allow the CPU such access, the operation fails with ASYNC_NOT_SUPPORTED.
  *
  * @since 0.1

@@ -122,7 +122,8 @@ public class BatchBenchmark {
                 heedsInterrupts -> new ThreadContext(
                         heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
                 gpu -> {
-                });
+                },
+                contexts.isPresent());
         Function<RequestContext, EntryRunner> makeRunner = context -> {
             UringTransfers none = new UringTransfers(session.executor(), new IoUringUse(posix, false), counters);
             CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), session.executor(), none);

@@ -9,7 +9,7 @@ import java.util.Map;
  * @param bouncePoolBytes size of the bounce buffers in use now, bytes
  * @param bouncePoolPeakBytes peak size of the bounce buffers in use, bytes
  * @param queueDepth requests in flight or waiting now: calls, batch entries and stream operations
- * @param retries requests to the kernel that were repeated: interrupted, short, or refused as direct I/O
+ * @param retries requests to the kernel that were repeated: interrupted, short, refused as direct I/O, or failed as a direct read
  * @param ioUring {@code off} unless {@code properties.prefer_iouring} is set; then {@code on} if the kernel allows io_uring,
  *        otherwise the reason why threads replace it, such as {@code refused: EPERM}
  * @since 0.1

@@ -99,7 +99,8 @@ public final class CompatSession {
         this.engine = new TransferEngine(
                 parallelism,
                 heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, prepared),
-                moveNear(contexts, parallelism.workers() + 1));
+                moveNear(contexts, parallelism.workers() + 1),
+                contexts.isPresent());
         gpus.ifPresent(all -> all.helpedBy(engine::prepareBeside));
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);

@@ -5,12 +5,16 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
@@ -224,6 +228,31 @@ class GatheredReadsTest {
             read(8 * MIB, 0, 5 * MIB);
         }
         memory.verify();
+    }
+
+    /** The kernel reads its board when it begins, however late that is. */
+    @Test
+    void boardOfACalledOffKernelOutlivesTheDriver() {
+        FakeCuda gpu = new FakeCuda();
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
+        try (CuFileDriver driver =
+                CuFileDriver.open(new CompatBackend(config, FfmPosix.instance(), gpu.available()));
+                CuFileHandle theirs = driver.openFile(file.path());
+                MemoryAllocation target = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, SIZE, 0)) {
+            gpu.occupy(true);
+            long launches = gpu.calls(CudaFunction.LAUNCH_KERNEL);
+            while (gpu.calls(CudaFunction.LAUNCH_KERNEL) < launches + 2) {
+                theirs.read(target, 8 * MIB, 0, 0);
+            }
+            long pinned = gpu.leaks().stream().filter(GatheredReadsTest::isPinned).count();
+            assertThat(pinned).isPositive();
+        }
+        assertThat(gpu.leaks().stream().filter(GatheredReadsTest::isPinned)).as("the board stays").hasSize(1);
+        assertThat(gpu.violations()).isEmpty();
+    }
+
+    private static boolean isPinned(String leak) {
+        return leak.contains("HOST_ALLOCATED");
     }
 
     @Test

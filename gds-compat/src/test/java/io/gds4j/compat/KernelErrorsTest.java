@@ -15,6 +15,7 @@ import io.gds4j.testkit.GuardedMemory;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** The errno of a system call reaches the program unchanged. */
 class KernelErrorsTest {
@@ -55,13 +56,32 @@ class KernelErrorsTest {
                 GuardedFile file = rig.file(Rig.PIECE);
                 GuardedMemory memory = rig.host(Rig.PIECE);
                 var fault = rig.posix().on(PosixCall.PREAD);
-                (direct ? fault.direct() : fault.buffered()).fails(errno);
+                (direct ? fault : fault.buffered()).always().fails(errno);
                 try (CuFileHandle handle = rig.open(file)) {
                     CuFileException failure =
                             Failures.expect(error, errno, () -> handle.read(memory.range(), Rig.PIECE - 5, 0, 0));
                     assertThat(failure).hasMessageContaining(name).hasMessageContaining("cuFileRead");
                 }
             }
+        }
+    }
+
+    /** Linux fails a direct read so where a program has just written a hole of the file through a mapping. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void directReadThatFailsOnceIsTakenFromThePageCache(boolean gpu) {
+        try (Rig rig = gpu ? Rig.onGpu() : Rig.onHost()) {
+            GuardedFile file = rig.file(3 * Rig.PIECE);
+            GuardedMemory memory = rig.memory(gpu ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST, 3 * Rig.PIECE);
+            rig.posix().on(PosixCall.PREAD).direct().covering(Rig.PIECE).fails(Errno.EIO);
+            try (CuFileHandle handle = rig.open(file)) {
+                long before = rig.driver().statistics().engine().retries();
+                assertThat(handle.read(memory.range(), 3 * Rig.PIECE, 0, 0)).isEqualTo(3 * Rig.PIECE);
+                assertThat(rig.driver().statistics().engine().retries()).isEqualTo(before + 1);
+            }
+            assertThat(rig.reads(false)).hasSize(1);
+            memory.expect(0, file.expected(0, 3 * Rig.PIECE));
+            memory.verify();
         }
     }
 

@@ -10,6 +10,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cufile.CuFileLibrary;
 import io.gds4j.ffi.posix.Posix;
+import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.libcufile.batch.SessionBatches;
 import io.gds4j.libcufile.file.CallerDescriptor;
@@ -64,6 +65,7 @@ final class LibCuFileSession implements LibraryUser {
     private final Set<LibraryFile> files = new HashSet<>();
     /** The callers' descriptors that {@link #files} were registered by. */
     private final Set<CallerDescriptor> callerDescriptors = new HashSet<>();
+    private final CallThreads calls = new CallThreads("gds4j-libcufile-call-");
     private final ExecutorService carriers =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
     private boolean closed;
@@ -222,7 +224,7 @@ final class LibCuFileSession implements LibraryUser {
     void registerNow(MemoryRange range, int flags) {
         LibraryPreconditions.withinAllocation(contexts.cuda(), range);
         checkOpen("cuFileBufRegister");
-        onPlatformThread(() -> pin(range, flags));
+        onPlatformThread("cuFileBufRegister", () -> pin(range, flags));
     }
 
     private long pin(MemoryRange range, int flags) {
@@ -245,6 +247,7 @@ final class LibCuFileSession implements LibraryUser {
             return transfers.run(caller, file, write, base, size, fileOffset, bufferOffset);
         }
         return onPlatformThread(
+                write ? "cuFileWrite" : "cuFileRead",
                 () -> transfers.run(caller, file, write, base, size, fileOffset, bufferOffset));
     }
 
@@ -256,12 +259,12 @@ final class LibCuFileSession implements LibraryUser {
      * Makes a call on this thread, or on another one if this thread is virtual: a native call would pin its carrier, and the CUDA
      * context belongs to the carrier.
      */
-    private long onPlatformThread(Call call) {
+    private long onPlatformThread(String function, Call call) {
         if (!Thread.currentThread().isVirtual()) {
             return call.run();
         }
         FutureTask<Long> task = new FutureTask<>(call::run);
-        carriers.execute(task);
+        calls.execute(function, task);
         try {
             // The transfer checks the flag between its pieces and uses the memory until it ends.
             return Uninterruptibly.get(task);
@@ -277,7 +280,9 @@ final class LibCuFileSession implements LibraryUser {
     /** Moves the bytes of at least one range. The arguments are checked and the caller has entered the file. */
     long transferVector(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset, int flags) {
         Thread caller = Thread.currentThread();
-        return onPlatformThread(() -> vectors.run(caller, file, write, ranges, fileOffset, flags));
+        return onPlatformThread(
+                write ? "cuFileWritev" : "cuFileReadv",
+                () -> vectors.run(caller, file, write, ranges, fileOffset, flags));
     }
 
     DeviceStages stages() {
@@ -353,6 +358,7 @@ final class LibCuFileSession implements LibraryUser {
         openFiles.forEach(LibraryFile::deregister);
         openLibrary.ifAlive(buffers::clear);
         stages.close();
+        calls.close();
         carriers.close();
         process.close(this);
     }

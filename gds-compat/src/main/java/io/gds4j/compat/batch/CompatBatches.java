@@ -14,6 +14,7 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Predicate;
 
 /** The batches of a driver session: the functions {@code cuFileBatchIO*}. */
 public final class CompatBatches {
@@ -85,7 +86,7 @@ public final class CompatBatches {
         }
     }
 
-    /** Checks the first and the last entry only, which represent the others. */
+    /** Checks the first and the last entry only, which represent the others: the answer decides only how they are served. */
     private boolean waitsForDisk(List<BatchRequest> entries) {
         return executor.waitsForDisk(entries.getFirst(), SUBMIT) || executor.waitsForDisk(entries.getLast(), SUBMIT);
     }
@@ -116,10 +117,15 @@ public final class CompatBatches {
                         STATUS,
                         "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
             }
-            if (timeout.isEmpty() || timeout.get().compareTo(LONG) >= 0) {
-                help(ours, minimum);
+            Optional<Duration> left = timeout;
+            if (timeout.isEmpty()) {
+                help(ours, minimum, entry -> true);
+            } else if (timeout.get().compareTo(LONG) >= 0) {
+                long begun = System.nanoTime();
+                help(ours, minimum, entry -> !executor.waitsForDisk(entry, STATUS));
+                left = timeout.map(limit -> limit.minusNanos(System.nanoTime() - begun));
             }
-            List<BatchEvent> events = ours.take(minimum, maximum, timeout);
+            List<BatchEvent> events = ours.take(minimum, maximum, left);
             succeeded = true;
             return events;
         } finally {
@@ -127,10 +133,12 @@ public final class CompatBatches {
         }
     }
 
-    private void help(CompatBatch batch, int minimum) {
+    /** @param quick tells of an entry whether the thread may run it: one with a time limit must not wait for a disk */
+    private void help(CompatBatch batch, int minimum, Predicate<BatchRequest> quick) {
         Submission submission = batch.unserved(minimum);
-        while (submission != null && !Thread.currentThread().isInterrupted()) {
-            runners.help(submission);
+        while (submission != null
+                && !Thread.currentThread().isInterrupted()
+                && runners.help(submission, quick)) {
             submission = batch.unserved(minimum);
         }
     }

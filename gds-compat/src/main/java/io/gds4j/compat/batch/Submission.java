@@ -6,6 +6,7 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
@@ -23,6 +24,9 @@ final class Submission {
 
     /** Smallest number of entries that are merged. Workers serve fewer ones better, each in pieces. */
     private static final int MANY = 8;
+
+    /** Of a thread that may run every entry. */
+    private static final Predicate<BatchRequest> ANY = entry -> true;
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
@@ -166,9 +170,19 @@ final class Submission {
      * @param shares how many entries to claim
      */
     void runSome(EntryRunner runner, Shares shares) {
-        Claim claim = claim(shares);
+        runSome(runner, shares, ANY);
+    }
+
+    /**
+     * Claims some entries and runs them if the caller may run all of them.
+     *
+     * @param mayRun tells of an entry whether the caller may run it
+     * @return false if it may not
+     */
+    boolean runSome(EntryRunner runner, Shares shares, Predicate<BatchRequest> mayRun) {
+        Claim claim = claim(shares, mayRun);
         if (claim == null) {
-            return;
+            return !hasUnclaimed();
         }
         boolean taken = false;
         try {
@@ -181,9 +195,11 @@ final class Submission {
                 claim.failRest();
             }
         }
+        return true;
     }
 
-    private @Nullable Claim claim(Shares shares) {
+    /** Returns null if no entry is left or the caller may not run one of those that it would claim. */
+    private @Nullable Claim claim(Shares shares, Predicate<BatchRequest> mayRun) {
         int from;
         int to;
         do {
@@ -194,6 +210,9 @@ final class Submission {
             to = from + 1;
             while (to < entries.size() && isShared(from, to, shares)) {
                 to++;
+            }
+            if (mayRun != ANY && !entries.subList(from, to).stream().allMatch(mayRun)) {
+                return null;
             }
         } while (!next.compareAndSet(from, to));
         return new Claim(this, from, to, shares.slabBytes());

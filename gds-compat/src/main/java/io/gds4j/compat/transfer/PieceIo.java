@@ -161,6 +161,10 @@ public final class PieceIo {
             } else if (moved == -Errno.EINVAL && direct) {
                 descriptors.refuseDirect();
                 counters.retry();
+            } else if (moved == -Errno.EIO && direct && !write && !descriptors.traits().network()) {
+                // Linux answers so where a program has just written a hole through a mapping. A disk that fails does it again.
+                tryDirect = false;
+                counters.retry();
             } else if (moved != -Errno.EINTR) {
                 errno = (int) -moved;
                 break;

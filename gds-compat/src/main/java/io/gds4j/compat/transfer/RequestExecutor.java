@@ -75,13 +75,13 @@ public final class RequestExecutor {
             return 0;
         }
         checkAllowed(memory, operation);
-        RequestContext context = engine.borrow();
+        RequestContext context = engine.borrow(memory, operation.function());
         try {
             context.request().set(ours, memory, operation.isWrite(), size, fileOffset, bufferOffset);
             return move(context, operation);
         } finally {
             context.request().clear();
-            engine.giveBack(context);
+            engine.giveBack(context, memory);
         }
     }
 
@@ -106,14 +106,14 @@ public final class RequestExecutor {
         if (length == 0) {
             return 0;
         }
-        RequestContext context = engine.borrow();
+        MemoryRange memory = decisive(copies, scatteredReads.getAndIncrement());
+        RequestContext context = engine.borrow(memory, function);
         try {
-            MemoryRange memory = decisive(copies, scatteredReads.getAndIncrement());
             context.request().set(ours, memory, false, length, fileOffset, 0).scatter(copies);
             return move(context, Operation.READ);
         } finally {
             context.request().clear();
-            engine.giveBack(context);
+            engine.giveBack(context, memory);
         }
     }
 

@@ -1,11 +1,10 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.function.Function;
 import java.util.function.IntConsumer;
 import org.jspecify.annotations.Nullable;
@@ -18,8 +17,9 @@ public final class TransferEngine {
     private final RequestContextPool contexts;
     private final RequestContextPool unattendedContexts;
     private final WorkerPools workers;
-    private final ExecutorService platform =
-            Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-call-", 0).factory());
+
+    /** Null if there is no GPU. */
+    private final @Nullable CallThreads calls;
     private final Parallelism parallelism;
 
     /**
@@ -27,9 +27,13 @@ public final class TransferEngine {
      *
      * @param makeContext makes a thread's context; its argument tells whether an interrupt of the thread ends a request
      * @param moveNear moves the calling thread near a GPU
+     * @param hasGpu whether requests may use a GPU
      */
-    public TransferEngine(Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear) {
+    public TransferEngine(
+            Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear,
+            boolean hasGpu) {
         this.parallelism = parallelism;
+        this.calls = hasGpu ? new CallThreads("gds4j-call-") : null;
         this.workers = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
         Thread worker = parallelism.workers() == 0 ? null : workers.first().anyThread();
         this.contexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(true), worker));
@@ -88,13 +92,29 @@ public final class TransferEngine {
         return workers;
     }
 
-    /** Lends a context for a request of the calling thread. */
-    RequestContext borrow() {
+    /**
+     * Lends a context for a request of the calling thread. A virtual thread waits for its turn if very many use a GPU: a context holds pinned
+     * memory and CUDA streams.
+     *
+     * @param function name of the call
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted while it waits
+     */
+    RequestContext borrow(MemoryRange memory, String function) {
+        if (calls != null && takesTurns(memory)) {
+            calls.enter(function);
+        }
         return contexts.borrow();
     }
 
-    void giveBack(RequestContext context) {
+    void giveBack(RequestContext context, MemoryRange memory) {
         contexts.giveBack(context);
+        if (calls != null && takesTurns(memory)) {
+            calls.leave();
+        }
+    }
+
+    private static boolean takesTurns(MemoryRange memory) {
+        return !memory.kind().isHost() && Thread.currentThread().isVirtual();
     }
 
     /** Lends a context for requests of a thread for which no caller waits. */
@@ -113,8 +133,8 @@ public final class TransferEngine {
      * @param threads largest number of threads of the transfer, including the caller
      */
     void execute(RequestContext context, Transfer transfer, MemoryRange memory, int threads) {
-        if (transfer.usesGpu() && Thread.currentThread().isVirtual()) {
-            executeElsewhere(transfer, memory, threads);
+        if (calls != null && transfer.usesGpu() && Thread.currentThread().isVirtual()) {
+            executeElsewhere(calls, transfer, memory, threads);
             return;
         }
         transfer.open(context.thread());
@@ -135,7 +155,8 @@ public final class TransferEngine {
     }
 
     /** Serves a virtual thread: it may move between carriers while it waits, and a CUDA context would stay with the carrier. */
-    private void executeElsewhere(Transfer transfer, MemoryRange memory, int threads) {
+    private void executeElsewhere(CallThreads platform, Transfer transfer, MemoryRange memory, int threads) {
+        Operation operation = transfer.plan().isWrite() ? Operation.WRITE : Operation.READ;
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
                     RequestContext context = unattendedContexts.borrow();
@@ -145,7 +166,7 @@ public final class TransferEngine {
                         unattendedContexts.giveBack(context);
                     }
                 },
-                platform);
+                task -> platform.execute(operation.function(), task));
         Uninterruptibly.await(() -> {
             try {
                 done.get();
@@ -174,7 +195,9 @@ public final class TransferEngine {
     /** Ends the workers; no request may be at work. */
     public void close() {
         workers.close();
-        platform.shutdown();
+        if (calls != null) {
+            calls.close();
+        }
     }
 
     /** Refuses new requests because the JVM exits, and ends those at work after their pieces in flight. */

@@ -1,5 +1,6 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.engine.memory.LongWait;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.util.ArrayDeque;
@@ -22,6 +23,9 @@ import org.jspecify.annotations.Nullable;
  */
 final class WorkerPool {
     private static final int NONE = -1;
+
+    /** Number of methods of a worker that the log names: enough to tell a wait for a slab from one for a disk. */
+    private static final int FRAMES = 8;
 
     /** A monitor, because a thread that waits for a lock of java.util.concurrent allocates a node. */
     private final Object lock = new Object();
@@ -206,8 +210,23 @@ final class WorkerPool {
             }
             helpers.clear();
         }
-        offer.awaitWorkers();
+        offer.awaitWorkers(this);
         offer.end();
+    }
+
+    /** Returns the workers of an offer and what they do, for the log. */
+    private String atWorkOn(Offer offer) {
+        StringBuilder text = new StringBuilder("pieces of the same request are being moved by");
+        for (Worker worker : workers) {
+            if (worker.current == offer) {
+                text.append(' ').append(worker.thread.getName());
+                StackTraceElement[] stack = worker.thread.getStackTrace();
+                for (int i = 0; i < Math.min(stack.length, FRAMES); i++) {
+                    text.append(i == 0 ? " in " : " < ").append(stack[i].getMethodName());
+                }
+            }
+        }
+        return text.toString();
     }
 
     private void feed(Offer offer) {
@@ -315,11 +334,17 @@ final class WorkerPool {
         }
 
         /** Waits for the workers at work, after no more may join. */
-        private void awaitWorkers() {
+        private void awaitWorkers(WorkerPool pool) {
             boolean wasInterrupted = false;
+            boolean logged = false;
+            long begun = joined.get() > 0 ? System.nanoTime() : 0;
             while (joined.get() > 0) {
-                LockSupport.park(this);
+                LockSupport.parkNanos(this, logged ? Long.MAX_VALUE : LongWait.NANOS);
                 wasInterrupted |= Thread.interrupted();
+                if (!logged && System.nanoTime() - begun >= LongWait.NANOS) {
+                    logged = true;
+                    LongWait.log(pool.atWorkOn(this));
+                }
             }
             if (wasInterrupted) {
                 Thread.currentThread().interrupt();

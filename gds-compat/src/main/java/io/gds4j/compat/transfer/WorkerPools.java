@@ -83,8 +83,12 @@ final class WorkerPools implements Load {
             if (stopped) {
                 return first;
             }
-            pool = new WorkerPool(parallelism, makeContext, moveNear);
-            pool.stayNear(gpu);
+            try {
+                pool = new WorkerPool(parallelism, makeContext, moveNear);
+                pool.stayNear(gpu);
+            } catch (OutOfMemoryError e) {
+                pool = first; // the system starts no more threads: callers and these workers serve the GPU
+            }
             others.set(gpu, pool);
         }
         return pool;

@@ -83,7 +83,8 @@ class RequestRunnersTest {
                 Parallelism.of(config, 1),
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
-                });
+                },
+                false);
         runners = new RequestRunners(engine, context -> {
             failureAtStart.run();
             return new TestRunner();

@@ -350,15 +350,16 @@ class CudaStreamCopiesTest {
 
     @ParameterizedTest
     @CsvSource({
-            "false, 1", "false, 2", "true, 1", "true, 2", "true, 3", "true, 4", "true, 5", "true, 6", "true, 7",
-            "true, 8"})
-    void launchThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(boolean writes, int nth) throws Exception {
+            "false, LAUNCH_KERNEL, 1", "true, LAUNCH_KERNEL, 1", "true, LAUNCH_KERNEL, 2", "false, EVENT_RECORD, 2",
+            "true, EVENT_RECORD, 2", "true, EVENT_RECORD, 3", "true, STREAM_WAIT_VALUE32, 2"})
+    void callThatCudaRefusesEndsTheOperationAndTheStreamGoesOn(boolean writes, CudaFunction refused, int nth)
+            throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
             CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);
             CuFileStream.Cells good = streams.cells(100, 0, 0);
             try (CuFileStream stream = driver.stream(raw, Set.of())) {
-                cuda.fail(CudaFunction.LAUNCH_KERNEL, nth, Cuda.ERROR_OUT_OF_MEMORY);
+                cuda.fail(refused, nth, Cuda.ERROR_OUT_OF_MEMORY);
                 Throwable thrown = catchThrowable(() -> {
                     if (writes) {
                         stream.write(handle, memory.range(), bad);
@@ -366,12 +367,61 @@ class CudaStreamCopiesTest {
                         stream.read(handle, memory.range(), bad);
                     }
                 });
-                assertThat(thrown).isInstanceOf(CuFileException.class).hasMessageContaining("cuLaunchKernel");
+                assertThat(thrown).isInstanceOf(CuFileException.class).hasMessageContaining("cu");
                 stream.read(handle, memory.range(), good);
                 assertThat(cuda.streamSynchronize(raw)).isZero();
             }
             assertThat(result(good)).isEqualTo(100);
             assertThat(driver.statistics().engine().queueDepth()).isZero();
+        });
+    }
+
+    /** CUDA's queue for a stream is full with 1024, and then the submitting thread waits in the driver. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void operationTakesAsManyQueueEntriesWhateverItsSize(boolean writes) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
+            int[] sizes = {66_000, 5 * MIB, 27 * MIB};
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                for (int size : sizes) {
+                    int before = cuda.queueEntries(raw);
+                    all.add(streams.cells(size, 0, 0));
+                    if (writes) {
+                        stream.write(handle, memory.range(), all.getLast());
+                    } else {
+                        stream.read(handle, memory.range(), all.getLast());
+                    }
+                    assertThat(cuda.queueEntries(raw) - before).as("entries for %d bytes", size)
+                            .isEqualTo(writes ? 7 : 5);
+                }
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(all).extracting(FakeStreams::result).containsExactly(66_000L, 5L * MIB, 27L * MIB);
+        });
+    }
+
+    @Test
+    void waitingStreamTakesItsMostOperationsAtOnce() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            MemorySegment gate = streams.bytes(Integer.BYTES);
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                cuda.streamWaitValue32(raw, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ);
+                for (int i = 0; i < 128; i++) {
+                    all.add(streams.cells(i % 2 == 0 ? 66_000 : 3000, i * 70_000L, i * 70_000L));
+                    stream.write(handle, memory.range(), all.getLast());
+                }
+                assertThat(cuda.queueEntries(raw)).isLessThan(1024);
+                gate.set(ValueLayout.JAVA_INT, 0, 1);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(all).extracting(FakeStreams::result).containsOnly(66_000L, 3000L);
         });
     }
 

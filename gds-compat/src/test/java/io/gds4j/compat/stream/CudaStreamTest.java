@@ -18,6 +18,8 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -29,7 +31,9 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -232,6 +236,65 @@ class CudaStreamTest {
         });
     }
 
+    @Test
+    void memoryIsAllocatedWhileManyStreamsReadASlowSource() throws Exception {
+        streams.inContext(() -> {
+            RangeSource slow = new SlowSource(40_000_000);
+            AtomicBoolean over = new AtomicBoolean();
+            List<Thread> readers = new ArrayList<>();
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, 8 * Rig.PAGE);
+            long[] context = new long[1];
+            cuda.ctxGetCurrent(context);
+            try (CuFileHandle handle = rig.driver().openSource(slow)) {
+                CountDownLatch reading = new CountDownLatch(8);
+                for (int i = 0; i < 8; i++) {
+                    long at = (long) i * Rig.PAGE;
+                    long raw = streams.make();
+                    CuFileStream stream = rig.driver().stream(raw, Set.of());
+                    readers.add(Thread.ofPlatform().start(() -> {
+                        cuda.ctxPushCurrent(context[0]);
+                        try (stream) {
+                            while (!over.get()) {
+                                CuFileStream.Cells cells = streams.cells(Rig.PAGE, at, at);
+                                stream.read(handle, memory.range(), cells);
+                                cuda.streamSynchronize(raw);
+                                reading.countDown();
+                            }
+                        }
+                        cuda.ctxPopCurrent(new long[1]);
+                    }));
+                }
+                await(reading);
+                for (int i = 0; i < 3; i++) {
+                    rig.driver().allocator().allocate(MemoryKind.CUDA_DEVICE, Rig.PAGE, 0).close();
+                }
+                over.set(true);
+                for (Thread reader : readers) {
+                    reader.join();
+                }
+            }
+        });
+    }
+
+    /** A source of zeros that takes a while for each request. */
+    private record SlowSource(long nanos) implements RangeSource {
+        @Override
+        public long size() {
+            return 1 << 20;
+        }
+
+        @Override
+        public String identity() {
+            return "slow";
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) {
+            LockSupport.parkNanos(nanos + offset); // different times, so that the streams never pause together by chance
+            return target.fill((byte) 0).byteSize();
+        }
+    }
+
     /** Lets the stream wait for a word of the program, and queues a read behind it. */
     private void park(
             long raw, MemorySegment gate, int value, CuFileStream stream, CuFileHandle handle, GuardedMemory memory) {
@@ -245,7 +308,7 @@ class CudaStreamTest {
     }
 
     private static void awaitWaiting(Thread thread) {
-        while (thread.getState() != Thread.State.WAITING) {
+        while (thread.getState() != Thread.State.WAITING && thread.getState() != Thread.State.TIMED_WAITING) {
             assertThat(thread.isAlive()).as("still waiting").isTrue();
             Thread.onSpinWait();
         }

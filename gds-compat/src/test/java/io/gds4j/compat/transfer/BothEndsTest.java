@@ -196,7 +196,8 @@ class BothEndsTest {
             Gate worker = new Gate();
             rig.posix().on(PosixCall.PREAD).covering(SIZE - 1).runsFirst(() -> {
                 worker.pass();
-                while (caller.getState() != Thread.State.WAITING) {
+                while (caller.getState() != Thread.State.WAITING
+                        && caller.getState() != Thread.State.TIMED_WAITING) {
                     Thread.onSpinWait(); // until the caller has claimed all that it will, and waits for its worker
                 }
             });

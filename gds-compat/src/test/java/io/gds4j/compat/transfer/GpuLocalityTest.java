@@ -112,7 +112,8 @@ class GpuLocalityTest {
         TransferEngine engine = new TransferEngine(
                 Parallelism.of(config, 4),
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),
-                gpu -> moved.add(Thread.currentThread().threadId() + " to " + gpu));
+                gpu -> moved.add(Thread.currentThread().threadId() + " to " + gpu),
+                false);
         try {
             MemoryRange host = MemoryRange.ofAddress(1 << 20, 1 << 20, MemoryKind.HOST);
             workOn(engine, host);
@@ -146,8 +147,8 @@ class GpuLocalityTest {
         HostTransfer transfer = new HostTransfer(request, null);
         transfer.plan().buffered(0, 64 * 4096, 4096);
         transfer.begin();
-        RequestContext context = engine.borrow();
+        RequestContext context = engine.borrow(memory, "cuFileRead");
         engine.execute(context, transfer, memory, 3);
-        engine.giveBack(context);
+        engine.giveBack(context, memory);
     }
 }

@@ -48,7 +48,8 @@ class TransferPlannerTest {
                 Parallelism.of(config, workers + 1),
                 heeds -> new ThreadContext(heeds, posix, counters, pool, null),
                 gpu -> {
-                });
+                },
+                false);
     }
 
     /** Returns a file whose cached pages the system calls report. */

@@ -29,6 +29,7 @@ import java.util.concurrent.FutureTask;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongUnaryOperator;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -147,7 +148,7 @@ class WorkerPoolTest {
                 transfer(2), 2, offset -> after(() -> atWork.await(SECONDS, TimeUnit.SECONDS))));
         Thread thread = Thread.ofPlatform().start(caller);
         atWork.await(SECONDS, TimeUnit.SECONDS);
-        while (thread.getState() != Thread.State.WAITING) {
+        while (!(LockSupport.getBlocker(thread) instanceof WorkerPool.Offer)) {
             assertThat(caller.isDone()).isFalse();
             Thread.onSpinWait();
         }

@@ -85,7 +85,7 @@ public final class GatherKernel {
      * @return a {@code CUresult}
      */
     public int launchUntilEnd(Cuda cuda, PieceBoard board, int request, int likely, long stream) {
-        return launch(cuda, board, request, likely, PieceBoard.PIECES, stream);
+        return launch(cuda, board, request, likely, PieceBoard.MOST_PLACES, stream);
     }
 
     private int launch(Cuda cuda, PieceBoard board, int request, int likely, int most, long stream) {

@@ -115,7 +115,16 @@ final class GatherPtx {
                             setp.gt.u32 %s2, %r2, 2;
                             @%s2 bra READ;
                         """
+                // The tag of the unit's place, and the line that serves it.
+                + "shr.u32 %q5, %q4, " + (PieceBoard.UNIT_BITS + PieceBoard.LINE_BITS) + ";\n"
+                + """
+                            add.u32 %q10, %q0, %q5;
+                            sub.u32 %q10, %q10, 1;
+                        """
+                + "rem.u32 %q10, %q10, " + PieceBoard.LAST_TAG + ";\n"
+                + "add.u32 %q10, %q10, 1;\n"
                 + "shr.u32 %q5, %q4, " + PieceBoard.UNIT_BITS + ";\n"
+                + "and.b32 %q5, %q5, " + (PieceBoard.PIECES - 1) + ";\n"
                 + "mul.wide.u32 %g4, %q5, " + PieceBoard.LINE_BYTES + ";\n"
                 + """
                             add.u64 %g4, %g4, %g0;
@@ -123,7 +132,7 @@ final class GatherPtx {
                             add.u64 %g4, %g4, %g5;
                             mov.u64 %g6, cell;
                             add.u64 %g6, %g6, %g5;
-                            cvt.u64.u32 %g9, %q0;
+                            cvt.u64.u32 %g9, %q10;
                             mov.u64 %g10, %globaltimer;
                         """
                 + "add.u64 %g3, %g10, " + LOOKS_AFTER + ";\n"
@@ -196,10 +205,13 @@ final class GatherPtx {
                             setp.ne.u32 %s0, %r2, 0;
                             @%s0 bra STEP;
                             membar.sys;
-                            mul.wide.u32 %g5, %q4, 4;
+                        """
+                + "and.b32 %q5, %q4, " + (PieceBoard.PIECES * PieceBoard.UNITS - 1) + ";\n"
+                + """
+                            mul.wide.u32 %g5, %q5, 4;
                             add.u64 %g5, %g5, %g0;
                         """
-                + "st.volatile.global.u32 [%g5+" + PieceBoard.COPIED + "], %q0;\n"
+                + "st.volatile.global.u32 [%g5+" + PieceBoard.COPIED + "], %q10;\n"
                 + """
                         STEP:
                             add.u32 %q4, %q4, %q3;

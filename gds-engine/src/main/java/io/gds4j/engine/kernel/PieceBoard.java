@@ -11,11 +11,21 @@ import java.lang.invoke.VarHandle;
  * bus between words matters.
  *
  * <p>
+ * A request may have more places than the board has lines: line n serves place n, then n + {@link #PIECES} with the next tag, and so on. A
+ * thread tells of a place once the one that its line served before has been copied.
+ *
+ * <p>
  * Any thread may tell of a piece and ask. One thread at a time begins requests.
  */
 public final class PieceBoard {
-    /** Largest number of pieces of a request. */
-    public static final int PIECES = 512;
+    /** Bits of the number of a line. */
+    static final int LINE_BITS = 9;
+
+    /** Number of lines, and largest number of pieces that may be on the board at a time. */
+    public static final int PIECES = 1 << LINE_BITS;
+
+    /** Largest number of places of a request whose number of pieces is not known. */
+    static final int MOST_PLACES = 1 << 28;
 
     /** Largest number of blocks of a kernel. */
     static final int MOST_BLOCKS = 128;
@@ -34,7 +44,7 @@ public final class PieceBoard {
     static final long END = (1L << VALUE_BITS) - 1;
 
     /** Tags are 1 to this. */
-    private static final int LAST_TAG = (1 << Long.SIZE - VALUE_BITS) - 1;
+    static final int LAST_TAG = (1 << Long.SIZE - VALUE_BITS) - 1;
 
     /** Largest number of a request: its tag is the last one, so that the number after it has the first tag. */
     private static final int LAST_REQUEST = Integer.MAX_VALUE / LAST_TAG * LAST_TAG - 1;
@@ -112,19 +122,30 @@ public final class PieceBoard {
         return request % LAST_TAG + 1;
     }
 
+    /** Returns the tag of a place: each time that its line comes again it has another one. */
+    private static int tag(int request, int place) {
+        return (request % LAST_TAG + (place >>> LINE_BITS)) % LAST_TAG + 1;
+    }
+
+    /** Returns the number of the line that serves a place. */
+    private static int line(int place) {
+        return place & PIECES - 1;
+    }
+
     /**
      * Tells the kernel to copy a piece, whose bytes are in the source.
      *
-     * @param place blocks wait for the places in order
+     * @param place blocks wait for the places in order; the place {@link #PIECES} before has been copied
      * @param source pinned memory
      * @param target memory of the kernel's context
      * @param bytes 0 for nothing
      */
     public void arrived(int request, int place, long source, long target, long bytes) {
-        long line = (long) place * LINE_BYTES;
-        LONG.set(memory, line, word(request, source));
-        LONG.set(memory, line + Long.BYTES, word(request, target));
-        LONG.setRelease(memory, line + 2 * Long.BYTES, word(request, bytes));
+        long line = (long) line(place) * LINE_BYTES;
+        int tag = tag(request, place);
+        LONG.set(memory, line, word(tag, source));
+        LONG.set(memory, line + Long.BYTES, word(tag, target));
+        LONG.setRelease(memory, line + 2 * Long.BYTES, word(tag, bytes));
     }
 
     /** Tells blocks that wait at a place, or come to it later, to leave. Sets all words: a thread of the block waits for each. */
@@ -140,20 +161,37 @@ public final class PieceBoard {
 
     /** Drops what was told of the first places, and what was copied of them: tags come again. The kernel has ended. */
     public void forget(int places) {
-        memory.asSlice(0, (long) places * LINE_BYTES).fill((byte) 0);
-        memory.asSlice(COPIED, (long) places * UNITS * Integer.BYTES).fill((byte) 0);
+        int lines = Math.min(places, PIECES);
+        memory.asSlice(0, (long) lines * LINE_BYTES).fill((byte) 0);
+        memory.asSlice(COPIED, (long) lines * UNITS * Integer.BYTES).fill((byte) 0);
     }
 
-    private static long word(int request, long value) {
-        return (long) tag(request) << VALUE_BITS | value & END;
+    private static long word(int tag, long value) {
+        return (long) tag << VALUE_BITS | value & END;
     }
 
     /** Returns whether a piece, which has arrived at a place, has been copied. */
     public boolean isCopied(int request, int place) {
-        int tag = tag(request);
-        long first = COPIED + (long) place * UNITS * Integer.BYTES;
+        int tag = tag(request, place);
+        long first = COPIED + (long) line(place) * UNITS * Integer.BYTES;
         for (int unit = 0; unit < UNITS; unit++) {
             if ((int) INT.getAcquire(memory, first + unit * Integer.BYTES) != tag) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /**
+     * As {@link #isCopied}, and also true once the line of a place serves a later one, which it does only after the copy. For boards of
+     * which all earlier requests were forgotten.
+     */
+    public boolean hasCopied(int request, int place) {
+        int tag = tag(request, place);
+        long first = COPIED + (long) line(place) * UNITS * Integer.BYTES;
+        for (int unit = 0; unit < UNITS; unit++) {
+            int copied = (int) INT.getAcquire(memory, first + unit * Integer.BYTES);
+            if (copied == 0 || Math.floorMod(copied - tag, LAST_TAG) > LAST_TAG / 2) {
                 return false;
             }
         }

@@ -1,11 +1,14 @@
 package io.gds4j.engine.memory;
 
 import io.gds4j.ffi.cuda.CudaContexts;
+import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.WeakHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 
 /**
@@ -15,14 +18,25 @@ import java.util.function.IntSupplier;
  * no stream begins to wait during such a call, whichever session they belong to.
  *
  * <p>
+ * Calls and streams take turns. Once a call waits, no further stream begins to wait while the operations in flight advance, so that the
+ * call is made when the last of them ends. If none advances, they may wait for the program, and the program for the next operation:
+ * then streams begin to wait although a call does.
+ *
+ * <p>
  * Thread-safe. All sessions over a driver share one ({@link #of}).
  */
 public final class StreamWaits {
     /** Streams that may wait before new work may find no free channel: half of the channels that CUDA gives a process by default. */
     private static final int FEW = 4;
 
-    /** How long a new wait yields to pending calls, such as pin and unpin. */
-    private static final long GIVE_WAY_NANOS = 20_000_000;
+    /** Time without an advance in nanoseconds after which the operations in flight seem to wait for the program. */
+    private static final long QUIET_NANOS = 500_000_000;
+
+    /**
+     * Longest time in nanoseconds for which a stream's wait yields to calls: a source of the program may deliver its bytes only when the
+     * program has submitted its next operation.
+     */
+    private static final long LONGEST_YIELD_NANOS = 30_000_000_000L;
 
     /** How long a step waits for another step, which CUDA may hold up until the program acts. */
     private static final long STEP_MILLIS = 50;
@@ -36,7 +50,14 @@ public final class StreamWaits {
     private volatile int streams;
     private volatile boolean expected;
     private int calls;
-    private int callers;
+
+    /** Number of calls that have waited so far; the number of each call that waits now. */
+    private long arrivals;
+    private final ArrayDeque<Long> callers = new ArrayDeque<>();
+
+    /** Number of threads that move bytes of operations now, and when one began or ended last. */
+    private final AtomicInteger moving = new AtomicInteger();
+    private volatile long advanced = System.nanoTime() - QUIET_NANOS;
 
     /** Of a session without a driver: nothing waits. */
     public StreamWaits() {
@@ -50,15 +71,17 @@ public final class StreamWaits {
     }
 
     /**
-     * A stream is going to wait, until {@link #end}. Waits for calls under way, and briefly for pending calls. It must not wait longer:
-     * the work that a stream waits for may be submitted after this.
+     * A stream is going to wait, until {@link #end}. Waits for calls under way, and for the calls that wait already while operations in
+     * flight advance. It must not wait longer: the work that a stream waits for may be submitted after this.
      *
      * @param first true if the stream has no other wait
      */
     public void begin(boolean first) {
         lock.lock();
         try {
-            giveWay();
+            if (!callers.isEmpty()) {
+                giveWay();
+            }
             operations++;
             streams += first ? 1 : 0;
             while (calls > 0) {
@@ -70,19 +93,35 @@ public final class StreamWaits {
     }
 
     private void giveWay() {
+        long last = arrivals;
+        long until = System.nanoTime() + LONGEST_YIELD_NANOS;
         boolean interrupted = false;
-        long left = GIVE_WAY_NANOS;
-        while (callers > 0 && any() && left > 0) {
+        while (!callers.isEmpty() && callers.getFirst() <= last && isAdvancing() && System.nanoTime() - until < 0) {
             try {
-                left = changed.awaitNanos(left);
+                changed.awaitNanos(QUIET_NANOS);
             } catch (InterruptedException e) {
                 interrupted = true;
-                left = 0;
             }
         }
         if (interrupted) {
             Thread.currentThread().interrupt();
         }
+    }
+
+    /** Returns whether the operations in flight will end without more work of the program, as far as one can tell. */
+    private boolean isAdvancing() {
+        return !any() || moving.get() > 0 || System.nanoTime() - advanced < QUIET_NANOS;
+    }
+
+    /** A thread begins to move bytes of an operation, until {@link #endMove}. */
+    public void beginMove() {
+        moving.incrementAndGet();
+    }
+
+    /** Ends what {@link #beginMove} began. */
+    public void endMove() {
+        advanced = System.nanoTime();
+        moving.decrementAndGet();
     }
 
     /**
@@ -95,6 +134,7 @@ public final class StreamWaits {
         try {
             operations--;
             streams -= last ? 1 : 0;
+            advanced = System.nanoTime();
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -157,9 +197,7 @@ public final class StreamWaits {
     public void awaitFew() {
         lock.lock();
         try {
-            while (many()) {
-                changed.awaitUninterruptibly();
-            }
+            await(() -> !many());
         } finally {
             lock.unlock();
         }
@@ -169,19 +207,30 @@ public final class StreamWaits {
     public void awaitNone() {
         lock.lock();
         try {
-            awaitNoneLocked();
+            await(() -> !any());
         } finally {
             lock.unlock();
         }
     }
 
-    private void awaitNoneLocked() {
-        callers++;
-        while (any()) {
-            changed.awaitUninterruptibly();
+    private void await(BooleanSupplier isOver) {
+        if (isOver.getAsBoolean()) {
+            return;
         }
-        callers--;
+        Long number = ++arrivals;
+        callers.add(number);
+        LongWait.await(changed, isOver, this::inFlight);
+        callers.remove(number);
         changed.signalAll();
+    }
+
+    private String inFlight() {
+        int threads = moving.get();
+        return "an allocation, a free or a registration waits for %d operations of %d CUDA streams; %s".formatted(
+                operations, streams,
+                threads > 0
+                        ? "threads move the bytes of %d".formatted(threads)
+                        : "none is being moved, so the streams wait for their program or for the GPU");
     }
 
     /** Returns false if a stream waits; else no stream begins to wait before {@link #leaveCall}. */
@@ -222,7 +271,7 @@ public final class StreamWaits {
     public void whileNone(Runnable call) {
         lock.lock();
         try {
-            awaitNoneLocked();
+            await(() -> !any());
             calls++;
         } finally {
             lock.unlock();

@@ -53,7 +53,7 @@ public final class BouncePool {
     private final List<SlabClass> classes = new ArrayList<>();
     private final List<SlabBlock> blocks = new ArrayList<>();
     private final ReentrantLock lock = new ReentrantLock();
-    private final WaitingLine line = new WaitingLine(lock);
+    private final WaitingLine line = new WaitingLine("a bounce buffer", lock);
     private final Condition closing = lock.newCondition();
     private final Condition pinningOver = lock.newCondition();
 

@@ -7,6 +7,10 @@ import io.gds4j.ffi.cuda.Cuda;
  * for a while before it blocks. Allocates nothing.
  */
 public final class EventWait {
+    /** A poll takes a microsecond and a lock of the driver: many threads may wait for their streams. */
+    private static final long SHORTEST_PAUSE = 20_000;
+    private static final long LONGEST_PAUSE = 2_000_000;
+
     private EventWait() {
     }
 
@@ -58,6 +62,27 @@ public final class EventWait {
                 Thread.onSpinWait();
             } else {
                 pause.sleep(pauseNanos);
+            }
+            result = cuda.eventQuery(event);
+        }
+        return result;
+    }
+
+    /**
+     * Polls without a pause for {@code spinNanos}, then with pauses of a sixteenth of the time so far. For events that must not be made for
+     * blocking, and may take long.
+     *
+     * @return a {@code CUresult}
+     */
+    public static int spinThenPollRarely(Cuda cuda, long event, long spinNanos, Pause pause) {
+        long begun = System.nanoTime();
+        int result = cuda.eventQuery(event);
+        while (result == Cuda.ERROR_NOT_READY) {
+            long waited = System.nanoTime() - begun;
+            if (waited < spinNanos) {
+                Thread.onSpinWait();
+            } else {
+                pause.sleep(Math.clamp(waited / 16, SHORTEST_PAUSE, LONGEST_PAUSE));
             }
             result = cuda.eventQuery(event);
         }

@@ -45,7 +45,7 @@ public final class PreparedGpu {
     private final GpuContext context;
     private final Runnable firstUse;
     private final AtomicReferenceArray<@Nullable CopyLane> idle = new AtomicReferenceArray<>((LANES + 1) * SPACING);
-    private final WaitingLine line = new WaitingLine(new ReentrantLock());
+    private final WaitingLine line = new WaitingLine("a CUDA stream of its own", new ReentrantLock());
 
     /** Guards what is made. */
     private final Object making = new Object();

@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.memory.LongWait;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.concurrent.TimeUnit;
@@ -9,11 +10,12 @@ import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Threads that wait for something that other threads give back: first come, first served. Thread-safe. */
+/** Threads that wait for something that other threads give back: first come, first served. A long wait is logged once. Thread-safe. */
 final class WaitingLine {
     /** How often a waiting thread asks whether its request is over: a thread that cancels a request does not know where it waits. */
     private static final long ASK_NANOS = TimeUnit.MILLISECONDS.toNanos(20);
 
+    private final String what;
     private final ReentrantLock lock;
     private final Condition changed;
 
@@ -23,8 +25,12 @@ final class WaitingLine {
     /** Number of tickets. Written under the lock. */
     private volatile int waiting;
 
-    /** @param lock is held while a waiting thread takes what it waits for */
-    WaitingLine(ReentrantLock lock) {
+    /**
+     * @param what name of the thing, for the log
+     * @param lock is held while a waiting thread takes what it waits for
+     */
+    WaitingLine(String what, ReentrantLock lock) {
+        this.what = what;
         this.lock = lock;
         this.changed = lock.newCondition();
     }
@@ -44,6 +50,8 @@ final class WaitingLine {
     <T> @Nullable T await(Supplier<@Nullable T> take, BooleanSupplier isOver) {
         Object mine = new Object();
         boolean interrupted = false;
+        boolean logged = false;
+        long begun = System.nanoTime();
         lock.lock();
         enter(mine);
         try {
@@ -60,6 +68,10 @@ final class WaitingLine {
                 }
                 interrupted = Thread.interrupted(); // the wait would end at once
                 interrupted |= isInterruptedInPause();
+                if (!logged && System.nanoTime() - begun > LongWait.NANOS) {
+                    logged = true;
+                    LongWait.log(what + ", for which " + tickets.size() + " threads wait");
+                }
             }
         } finally {
             leave(mine);

@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.GatherKernel;
+import io.gds4j.engine.memory.LongWait;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileError;
@@ -47,7 +48,10 @@ import org.jspecify.annotations.Nullable;
 final class CudaStreamOrder implements StreamOrder {
     private static final String SUBMIT = "cuFileReadAsync";
     private static final long UNKNOWN = 0;
-    /** CUDA's queue for a stream has 1024 entries. Each step takes some, as does the program's own work between. */
+    /**
+     * CUDA's queue for a stream has 1024 entries. An operation takes up to four, whatever its size, and events that take none. The program's
+     * own work takes the others.
+     */
     private static final long MOST_PENDING = StagingSlabs.CELLS;
 
     private final long stream;
@@ -90,9 +94,6 @@ final class CudaStreamOrder implements StreamOrder {
     private @Nullable StreamMover helpersMover;
     private long pending;
 
-    /** Steps that the stream has not passed. Guarded by lock. */
-    private long steps;
-
     /** Operations for which the stream counts as waiting. Guarded by lock. */
     private int waits;
 
@@ -131,7 +132,7 @@ final class CudaStreamOrder implements StreamOrder {
         StagingSlabs.Place taken = null;
         try {
             taken = slabs == null ? null : slabs.takePlace();
-            this.mover = movers.borrow();
+            this.mover = new CountedMover(movers.borrow(), streamWaits);
         } catch (RuntimeException e) {
             words.giveBack(word);
             giveBack(taken);
@@ -139,7 +140,7 @@ final class CudaStreamOrder implements StreamOrder {
         }
         this.place = taken;
         this.calls = new StreamSteps(stream, contexts, context, kernels, word, taken);
-        this.turns = new CudaStreamTurns(contexts, context, word, calls, this::left);
+        this.turns = new CudaStreamTurns(contexts, context, word, calls);
     }
 
     private void giveBack(StagingSlabs.@Nullable Place taken) {
@@ -168,8 +169,11 @@ final class CudaStreamOrder implements StreamOrder {
     private void awaitRoom() {
         lock.lock();
         try {
-            while (steps >= MOST_PENDING && !closed) {
-                changed.awaitUninterruptibly();
+            if (pending >= MOST_PENDING && !closed) {
+                LongWait.await(
+                        changed,
+                        () -> pending < MOST_PENDING || closed,
+                        () -> "CUDA stream 0x%x has to pass %d operations".formatted(stream, pending));
             }
             if (closed) {
                 throw CuFileException.of(CuFileError.INVALID_VALUE, SUBMIT, "the stream is deregistered");
@@ -204,11 +208,7 @@ final class CudaStreamOrder implements StreamOrder {
         prepareOtherContext(operation);
         streamWaits.begin(countWait());
         try {
-            if (isOfOwnContext(operation) && GatheredStreamRead.serves(operation)) {
-                parkParts(operation);
-            } else {
-                parkWhole(operation);
-            }
+            putSteps(new ParkedOperation(operation, isOfOwnContext(operation)));
         } finally {
             if (!operation.isQueued()) {
                 streamWaits.end(uncountWait());
@@ -216,37 +216,14 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    private void parkWhole(StreamOperation operation) {
-        int copies = isOfOwnContext(operation) ? Math.toIntExact(StagedStreamCopy.copies(operation.largest())) : 0;
-        ParkedOperation parked = new ParkedOperation(operation, copies);
-        putStep(parked, 0);
-        for (int i = 1; i < parked.steps(); i++) {
-            awaitRoom();
-            putStep(parked, i);
+    private void putSteps(ParkedOperation parked) {
+        if (GatheredStreamRead.serves(parked)) {
+            StagingSlabs own = Objects.requireNonNull(slabs, "no staged operation without slabs");
+            parked.serveBy(new GatheredStreamRead(parked, turns, own, this::over));
+            startHelper(parked.operation().largest() > GatheredStreamRead.PART_BYTES);
         }
-    }
-
-    private void parkParts(StreamOperation operation) {
-        StagingSlabs own = Objects.requireNonNull(slabs, "no staged operation without slabs");
-        GatheredStreamRead read = new GatheredStreamRead(operation, turns, own, this::over);
-        int parts = read.parts();
-        int number = 0;
-        ParkedOperation parked = null;
-        try {
-            while (number < parts) {
-                parked = null;
-                if (number > 0) {
-                    awaitRoom();
-                }
-                startHelper();
-                parked = new ParkedOperation(operation, new ParkedOperation.Part(read, number));
-                putStep(parked, number);
-                number++;
-            }
-        } finally {
-            if (number < parts && operation.isQueued()) {
-                read.breakOff(parked != null && parked.isHanded() ? number + 1 : number);
-            }
+        for (int i = 0; i < parked.steps(); i++) {
+            putStep(parked, i);
         }
     }
 
@@ -284,15 +261,19 @@ final class CudaStreamOrder implements StreamOrder {
 
     /** @param index number of the step in its operation */
     private void putStep(ParkedOperation parked, int index) {
-        boolean copies = parked.part() != null || index < parked.copies();
+        boolean copies = parked.isStaged() && index == 0;
+        boolean write = parked.operation().isWrite();
+        long largest = parked.operation().largest();
         StreamCopy copy = copies ? calls.nextCopy(parked) : StreamSteps.NONE;
         boolean together = streamWaits.beginStep();
         boolean complete = false;
         try {
-            Step step = calls.putWait(index == 0, copy);
+            Step step = calls.putWait(index == 0, !write, copy);
             hand(parked, step);
             if (copies) {
-                calls.putCopy(step, parked.operation().largest());
+                calls.putCopy(
+                        step, largest,
+                        write ? StagedStreamCopy.WRITTEN_AT_ONCE : GatheredStreamRead.likelyPieces(largest));
             }
             complete = true;
             parked.complete();
@@ -312,7 +293,6 @@ final class CudaStreamOrder implements StreamOrder {
         parked.hand(step);
         lock.lock();
         try {
-            steps++;
             if (!parked.operation().isQueued()) {
                 parked.operation().setQueued();
                 pending++;
@@ -321,17 +301,6 @@ final class CudaStreamOrder implements StreamOrder {
                 queue.add(parked);
                 changed.signalAll();
             }
-        } finally {
-            lock.unlock();
-        }
-    }
-
-    /** The stream has passed a step. */
-    private void left() {
-        lock.lock();
-        try {
-            steps--;
-            changed.signalAll();
         } finally {
             lock.unlock();
         }
@@ -371,12 +340,16 @@ final class CudaStreamOrder implements StreamOrder {
         }
     }
 
-    /** Starts the helper if parts wait and there is a thread for it. */
-    private void startHelper() {
-        if (helper != null || pending() == 0) {
+    /**
+     * Starts the helper if parts wait and there is a thread for it.
+     *
+     * @param several whether a read has several parts
+     */
+    private void startHelper(boolean several) {
+        if (helper != null || !several && pending() == 0) {
             return;
         }
-        StreamMover own = movers.borrow();
+        StreamMover own = new CountedMover(movers.borrow(), streamWaits);
         Thread thread = threads.newThread(() -> serve(own, true));
         try {
             thread.start();
@@ -388,19 +361,14 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     private void serve(StreamMover own, boolean parts) {
-        ParkedOperation parked = take(parts);
-        while (parked != null) {
-            serve(parked, own);
-            parked = take(parts);
+        Runnable work = take(own, parts);
+        while (work != null) {
+            work.run();
+            work = take(own, parts);
         }
     }
 
-    private void serve(ParkedOperation parked, StreamMover own) {
-        ParkedOperation.Part part = parked.part();
-        if (part != null) {
-            part.read().serve(parked, part.number(), own);
-            return;
-        }
+    private void serveWhole(ParkedOperation parked, StreamMover own) {
         try {
             if (parked.isStaged() && slabs != null && place != null) {
                 new StagedStreamCopy(parked, turns, own, slabs, place).run();
@@ -445,13 +413,26 @@ final class CudaStreamOrder implements StreamOrder {
      * @param parts take only parts of reads
      * @return null once the stream is deregistered and there is none
      */
-    private @Nullable ParkedOperation take(boolean parts) {
+    private @Nullable Runnable take(StreamMover own, boolean parts) {
         lock.lock();
         try {
             while (!mayTake(parts) && !closed) {
                 changed.awaitUninterruptibly();
             }
-            return mayTake(parts) ? queue.poll() : null;
+            if (!mayTake(parts)) {
+                return null;
+            }
+            ParkedOperation next = queue.element();
+            GatheredStreamRead read = next.read();
+            if (read == null) {
+                queue.remove();
+                return () -> serveWhole(next, own);
+            }
+            int part = read.claim();
+            if (read.isClaimed()) {
+                queue.remove();
+            }
+            return () -> read.serve(part, own);
         } finally {
             lock.unlock();
         }
@@ -459,7 +440,7 @@ final class CudaStreamOrder implements StreamOrder {
 
     private boolean mayTake(boolean parts) {
         ParkedOperation next = queue.peek();
-        return next != null && (!parts || next.part() != null);
+        return next != null && (!parts || next.read() != null);
     }
 
     @Override

@@ -32,29 +32,27 @@ final class CudaStreamTurns implements StreamTurns {
     private final long context;
     private final ReleaseWord word;
     private final StreamSteps steps;
-    private final Runnable left;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
 
-    /** The last step that the stream may pass. Guarded by lock. */
+    /** The last step that the stream may pass, and the last one whose operation needs nothing more that others hold. Guarded by lock. */
     private int released;
+    private int supplied;
 
-    /**
-     * @param left called once the stream has passed a step
-     */
-    CudaStreamTurns(CudaContexts contexts, long context, ReleaseWord word, StreamSteps steps, Runnable left) {
+    CudaStreamTurns(CudaContexts contexts, long context, ReleaseWord word, StreamSteps steps) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.context = context;
         this.word = word;
         this.steps = steps;
-        this.left = left;
         this.released = word.turns();
+        this.supplied = released;
     }
 
     @Override
     public int await(long event) {
-        return contexts.in(context, () -> EventWait.spin(cuda, event, SPIN_NANOS));
+        return contexts.in(
+                context, () -> EventWait.spinThenPollRarely(cuda, event, SPIN_NANOS, LockSupport::parkNanos));
     }
 
     @Override
@@ -66,10 +64,15 @@ final class CudaStreamTurns implements StreamTurns {
     }
 
     @Override
+    public boolean isPast(long event) {
+        return contexts.in(context, () -> cuda.eventQuery(event)) != Cuda.ERROR_NOT_READY;
+    }
+
+    @Override
     public void awaitBefore(Step step) {
         lock.lock();
         try {
-            while (released - (step.turn() - 1) < 0) {
+            while (Math.min(released - (step.turn() - 1), supplied - (step.turn() - 1)) < 0) {
                 changed.awaitUninterruptibly();
             }
         } finally {
@@ -104,13 +107,28 @@ final class CudaStreamTurns implements StreamTurns {
 
     @Override
     public void release(Step step) {
+        letIn(step);
+        supplied(step);
+    }
+
+    @Override
+    public void letIn(Step step) {
         word.release(step.turn());
         lock.lock();
         try {
-            if (step.turn() - released > 0) {
-                released = step.turn();
-                changed.signalAll();
-            }
+            released = step.turn() - released > 0 ? step.turn() : released;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    @Override
+    public void supplied(Step step) {
+        lock.lock();
+        try {
+            supplied = step.turn() - supplied > 0 ? step.turn() : supplied;
+            changed.signalAll();
         } finally {
             lock.unlock();
         }
@@ -119,7 +137,6 @@ final class CudaStreamTurns implements StreamTurns {
     @Override
     public void leave(Step step) {
         steps.keep(step);
-        left.run();
     }
 
     @Override

@@ -1,16 +1,13 @@
 package io.gds4j.engine.stream;
 
-import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A read of which a kernel in the stream copies each part, piece by piece while they arrive in a slab. Several threads serve parts, in
- * their order: one part is read while the one before it is still read or copied, also if that belongs to the read before. Thread-safe.
+ * A read of which a kernel in the stream copies each piece as it arrives in a slab. Several threads serve parts, in their order: one part
+ * is read while the one before it is still read or copied, also if that belongs to the read before. Thread-safe.
  *
  * <p>
  * A thread that waits for a slab holds none. It takes one ahead of the stream only once the part before its own has what it needs. So
@@ -23,27 +20,26 @@ final class GatheredStreamRead {
     /** Smallest piece in bytes that a kernel has blocks for. */
     private static final long SMALLEST_PIECE = 64 << 10;
 
-    /** Largest piece in bytes of what arrives at once. */
-    private static final long LARGEST_PIECE = 256 << 10;
-
-    /** Time between two looks at what is copied, and the time after which the event of the copy is asked, in nanoseconds. */
-    private static final long PAUSE = 10_000;
-    private static final long LONGEST_WAIT = 100 * PAUSE;
-
+    private final ParkedOperation parked;
     private final StreamOperation operation;
     private final StreamTurns turns;
     private final StagingSlabs slabs;
     private final Runnable over;
+    private final int parts;
+
+    /** Number of parts that threads have begun. */
+    private int claimed;
+
+    /** The copies of the stream; null until a thread begins the first part. */
+    private @Nullable ToldCopies copies;
 
     /** The operation with all that was bound late; null until then, and after a failure. */
     private @Nullable BatchRequest request;
 
     private boolean bound;
 
-    /** Parts that come. */
-    private int parts;
-
-    /** Number of parts that threads have read, and of parts that the stream has passed. */
+    /** Number of parts that need no more slabs, that threads have read, and that are over. */
+    private int supplied;
     private int read;
     private int passed;
 
@@ -54,79 +50,20 @@ final class GatheredStreamRead {
 
     private boolean settled;
 
-    /** What the kernel of a part is told. */
-    private final class Told implements PieceListener {
-        private final Step step;
-        private final PieceBoard board;
-        private final int request;
-        private final long source;
-        private final long target;
-        private final AtomicInteger places = new AtomicInteger();
-        private volatile boolean released;
-
-        Told(Step step, StreamCopy.Pieces copy, long source, long target) {
-            this.step = step;
-            this.board = copy.board().board();
-            this.request = copy.request();
-            this.source = source;
-            this.target = target;
-        }
-
+    /** Hears of the pieces of a part, and has the stream copy them. */
+    private record Told(ToldCopies.Places places, long source, long target) implements PieceListener {
         @Override
         public void arrived(long at, long bytes) {
-            for (long done = 0; done < bytes; done += LARGEST_PIECE) {
-                long from = at + done;
-                board.arrived(
-                        request, places.getAndIncrement(), source + from, target + from,
-                        Math.min(LARGEST_PIECE, bytes - done));
-            }
-            release(); // not before: the kernel would keep the GPU's processors waiting for a disk
-        }
-
-        private void release() {
-            if (!released) {
-                released = true;
-                turns.release(step);
-            }
-        }
-
-        boolean any() {
-            return places.get() > 0;
-        }
-
-        /** Has the kernel end behind the pieces. */
-        void end() {
-            for (int place = places.get(); place < lastPlace(); place++) {
-                board.end(request, place);
-            }
-            release();
-        }
-
-        /** Waits until the kernel has copied all pieces, for a while: unlike events, the board takes no lock of the driver. */
-        void awaitCopied() {
-            int told = places.get();
-            int place = 0;
-            for (long waited = 0; place < told && waited < LONGEST_WAIT; waited += PAUSE) {
-                while (place < told && board.isCopied(request, place)) {
-                    place++;
-                }
-                if (place < told) {
-                    LockSupport.parkNanos(PAUSE);
-                }
-            }
-        }
-
-        /** Returns the place behind the last one of which the board tells. */
-        int lastPlace() {
-            return Math.min(places.get() + PieceBoard.WAITING_PLACES, PieceBoard.PIECES);
+            places.tell(source + at, target + at, bytes);
         }
     }
 
     /**
      * @param over called once the operation is over
      */
-    GatheredStreamRead(StreamOperation operation, StreamTurns turns, StagingSlabs slabs, Runnable over) {
-        this.operation = operation;
+    GatheredStreamRead(ParkedOperation parked, StreamTurns turns, StagingSlabs slabs, Runnable over) {
+        this.parked = parked;
+        this.operation = parked.operation();
         this.turns = turns;
         this.slabs = slabs;
         this.over = over;
@@ -134,84 +71,97 @@ final class GatheredStreamRead {
     }
 
     /** Returns whether this serves an operation: others need no more than their stream's own slab, or are writes. */
-    static boolean serves(StreamOperation operation) {
-        return !operation.isWrite() && operation.largest() > StagingSlabs.PLACE_BYTES;
+    static boolean serves(ParkedOperation parked) {
+        return parked.isTold() && !parked.operation().isWrite();
     }
 
-    /** Returns the number of pieces for which the kernels of a read need blocks. */
+    /** Returns the number of pieces for which the kernel of a read needs blocks. */
     static int likelyPieces(long largest) {
         return Math.toIntExact(Math.ceilDiv(Math.min(largest, PART_BYTES), SMALLEST_PIECE));
     }
 
-    synchronized int parts() {
+    int parts() {
         return parts;
     }
 
-    /** No more than {@code count} parts come, because CUDA refused one. */
-    void breakOff(int count) {
-        boolean last;
-        synchronized (this) {
-            parts = count;
-            ended(count, 0, operation.brokenOff());
-            last = passed == parts;
-            notifyAll();
-        }
-        if (last) {
-            finish();
-        }
+    /** Returns the number of the next part, from 0 on. The caller serves it. */
+    synchronized int claim() {
+        return claimed++;
+    }
+
+    /** Returns whether threads have begun all parts. */
+    synchronized boolean isClaimed() {
+        return claimed == parts;
     }
 
     /**
      * Serves a part. Whatever happens, the stream passes; behind the last part, file and memory are released.
      *
-     * @param parked the part on its way through the stream
      * @param number the part's, from 0 on
      * @param mover the thread's
      */
-    void serve(ParkedOperation parked, int number, StreamMover mover) {
-        Step step = parked.first();
-        StreamCopy.Pieces copy = pieces(step);
+    void serve(int number, StreamMover mover) {
+        ToldCopies told = copies(number);
+        ToldCopies.Places places = told.places();
         MemoryRange slab = null;
-        Told told = new Told(step, copy, 0, 0);
         try {
-            begin(step, number);
-            copy.board().awaitFirst(copy.request());
+            begin(told.step(), number);
+            told.awaitFirst();
             long bytes = bytes(number);
-            slab = bytes == 0 ? null : slab(step, number, bytes);
+            slab = bytes == 0 ? null : slab(told.step(), number, bytes);
+            supply(number, told.step());
             if (slab != null) {
                 BatchRequest part = part(slab, number, bytes);
-                told = new Told(step, copy, slab.address() + part.bufferOffset(), target(number));
-                move(part, number, mover, told);
+                move(part, number, mover, new Told(places, slab.address() + part.bufferOffset(), target(number)));
             }
         } catch (RuntimeException e) {
             ended(number, 0, e);
         } finally {
-            copy.board().awaitFirst(copy.request());
-            hasRead();
-            settleIfLast(number);
-            told.end();
-            told.awaitCopied();
-            awaitCopied(parked, step, number);
-            copy.board().end(copy.request(), told.lastPlace());
-            turns.leave(step);
+            told.awaitFirst();
+            supply(number, told.step());
+            if (hasReadAll()) {
+                endCopies(told);
+            }
+            noteFailure(number, places.awaitCopied());
             if (slab != null) {
                 slabs.release(slab);
             }
-            pass();
+            if (hasPassedAll()) {
+                finish(told);
+            }
         }
     }
 
-    private static StreamCopy.Pieces pieces(Step step) {
-        if (step.copy() instanceof StreamCopy.Pieces pieces) {
-            return pieces;
+    /** The first part begins before others are claimed, or its thread is about to set them. */
+    private ToldCopies copies(int number) {
+        if (number == 0) {
+            ToldCopies first = new ToldCopies(parked, parked.first(), turns);
+            synchronized (this) {
+                copies = first;
+                notifyAll();
+            }
+            return first;
         }
-        throw new IllegalStateException("a step of another operation");
+        Uninterruptibly.await(this::untilBegun);
+        return begun();
+    }
+
+    private synchronized void untilBegun() throws InterruptedException {
+        while (copies == null) {
+            wait();
+        }
+    }
+
+    private synchronized ToldCopies begun() {
+        if (copies == null) {
+            throw new IllegalStateException("the first part has not begun");
+        }
+        return copies;
     }
 
     private void begin(Step step, int number) {
         if (number > 0) {
-            Uninterruptibly.await(this::untilBound);
-            turns.awaitBefore(step);
+            Uninterruptibly.await(() -> untilSupplied(number));
             return;
         }
         BatchRequest whole = null;
@@ -235,9 +185,21 @@ final class GatheredStreamRead {
         notifyAll();
     }
 
-    private synchronized void untilBound() throws InterruptedException {
-        while (!bound) {
+    /** Waits until the parts before one need no more slabs. */
+    private synchronized void untilSupplied(int number) throws InterruptedException {
+        while (!bound || supplied < number) {
             wait();
+        }
+    }
+
+    /** A part needs no more slabs. The operation behind the read may take some once no part does. */
+    private void supply(int number, Step step) {
+        synchronized (this) {
+            supplied = Math.max(supplied, number + 1);
+            notifyAll();
+        }
+        if (number == parts - 1) {
+            turns.supplied(step);
         }
     }
 
@@ -286,7 +248,7 @@ final class GatheredStreamRead {
     private void move(BatchRequest part, int number, StreamMover mover, Told told) {
         try {
             long done = mover.movePart(part, whole().size(), told);
-            if (!told.any()) {
+            if (!told.places().any()) {
                 told.arrived(0, done);
             }
             if (done < part.size()) {
@@ -306,25 +268,19 @@ final class GatheredStreamRead {
         }
     }
 
-    private synchronized void hasRead() {
+    private synchronized boolean hasReadAll() {
         read++;
-        notifyAll();
+        return read == parts;
     }
 
-    /** Sets the result before the stream passes the last part. */
-    private void settleIfLast(int number) {
-        Uninterruptibly.await(() -> untilAllAreReadIfLast(number));
-        synchronized (this) {
-            if (number == parts - 1 && !settled) {
-                settle();
-            }
+    /** Sets the result, then has the kernel end, and with it lets the stream pass. */
+    private void endCopies(ToldCopies told) {
+        told.release(); // the call that launches the kernel may wait for room behind this
+        if (!parked.awaitComplete(1)) {
+            ended(0, 0, operation.brokenOff());
         }
-    }
-
-    private synchronized void untilAllAreReadIfLast(int number) throws InterruptedException {
-        while (number == parts - 1 && read < parts) {
-            wait();
-        }
+        settle();
+        told.end();
     }
 
     private synchronized void settle() {
@@ -339,40 +295,22 @@ final class GatheredStreamRead {
         }
     }
 
-    private void awaitCopied(ParkedOperation parked, Step step, int number) {
-        RuntimeException cause = operation.brokenOff();
-        if (parked.awaitComplete(1)) {
-            int come = turns.awaitCopy(step.copied());
-            if (come == 0) {
-                return;
-            }
-            cause = turns.failure(come);
-        }
-        synchronized (this) {
-            if (!settled) {
-                ended(number, 0, cause);
-                return;
-            }
-        }
-        operation.log("a copy of a stream failed", cause);
-    }
-
-    private void pass() {
-        boolean last;
-        synchronized (this) {
-            passed++;
-            last = passed == parts;
-        }
-        if (last) {
-            finish();
+    /** Notes that the stream has not copied a part. Once the result is set, {@link #finish} reports the failure of the stream. */
+    private synchronized void noteFailure(int number, @Nullable RuntimeException cause) {
+        if (cause != null && !settled) {
+            ended(number, 0, cause);
         }
     }
 
-    private void finish() {
-        synchronized (this) {
-            if (!settled) {
-                settle();
-            }
+    private synchronized boolean hasPassedAll() {
+        passed++;
+        return passed == parts;
+    }
+
+    private void finish(ToldCopies told) {
+        RuntimeException cause = told.leave();
+        if (cause != null && parked.isComplete(1)) { // else the result tells
+            operation.log("a copy of a stream failed", cause);
         }
         operation.end();
         over.run();

@@ -7,64 +7,55 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /**
- * An operation, or a part of a gathered read, on its way from the submitting thread to the serving thread. A step is handed over once
- * the stream waits in it, before more work is put behind it: a later call may have to wait for the stream.
+ * An operation on its way from the submitting thread to the serving threads. A step is handed over once the stream waits in it, before more
+ * work is put behind it: a later call may have to wait for the stream.
  */
 final class ParkedOperation {
     private final StreamOperation operation;
-    private final int copies;
-    private final @Nullable Part part;
+    private final boolean staged;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
     private final Deque<Step> steps = new ArrayDeque<>();
     private int completed;
-
-    /** @param number from 0 on */
-    record Part(GatheredStreamRead read, int number) {
-    }
-
     private boolean broken;
     private boolean handed;
+    private @Nullable GatheredStreamRead read;
 
     /**
-     * @param copies steps in which the stream itself copies; 0 if the backend moves all bytes
+     * @param staged whether the stream itself copies; else the backend moves all bytes
      */
-    ParkedOperation(StreamOperation operation, int copies) {
-        this(operation, copies, null);
-    }
-
-    /** Parks a part, which has one step. */
-    ParkedOperation(StreamOperation operation, Part part) {
-        this(operation, 1, part);
-    }
-
-    private ParkedOperation(StreamOperation operation, int copies, @Nullable Part part) {
+    ParkedOperation(StreamOperation operation, boolean staged) {
         this.operation = operation;
-        this.copies = copies;
-        this.part = part;
-    }
-
-    /** @return the part; null if this is a whole operation */
-    @Nullable
-    Part part() {
-        return part;
+        this.staged = staged;
     }
 
     StreamOperation operation() {
         return operation;
     }
 
-    int copies() {
-        return copies;
-    }
-
     boolean isStaged() {
-        return copies > 0;
+        return staged;
     }
 
-    /** Returns the number of all steps. A write has one more than copies: it ends when the file has the bytes. */
+    /** Returns whether threads tell the stream piece by piece what to copy. */
+    boolean isTold() {
+        return staged && operation.largest() > StagingSlabs.PLACE_BYTES;
+    }
+
+    /** Sets what serves the parts of a read, before it is queued. */
+    void serveBy(GatheredStreamRead parts) {
+        read = parts;
+    }
+
+    /** Returns what serves the parts of a read; null if one thread serves the operation. */
+    @Nullable
+    GatheredStreamRead read() {
+        return read;
+    }
+
+    /** Returns the number of all steps. A staged write has a second one, without a copy: it ends when the file has the bytes. */
     int steps() {
-        return isStaged() && !operation.isWrite() ? copies : copies + 1;
+        return staged && operation.isWrite() ? 2 : 1;
     }
 
     /** Hands over a step in which the stream waits. */
@@ -111,6 +102,16 @@ final class ParkedOperation {
         }
     }
 
+    /** Returns whether CUDA refused a call. */
+    boolean isBroken() {
+        lock.lock();
+        try {
+            return broken;
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** Returns the first step, with which an operation is queued. */
     Step first() {
         Step step = next();
@@ -134,12 +135,11 @@ final class ParkedOperation {
         }
     }
 
-    /** Returns the next step if there is one now. */
-    @Nullable
-    Step poll() {
+    /** Returns whether {@code count} steps are complete. */
+    boolean isComplete(int count) {
         lock.lock();
         try {
-            return steps.poll();
+            return completed >= count;
         } finally {
             lock.unlock();
         }

@@ -12,10 +12,10 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentHashMap;
 
 /** The registered streams of a driver session. */
 public final class RegisteredStreams {
@@ -29,7 +29,9 @@ public final class RegisteredStreams {
     private final Optional<ReleaseWords> words;
     private final Optional<StagingSlabs> slabs;
     private final boolean parallel;
-    private final Map<Long, StreamOrder> orders = new HashMap<>();
+
+    /** A registration holds the monitor, and may wait for streams meanwhile: what releases these streams must not need the monitor. */
+    private final Map<Long, StreamOrder> orders = new ConcurrentHashMap<>();
     private boolean closed;
 
     /**
@@ -88,10 +90,7 @@ public final class RegisteredStreams {
 
     /** Waits until a stream has passed all operations, and forgets it. */
     public void deregister(long stream) {
-        StreamOrder order;
-        synchronized (this) {
-            order = orders.remove(stream);
-        }
+        StreamOrder order = orders.remove(stream);
         if (order == null) {
             throw invalid("cuFileStreamDeregister", "the stream is not registered");
         }
@@ -132,15 +131,8 @@ public final class RegisteredStreams {
      */
     public void submit(String function, StreamRequest request, boolean write, StreamTransfer transfer) {
         StreamArguments.checkCells(function, request);
-        StreamOrder order;
-        synchronized (this) {
-            order = orders.get(request.stream());
-            if (order == null) {
-                checkOpen(function);
-                order = order(request.stream(), 0);
-                orders.put(request.stream(), order);
-            }
-        }
+        StreamOrder known = orders.get(request.stream());
+        StreamOrder order = known == null ? registered(function, request.stream()) : known;
         StreamOperation operation = new StreamOperation(request, write, order.flags(), transfer);
         try {
             order.submit(operation);
@@ -153,13 +145,23 @@ public final class RegisteredStreams {
         }
     }
 
+    private synchronized StreamOrder registered(String function, long stream) {
+        StreamOrder order = orders.get(stream);
+        if (order == null) {
+            checkOpen(function);
+            order = order(stream, 0);
+            orders.put(stream, order);
+        }
+        return order;
+    }
+
     /** {@return operations that are not over} */
-    public synchronized long pending() {
+    public long pending() {
         return orders.values().stream().mapToLong(StreamOrder::pending).sum();
     }
 
     /** Lets all streams pass, also those with pending operations: the process ends. */
-    public synchronized void releaseForExit() {
+    public void releaseForExit() {
         orders.values().forEach(StreamOrder::releaseForExit);
     }
 

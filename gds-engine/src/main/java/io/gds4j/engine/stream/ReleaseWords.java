@@ -9,6 +9,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The words that CUDA streams wait for, many in one block of pinned memory. Allocating and freeing pinned memory waits for all streams,
@@ -39,13 +40,21 @@ final class ReleaseWords {
      *
      * @throws io.gds4j.error.CuFileException if there is no pinned memory for more
      */
-    synchronized ReleaseWord take() {
-        if (idle.isEmpty()) {
-            waits.whileNone(this::allocate);
+    ReleaseWord take() {
+        ReleaseWord word = poll();
+        while (word == null) {
+            waits.whileNone(this::allocate); // outside the monitor: a stream that is deregistered meanwhile needs it
+            word = poll();
         }
-        ReleaseWord word = idle.pop();
-        // Now, not when the block is made: the handler must be younger than that of a library that waits for streams.
-        word.passAtExit(exit);
+        return word;
+    }
+
+    private synchronized @Nullable ReleaseWord poll() {
+        ReleaseWord word = idle.poll();
+        if (word != null) {
+            // Now, not when the block is made: the handler must be younger than that of a library that waits for streams.
+            word.passAtExit(exit);
+        }
         return word;
     }
 
@@ -56,7 +65,10 @@ final class ReleaseWords {
         }
     }
 
-    private void allocate() {
+    private synchronized void allocate() {
+        if (!idle.isEmpty()) {
+            return;
+        }
         Cuda cuda = contexts.cuda();
         long[] pointer = new long[1];
         int flags = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;

@@ -2,24 +2,29 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
-import java.util.ArrayDeque;
 import java.util.ArrayList;
-import java.util.Deque;
 import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Serves one operation whose stream itself copies: a write, or a read for which the stream's own slab is large enough. This thread moves
- * bytes between slabs and the file, and tells the stream what to copy, part by part. It asks the CUDA driver for nothing but events, so
- * that it makes progress whatever the program's calls wait for. While it holds the first unit of a slab, it waits only for the stream's own
- * copy, which is right behind the word that was set.
+ * bytes between slabs and the file, and tells the stream what to copy. It asks the CUDA driver for nothing but events, so that it makes
+ * progress whatever the program's calls wait for. While it holds the first unit of a slab, it waits only for the stream's own copy, which
+ * is right behind the word that was set.
  *
  * <p>
- * Parts that are in the stream already share a slab: the stream copies one window while the one before it is written.
+ * A long write moves in parts, of which one kernel in the stream copies each. Parts that share a slab are a window: the stream copies one
+ * window while the one before it is written.
  */
 final class StagedStreamCopy {
     static final long PAGE_MASK = 4095;
+
+    /** Bytes of a part of a long write. */
+    static final long PART_BYTES = StagingSlabs.UNIT_BYTES;
+
+    /** Number of pieces for which the kernel of a long write has blocks: files take bytes more slowly than few blocks bring them. */
+    static final int WRITTEN_AT_ONCE = 8;
 
     private static final PieceListener UNHEARD = (at, bytes) -> {
     };
@@ -30,16 +35,7 @@ final class StagedStreamCopy {
     private final StreamMover mover;
     private final StagingSlabs slabs;
     private final StagingSlabs.Place place;
-    private final long partBytes;
     private @Nullable BatchRequest request;
-
-    /** Steps that were handed over and that the stream has not passed. */
-    private final Deque<Step> open = new ArrayDeque<>();
-
-    /** The open steps that are in no window. */
-    private final Deque<Step> waiting = new ArrayDeque<>();
-
-    private int taken;
 
     /** Parts that were assigned to a window. */
     private int placed;
@@ -53,6 +49,15 @@ final class StagedStreamCopy {
     /** True once no more bytes are moved. */
     private boolean ended;
 
+    /**
+     * Consecutive parts of a write whose bytes are contiguous in one slab.
+     *
+     * @param first number of the first part
+     * @param copies the copies of each part
+     */
+    private record Window(int first, MemoryRange slab, List<ToldCopies.Places> copies) {
+    }
+
     StagedStreamCopy(
             ParkedOperation parked, StreamTurns turns, StreamMover mover, StagingSlabs slabs,
             StagingSlabs.Place place) {
@@ -62,68 +67,53 @@ final class StagedStreamCopy {
         this.mover = mover;
         this.slabs = slabs;
         this.place = place;
-        this.partBytes = partBytes(operation.largest());
-    }
-
-    /** Returns the most bytes that one copy of an operation of this size moves. */
-    static long partBytes(long largest) {
-        return largest <= StagingSlabs.PLACE_BYTES ? StagingSlabs.PLACE_BYTES : StagingSlabs.UNIT_BYTES;
-    }
-
-    /** Returns the number of copies of an operation of this size. */
-    static long copies(long largest) {
-        return Math.max(1, Math.ceilDiv(largest, partBytes(largest)));
     }
 
     /** Serves the operation. Whatever happens, the stream passes, and file and memory are released. */
     void run() {
-        if (!awaitStep()) {
-            throw new IllegalStateException("an operation is queued with its first step");
-        }
+        Step first = parked.first();
         try {
-            begin(open.getFirst());
-            if (operation.isWrite()) {
-                write();
+            if (parked.isTold()) {
+                writeParts(first);
+            } else if (operation.isWrite()) {
+                write(first);
             } else {
-                read();
+                read(first);
             }
         } finally {
-            goOn();
+            if (operation.isWrite()) {
+                endWrite();
+            }
             operation.end();
         }
     }
 
-    /** Lets the stream pass the rest of the operation. */
-    private void goOn() {
-        do {
-            if (!open.isEmpty()) {
-                turns.release(open.getLast());
-            }
-            while (!open.isEmpty()) {
-                turns.leave(open.removeFirst());
-            }
-            waiting.clear();
-        } while (awaitStep());
+    /** Sets the result and lets the stream pass: the file has the bytes. */
+    private void endWrite() {
+        Step last = parked.next();
+        if (last == null) {
+            fail(operation.brokenOff());
+        }
+        operation.settle(result);
+        if (last != null) {
+            turns.release(last);
+            turns.leave(last);
+        }
     }
 
     private void begin(Step first) {
-        if (awaitReached(first)) {
-            try {
-                BatchRequest bound = operation.bindStaged();
-                request = bound;
-                ended = bound.size() == 0;
-            } catch (RuntimeException e) {
-                fail(e);
-            }
-        }
-    }
-
-    private boolean awaitReached(Step step) {
-        int come = turns.await(step.reached());
+        int come = turns.await(first.reached());
         if (come != 0) {
             fail(turns.failure(come));
+            return;
         }
-        return come == 0;
+        try {
+            BatchRequest bound = operation.bindStaged();
+            request = bound;
+            ended = bound.size() == 0;
+        } catch (RuntimeException e) {
+            fail(e);
+        }
     }
 
     private void fail(RuntimeException cause) {
@@ -131,123 +121,149 @@ final class StagedStreamCopy {
         ended = true;
     }
 
-    private void read() {
-        StagedWindow window = next();
-        if (window == null) {
+    private void read(Step step) {
+        try {
+            begin(step);
+            long bytes = ended ? 0 : move(place.slab(), 0, 0, bound().size());
             operation.settle(result);
-            return;
+            if (bytes > 0) {
+                copy(step, staged(place.slab()), memory(0), bytes);
+            }
+        } finally {
+            turns.release(step);
         }
-        MemoryRange slab = window.slab();
-        long bytes = slab == null ? 0 : move(window, 0, slab);
-        operation.settle(result);
-        window.letThrough(bytes);
-        awaitCopied(window.steps().getFirst(), 0, true);
-        leave(window, 0);
+        RuntimeException failure = leave(step);
+        if (failure != null) {
+            operation.log("a copy of a stream failed", failure);
+        }
+    }
+
+    private void write(Step step) {
+        try {
+            begin(step);
+            if (!ended) {
+                copy(step, memory(0), staged(place.slab()), bound().size());
+            }
+        } finally {
+            turns.release(step);
+        }
+        RuntimeException failure = leave(step);
+        if (failure != null) {
+            fail(failure);
+        } else if (!ended) {
+            move(place.slab(), 0, 0, bound().size());
+        }
+    }
+
+    private static void copy(Step step, long source, long target, long bytes) {
+        if (!(step.copy() instanceof StreamCopy.Cell copy)) {
+            throw new IllegalStateException("a step of another operation");
+        }
+        copy.cell().set(source, target, bytes);
+    }
+
+    /** Waits for the stream's own copy, and leaves its step. Returns the reason if it did not copy. */
+    private @Nullable RuntimeException leave(Step step) {
+        RuntimeException failure = operation.brokenOff();
+        if (parked.awaitComplete(1)) {
+            int come = turns.awaitCopy(step.copied());
+            failure = come == 0 ? null : turns.failure(come);
+        }
+        turns.leave(step);
+        return failure;
     }
 
     /** Lets the stream copy one window ahead of the file if a slab is free. */
-    private void write() {
-        StagedWindow window = begun(next());
-        while (window != null) {
-            StagedWindow ahead = null;
-            for (int part = window.first(); part < window.end(); part++) {
-                boolean copied = awaitCopied(window.steps().get(part - window.first()), part, false);
-                if (copied && part == window.end() - 1) {
-                    ahead = begun(ahead());
+    private void writeParts(Step step) {
+        ToldCopies copies = new ToldCopies(parked, step, turns);
+        try {
+            begin(step);
+            copies.awaitFirst();
+            Window window = next(copies);
+            while (window != null) {
+                Window ahead = null;
+                int parts = window.copies().size();
+                for (int part = 0; part < parts; part++) {
+                    RuntimeException failure = window.copies().get(part).awaitCopied();
+                    if (failure != null) {
+                        fail(failure);
+                    } else if (part == parts - 1) {
+                        ahead = ahead(copies);
+                    }
+                    if (!ended) {
+                        long start = (window.first() + part) * PART_BYTES;
+                        move(window.slab(), part, start, Math.min(PART_BYTES, bound().size() - start));
+                    }
+                    slabs.release(window.slab(), part);
                 }
-                MemoryRange slab = window.slab();
-                if (slab != null && !ended) {
-                    move(window, part - window.first(), slab);
-                }
-                leave(window, part);
+                window = ahead == null ? next(copies) : ahead;
             }
-            window = ahead == null ? begun(next()) : ahead;
+        } finally {
+            copies.awaitFirst();
+            copies.end();
+            RuntimeException failure = copies.leave();
+            if (failure != null) {
+                fail(failure);
+            }
         }
-        awaitStep();
-        operation.settle(result);
     }
 
-    private @Nullable StagedWindow begun(@Nullable StagedWindow window) {
-        if (window != null) {
-            window.letThrough(window.slab() == null ? 0 : bound().size() - window.first() * partBytes);
-        }
-        return window;
-    }
-
-    /** Waits for a step and returns the next window; null if no part is left. */
-    private @Nullable StagedWindow next() {
-        if (placed == parked.copies() || !awaitStep()) {
-            return null;
-        }
-        // Until the stream is here it may wait behind other streams, which may need the units that we would hold.
-        awaitReached(waiting.getFirst());
+    /** Waits for a slab and returns the next window; null if no part is left. */
+    private @Nullable Window next(ToldCopies copies) {
         int wanted = wanted();
-        return window(wanted == 0 ? null : acquire(wanted));
+        return wanted == 0 ? null : window(copies, slabs.acquire(1, wanted));
     }
 
-    /** Returns the next window while the last one is in use, if there are steps and a slab for it. */
-    private @Nullable StagedWindow ahead() {
+    /** Returns the next window while the last one is in use, if there is a slab for it. */
+    private @Nullable Window ahead(ToldCopies copies) {
         int wanted = wanted();
         MemoryRange slab = wanted == 0 ? null : slabs.tryAcquireAhead(1, wanted);
-        return slab == null ? null : window(slab);
+        return slab == null ? null : window(copies, slab);
     }
 
-    /** Returns the number of parts in the stream that have bytes to move. */
+    /** Returns the number of parts that have bytes to move. */
     private int wanted() {
-        if (ended || placed == parked.copies()) {
-            return 0;
-        }
-        Step step = poll();
-        while (step != null) {
-            step = poll();
-        }
-        long parts = Math.ceilDiv(bound().size() - placed * partBytes, partBytes);
-        return Math.clamp(parts, 0, partsWaiting());
+        return ended ? 0 : (int) Math.min(Integer.MAX_VALUE, Math.ceilDiv(bound().size(), PART_BYTES) - placed);
     }
 
-    private int partsWaiting() {
-        return Math.min(waiting.size(), parked.copies() - placed);
-    }
-
-    private StagedWindow window(@Nullable MemoryRange slab) {
-        int parts = slab == null ? partsWaiting() : StagingSlabs.parts(slab);
-        List<Step> steps = new ArrayList<>(parts);
-        for (int i = 0; i < parts; i++) {
-            steps.add(waiting.removeFirst());
+    private Window window(ToldCopies copies, MemoryRange slab) {
+        int parts = StagingSlabs.parts(slab);
+        List<ToldCopies.Places> told = new ArrayList<>(parts);
+        for (int part = 0; part < parts; part++) {
+            long start = (placed + part) * PART_BYTES;
+            ToldCopies.Places places = copies.places();
+            places.tell(
+                    memory(start), staged(slab) + part * PART_BYTES, Math.min(PART_BYTES, bound().size() - start));
+            told.add(places);
         }
-        StagedWindow window = new StagedWindow(placed, steps, slab, copies(slab), turns::release);
+        Window window = new Window(placed, slab, told);
         placed += parts;
         return window;
     }
 
-    private StagedWindow.Copies copies(@Nullable MemoryRange slab) {
-        if (slab == null) {
-            return StagedWindow.Copies.NONE;
-        }
-        BatchRequest whole = bound();
-        long memory = whole.memory().address() + whole.bufferOffset() + placed * partBytes;
-        long staged = slab.address() + (whole.fileOffset() & PAGE_MASK);
-        return operation.isWrite()
-                ? new StagedWindow.Copies(memory, staged, partBytes)
-                : new StagedWindow.Copies(staged, memory, partBytes);
+    private long memory(long start) {
+        return bound().memory().address() + bound().bufferOffset() + start;
+    }
+
+    private long staged(MemoryRange slab) {
+        return slab.address() + (bound().fileOffset() & PAGE_MASK);
     }
 
     /**
      * Moves a part between its slab and the file.
      *
-     * @param part counted within the window
+     * @param part counted within the slab
+     * @param start of the part in the operation
      * @return bytes moved
      */
-    private long move(StagedWindow window, int part, MemoryRange slab) {
+    private long move(MemoryRange slab, int part, long start, long bytes) {
         BatchRequest whole = bound();
-        long start = (window.first() + part) * partBytes;
-        long bytes = Math.min(partBytes, whole.size() - start);
         long skew = whole.fileOffset() & PAGE_MASK;
         try {
             long done = mover.movePart(
                     new BatchRequest(
                             whole.file(), whole.write(), slab, bytes, whole.fileOffset() + start,
-                            skew + part * partBytes, 0),
+                            skew + part * PART_BYTES, 0),
                     whole.size(),
                     UNHEARD);
             moved += done;
@@ -262,65 +278,5 @@ final class StagedStreamCopy {
 
     private BatchRequest bound() {
         return Objects.requireNonNull(request, "nothing is moved before all is bound");
-    }
-
-    private MemoryRange acquire(int parts) {
-        return partBytes == StagingSlabs.PLACE_BYTES ? place.slab() : slabs.acquire(1, parts);
-    }
-
-    /** The stream has passed a part: other operations may use its unit. */
-    private void leave(StagedWindow window, int part) {
-        turns.leave(open.removeFirst());
-        MemoryRange slab = window.slab();
-        if (slab != null && slab != place.slab()) {
-            slabs.release(slab, part - window.first());
-        }
-    }
-
-    /** Waits for a step that is in no window. Returns false if none follows. */
-    private boolean awaitStep() {
-        if (waiting.isEmpty() && taken < parked.steps()) {
-            note(parked.next());
-            if (waiting.isEmpty()) {
-                taken = parked.steps();
-                fail(operation.brokenOff());
-            }
-        }
-        return !waiting.isEmpty();
-    }
-
-    private @Nullable Step poll() {
-        return note(taken < parked.steps() ? parked.poll() : null);
-    }
-
-    private @Nullable Step note(@Nullable Step step) {
-        if (step != null) {
-            taken++;
-            open.add(step);
-            waiting.add(step);
-        }
-        return step;
-    }
-
-    /**
-     * Waits for a stream's own copy.
-     *
-     * @param told true if the result cell is set already
-     */
-    private boolean awaitCopied(Step step, int part, boolean told) {
-        RuntimeException failure = operation.brokenOff();
-        if (parked.awaitComplete(part + 1)) {
-            int come = turns.awaitCopy(step.copied());
-            if (come == 0) {
-                return true;
-            }
-            failure = turns.failure(come);
-        }
-        if (told) {
-            operation.log("a copy of a stream failed", failure);
-        } else {
-            fail(failure);
-        }
-        return false;
     }
 }

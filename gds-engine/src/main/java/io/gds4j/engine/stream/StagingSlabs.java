@@ -2,6 +2,7 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.memory.LongWait;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -13,6 +14,7 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.List;
+import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -155,8 +157,15 @@ final class StagingSlabs {
     }
 
     private synchronized void awaitTurn(long mine, int least) throws InterruptedException {
+        long begun = System.nanoTime();
+        boolean logged = false;
         while (turn != mine || runs(least) == 0) {
-            wait();
+            wait(logged ? 0 : TimeUnit.NANOSECONDS.toMillis(LongWait.NANOS));
+            if (!logged && System.nanoTime() - begun >= LongWait.NANOS) {
+                logged = true;
+                LongWait.log("%d of %d slabs of streams are idle, and %d operations are in front".formatted(
+                        Integer.bitCount(idleUnits), UNITS, mine - turn));
+            }
         }
     }
 

@@ -12,6 +12,9 @@ final class StreamBoard {
     /** Numbers of the requests that are not over. */
     private final Deque<Integer> requests = new ArrayDeque<>();
 
+    /** True if words of a request were left that is over. */
+    private boolean left;
+
     StreamBoard(PieceBoard board) {
         this.board = board;
     }
@@ -44,7 +47,15 @@ final class StreamBoard {
      * @param places places of the board that hold words of it
      */
     synchronized void end(int request, int places) {
-        board.forget(places);
+        board.forget(left ? PieceBoard.PIECES : places);
+        left = false;
+        requests.remove(request);
+        notifyAll();
+    }
+
+    /** A request is over, but CUDA may have its kernel: that has to find the words that end it. The next request's end drops them. */
+    synchronized void abandon(int request) {
+        left = true;
         requests.remove(request);
         notifyAll();
     }

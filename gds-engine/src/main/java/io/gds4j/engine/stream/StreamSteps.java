@@ -25,10 +25,12 @@ final class StreamSteps {
     private final StagingSlabs.@Nullable Place place;
     private final CopyKernel kernel;
     private final @Nullable GatherKernel gather;
-    private final IdleEvents events;
 
-    /** Behind copies. An event that a thread may block on keeps a bell behind it from ringing early. */
-    private final IdleEvents plainEvents;
+    /**
+     * Threads may not block on them: a waiting stream takes 56 records of such events on an H100, and then the call that records the next one
+     * waits for the stream. They would also keep a bell behind them from ringing early.
+     */
+    private final IdleEvents events;
 
     /** Copies so far by cells and by boards. */
     private long cells;
@@ -59,8 +61,7 @@ final class StreamSteps {
         this.place = place;
         this.kernel = kernels.copy();
         this.gather = kernels.gather();
-        this.events = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC);
-        this.plainEvents = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING);
+        this.events = new IdleEvents(cuda, Cuda.EVENT_DISABLE_TIMING);
         if (place != null) {
             place.boards().forEach(board -> board.board().waitUntilExit(word.address()));
         }
@@ -79,21 +80,22 @@ final class StreamSteps {
     /**
      * Puts an event and a wait into the stream, and a kernel before the first wait of an operation.
      *
+     * @param rings whether the kernel may be the bell of a read
      * @throws io.gds4j.error.CuFileException if CUDA refuses; then the stream does not wait
      */
-    Step putWait(boolean first, StreamCopy copy) {
-        return inContext(() -> putWaitHere(first, copy));
+    Step putWait(boolean first, boolean rings, StreamCopy copy) {
+        return inContext(() -> putWaitHere(first, rings, copy));
     }
 
-    private Step putWaitHere(boolean first, StreamCopy copy) {
+    private Step putWaitHere(boolean first, boolean rings, StreamCopy copy) {
         long reached = 0;
         long copied = 0;
         boolean waiting = false;
         try {
             reached = events.take();
-            copied = copy == NONE ? 0 : plainEvents.take();
+            copied = copy == NONE ? 0 : events.take();
             if (first) {
-                CudaErrors.check(cuda, "cuLaunchKernel", announce(copy));
+                CudaErrors.check(cuda, "cuLaunchKernel", announce(rings, copy));
             }
             CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(reached, stream));
             int turn = word.next();
@@ -107,14 +109,14 @@ final class StreamSteps {
         } finally {
             if (!waiting) {
                 events.keep(reached);
-                plainEvents.keep(copied);
+                events.keep(copied);
             }
         }
     }
 
     /** Puts a kernel before the wait of an operation: the bell of a read, or one that does nothing. */
-    private int announce(StreamCopy copy) {
-        int result = copy instanceof StreamCopy.Pieces(StreamBoard board, int request) && hasBell()
+    private int announce(boolean rings, StreamCopy copy) {
+        int result = rings && copy instanceof StreamCopy.Pieces(StreamBoard board, int request) && hasBell()
                 ? gather().launchBell(cuda, board.board(), request, stream)
                 : Cuda.ERROR_NOT_FOUND;
         return result == Cuda.SUCCESS ? result : kernel.launch(cuda, word.emptyCell(), 0, stream);
@@ -132,18 +134,19 @@ final class StreamSteps {
      * Puts the copy of a step behind its wait, and an event.
      *
      * @param most bytes of the largest copy
+     * @param pieces number of pieces for which a kernel that is told of them needs blocks
      * @throws io.gds4j.error.CuFileException if CUDA refuses
      */
-    void putCopy(Step step, long most) {
-        inContext(() -> putCopyHere(step.copy(), most, step));
+    void putCopy(Step step, long most, int pieces) {
+        inContext(() -> putCopyHere(step.copy(), most, pieces, step));
     }
 
-    private Step putCopyHere(StreamCopy copy, long most, Step step) {
+    private Step putCopyHere(StreamCopy copy, long most, int pieces, Step step) {
         int launched = switch (copy) {
             case StreamCopy.None none -> Cuda.SUCCESS;
             case StreamCopy.Cell(CopyCell cell) -> kernel.launch(cuda, cell, most, stream);
             case StreamCopy.Pieces(StreamBoard board, int request) -> gather().launchUntilEnd(
-                    cuda, board.board(), request, GatheredStreamRead.likelyPieces(most), stream);
+                    cuda, board.board(), request, pieces, stream);
         };
         CudaErrors.check(cuda, "cuLaunchKernel", launched);
         CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
@@ -153,7 +156,7 @@ final class StreamSteps {
     /** Returns a copy of which nothing is told yet: if the process ends, the stream passes and must copy nothing. */
     StreamCopy nextCopy(ParkedOperation parked) {
         StagingSlabs.Place own = Objects.requireNonNull(place, "no staged operation without a place");
-        if (parked.part() != null) {
+        if (parked.isTold()) {
             StreamBoard board = own.boards().get((int) (boards++ % own.boards().size()));
             return new StreamCopy.Pieces(board, board.begin());
         }
@@ -165,14 +168,13 @@ final class StreamSteps {
     /** Takes the events of a step back that the stream has passed. */
     void keep(Step step) {
         events.keep(step.reached());
-        plainEvents.keep(step.copied());
+        events.keep(step.copied());
     }
 
     /** Destroys all events. */
     void close() {
         contexts.in(context, () -> {
             events.destroy();
-            plainEvents.destroy();
             return Cuda.SUCCESS;
         });
     }

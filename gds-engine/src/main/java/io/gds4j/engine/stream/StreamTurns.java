@@ -8,6 +8,9 @@ interface StreamTurns {
     /** Waits for the event of a copy under way; a {@code CUresult}. */
     int awaitCopy(long event);
 
+    /** Returns whether the stream has passed an event or has failed. */
+    boolean isPast(long event);
+
     /** Waits until the stream may pass all steps before this one: their operations need nothing more that others may hold. */
     void awaitBefore(Step step);
 
@@ -19,7 +22,13 @@ interface StreamTurns {
      */
     int awaitNext(Step first);
 
-    /** Lets the stream pass a step and all steps before it. */
+    /** Lets the stream pass the wait of a step, whose operation may need more that others hold. */
+    void letIn(Step step);
+
+    /** The operation of a step needs nothing more that others may hold. */
+    void supplied(Step step);
+
+    /** Lets the stream pass a step and all steps before it: their operations need nothing more that others may hold. */
     void release(Step step);
 
     /** Called once the stream has passed a step. */

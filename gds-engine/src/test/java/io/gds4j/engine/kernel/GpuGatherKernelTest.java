@@ -109,6 +109,36 @@ class GpuGatherKernelTest {
         }
     }
 
+    /** More pieces than the board has lines, and tags that begin again on the way. */
+    @ParameterizedTest
+    @EnumSource
+    void linesServeSeveralPieces(GatherPtx.Target target) {
+        kernel = GatherKernel.load(cuda, target);
+        int pieceBytes = 4096;
+        int pieces = ROOM / 2 / pieceBytes;
+        board = PieceBoard.at(host + BOARD, PieceBoard.LAST_TAG - 3);
+        byte[] bytes = new byte[pieces * pieceBytes];
+        random.nextBytes(bytes);
+        MemorySegment.copy(bytes, 0, host(), ValueLayout.JAVA_BYTE, 0, bytes.length);
+        int request = launchWaiting();
+        for (int place = 0; place < pieces + PieceBoard.WAITING_PLACES; place++) {
+            while (place >= PieceBoard.PIECES && !board.hasCopied(request, place - PieceBoard.PIECES)) {
+                Thread.onSpinWait();
+            }
+            if (place < pieces) {
+                long at = (long) place * pieceBytes;
+                board.arrived(request, place, host + at, device + at, pieceBytes);
+            } else {
+                board.end(request, place);
+            }
+        }
+        assertThat(cuda.streamSynchronize(stream)).isZero();
+        assertThat(cuda.memcpyDtoHAsync(host, device, bytes.length, stream)).isZero();
+        assertThat(cuda.streamSynchronize(stream)).isZero();
+        byte[] seen = host().asSlice(0, bytes.length).toArray(ValueLayout.JAVA_BYTE);
+        assertThat(Arrays.mismatch(bytes, seen)).as("seed %d", SEED).isEqualTo(-1);
+    }
+
     private MemorySegment exit() {
         return MemorySegment.ofAddress(host + WORD).reinterpret(Integer.BYTES);
     }

@@ -52,4 +52,22 @@ class PieceBoardTest {
             assertThat(board.isCopied(request, PLACE)).isFalse();
         }
     }
+
+    @Test
+    void aPlaceIsCopiedForGoodThoughItsLineServesALaterOne() {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment words = arena.allocate(PieceBoard.BYTES, 64);
+            PieceBoard board = PieceBoard.at(words.address(), 32_765);
+            int request = board.beginBehind();
+            assertThat(board.hasCopied(request, PLACE)).isFalse();
+            for (int lap = 0; lap < 5; lap++) {
+                copy(words, request + lap, PLACE);
+                for (int other = 0; other < 6; other++) {
+                    assertThat(board.hasCopied(request, PLACE + other * PieceBoard.PIECES))
+                            .as("place of lap %d, line of lap %d", other, lap)
+                            .isEqualTo(other <= lap);
+                }
+            }
+        }
+    }
 }

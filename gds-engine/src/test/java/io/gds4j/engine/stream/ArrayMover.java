@@ -18,6 +18,7 @@ final class ArrayMover implements StreamMover, StreamMovers {
 
     private int borrowed;
     private boolean tells = true;
+    private long pieceBytes = Long.MAX_VALUE / 2;
 
     ArrayMover(byte[] file, boolean stages) {
         this.file = file;
@@ -33,6 +34,11 @@ final class ArrayMover implements StreamMover, StreamMovers {
     /** Sets whether it tells of pieces that arrive. */
     void tells(boolean value) {
         tells = value;
+    }
+
+    /** Sets how many bytes arrive at a time. */
+    void tellsInPiecesOf(long bytes) {
+        pieceBytes = bytes;
     }
 
     /** Sets an action that runs before each move, on the thread that moves. */
@@ -87,8 +93,8 @@ final class ArrayMover implements StreamMover, StreamMovers {
     @Override
     public long movePart(BatchRequest part, long operation, PieceListener arrived) {
         long moved = move(part);
-        if (tells && moved > 0) {
-            arrived.arrived(0, moved);
+        for (long at = 0; tells && at < moved; at += pieceBytes) {
+            arrived.arrived(at, Math.min(pieceBytes, moved - at));
         }
         return moved;
     }

@@ -19,9 +19,13 @@ import io.gds4j.spi.StreamRequest;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.lang.invoke.VarHandle;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.BlockingQueue;
@@ -74,13 +78,18 @@ class StagedStreamCopyTest {
         arena.close();
     }
 
+    private static final VarHandle WORD = ValueLayout.JAVA_LONG.varHandle();
+    private static final VarHandle UNIT = ValueLayout.JAVA_INT.varHandle();
+
     /** The stream of the test: it numbers steps by their turn and events by their step. */
     private static final class Stream implements StreamTurns {
         final List<Step> steps = new CopyOnWriteArrayList<>();
         final List<Step> left = new CopyOnWriteArrayList<>();
         final List<Integer> early = new CopyOnWriteArrayList<>();
         final Set<Integer> ended = ConcurrentHashMap.newKeySet();
+        private final Map<Integer, Integer> copied = new HashMap<>();
         volatile int passed;
+        volatile int suppliedTurn;
         long failedEvent = -1;
 
         /** The step after the last one. */
@@ -100,26 +109,70 @@ class StagedStreamCopyTest {
             assertThat(passed).as("steps passed when a copy is awaited").isGreaterThanOrEqualTo((int) event / 2);
             if (steps.get((int) event / 2 - 1).copy() instanceof StreamCopy.Pieces(StreamBoard board, int request)) {
                 awaitKernelsBefore((int) event / 2);
-                int place = 0;
-                while (copy(board.board(), request, place)) {
-                    place++;
+                while (!ended.contains((int) event / 2)) {
+                    runKernel((int) event / 2, board.board(), request);
                 }
-                ended.add((int) event / 2);
             }
             return await(event);
         }
 
-        private void awaitKernelsBefore(int turn) {
-            for (int before = 1; before < turn; before++) {
-                while (steps.get(before - 1).copy() instanceof StreamCopy.Pieces && !ended.contains(before)) {
-                    Thread.onSpinWait();
+        /** Copies the pieces that have arrived, as the kernel of a step does. */
+        private synchronized void runKernel(int turn, PieceBoard board, int request) {
+            while (!ended.contains(turn)) {
+                int place = copied.getOrDefault(turn, 0);
+                switch (copy(board, request, place)) {
+                    case 1 -> copied.put(turn, place + 1);
+                    case 0 -> {
+                        return;
+                    }
+                    default -> ended.add(turn);
                 }
+            }
+        }
+
+        private void awaitKernelsBefore(int turn) {
+            while (!areKernelsOverBefore(turn)) {
+                Thread.onSpinWait();
+            }
+        }
+
+        private boolean areKernelsOverBefore(int turn) {
+            for (int before = 1; before < turn; before++) {
+                if (steps.get(before - 1).copy() instanceof StreamCopy.Pieces && !ended.contains(before)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+
+        @Override
+        public boolean isPast(long event) {
+            Step step = steps.get((int) event / 2 - 1);
+            if (event % 2 == 1 && passed >= step.turn()
+                    && step.copy() instanceof StreamCopy.Pieces(StreamBoard board, int request)) {
+                if (!areKernelsOverBefore(step.turn())) {
+                    return false;
+                }
+                runKernel(step.turn(), board.board(), request);
+            }
+            return event / 2 == failedEvent / 2 || ended.contains((int) event / 2);
+        }
+
+        @Override
+        public void letIn(Step step) {
+            pass(step);
+        }
+
+        @Override
+        public void supplied(Step step) {
+            synchronized (this) {
+                suppliedTurn = Math.max(suppliedTurn, step.turn());
             }
         }
 
         @Override
         public void awaitBefore(Step step) {
-            while (passed < step.turn() - 1) {
+            while (passed < step.turn() - 1 || suppliedTurn < step.turn() - 1) {
                 Thread.onSpinWait();
             }
         }
@@ -132,7 +185,12 @@ class StagedStreamCopyTest {
         }
 
         @Override
-        public synchronized void release(Step step) {
+        public void release(Step step) {
+            pass(step);
+            supplied(step);
+        }
+
+        private synchronized void pass(Step step) {
             while (passed < step.turn()) {
                 if (steps.get(passed).copy() instanceof StreamCopy.Cell(CopyCell cell)) {
                     MemorySegment words = MemorySegment.ofAddress(cell.address()).reinterpret(CopyCell.BYTES);
@@ -144,21 +202,29 @@ class StagedStreamCopyTest {
             }
         }
 
-        /** Copies a piece as the kernel does: each word has the request's tag above 49 bits. Returns false at the end. */
-        private boolean copy(PieceBoard board, int request, int place) {
+        /** Copies a piece as the kernel does: each word has the place's tag above 49 bits. Returns 0 if it is missing, -1 at the end. */
+        private static int copy(PieceBoard board, int request, int place) {
             long value = (1L << 49) - 1;
-            MemorySegment line = MemorySegment.ofAddress(board.address() + 64L * place).reinterpret(24);
+            int tag = (request + place / 512) % 32767 + 1;
+            MemorySegment line = MemorySegment.ofAddress(board.address() + 64L * (place % 512)).reinterpret(24);
+            if ((long) WORD.getAcquire(line, 16L) >>> 49 != tag) {
+                return 0;
+            }
             for (int word = 0; word < 3; word++) {
-                assertThat(line.getAtIndex(ValueLayout.JAVA_LONG, word) >>> 49).isEqualTo(request % 32767 + 1);
+                assertThat(line.getAtIndex(ValueLayout.JAVA_LONG, word) >>> 49).isEqualTo(tag);
             }
             long bytes = line.getAtIndex(ValueLayout.JAVA_LONG, 2) & value;
             if (bytes == value) {
-                return false;
+                return -1;
             }
             copy(
                     line.getAtIndex(ValueLayout.JAVA_LONG, 0) & value,
                     line.getAtIndex(ValueLayout.JAVA_LONG, 1) & value, bytes);
-            return true;
+            MemorySegment units = MemorySegment.ofAddress(board.address() + 512 * 64L).reinterpret(512 * 16);
+            for (int unit = 0; unit < 4; unit++) {
+                UNIT.setRelease(units, (place % 512) * 16L + unit * 4, tag);
+            }
+            return 1;
         }
 
         private static void copy(long source, long to, long bytes) {
@@ -182,11 +248,8 @@ class StagedStreamCopyTest {
         return NotedTransfer.request(arena, memory, size, fileOffset, 0);
     }
 
-    /** An operation with the steps that are in the stream: each part of a gathered read is parked by itself. */
-    private record Queued(StreamOperation operation, List<ParkedOperation> parked) {
-        GatheredStreamRead read() {
-            return parked.getFirst().part().read();
-        }
+    /** An operation with the steps that are in the stream. */
+    private record Queued(StreamOperation operation, ParkedOperation parked) {
     }
 
     private Queued queued(StreamRequest request, boolean write, int mostSteps) {
@@ -196,22 +259,14 @@ class StagedStreamCopyTest {
     /** Queues an operation with all of its steps or the first few of them. */
     private Queued queued(StreamRequest request, boolean write, int mostSteps, int flags) {
         StreamOperation operation = new StreamOperation(request, write, flags, transfer);
-        List<ParkedOperation> all = new ArrayList<>();
-        if (GatheredStreamRead.serves(operation)) {
-            GatheredStreamRead read = new GatheredStreamRead(operation, stream, slabs, over::incrementAndGet);
-            for (int number = 0; number < Math.min(mostSteps, read.parts()); number++) {
-                all.add(new ParkedOperation(operation, new ParkedOperation.Part(read, number)));
-                handNext(all.getLast(), number);
-            }
-        } else {
-            ParkedOperation parked =
-                    new ParkedOperation(operation, (int) StagedStreamCopy.copies(operation.largest()));
-            all.add(parked);
-            for (int i = 0; i < Math.min(mostSteps, parked.steps()); i++) {
-                handNext(parked, i);
-            }
+        ParkedOperation parked = new ParkedOperation(operation, true);
+        if (GatheredStreamRead.serves(parked)) {
+            parked.serveBy(new GatheredStreamRead(parked, stream, slabs, over::incrementAndGet));
         }
-        return new Queued(operation, all);
+        for (int i = 0; i < Math.min(mostSteps, parked.steps()); i++) {
+            handNext(parked, i);
+        }
+        return new Queued(operation, parked);
     }
 
     private void handNext(ParkedOperation parked, int index) {
@@ -220,12 +275,12 @@ class StagedStreamCopyTest {
     }
 
     private StreamCopy copy(ParkedOperation parked, int index) {
-        if (parked.part() != null) {
+        if (index == 1) {
+            return new StreamCopy.None();
+        }
+        if (parked.isTold()) {
             StreamBoard board = place.boards().get(boards++ % 2);
             return new StreamCopy.Pieces(board, board.begin());
-        }
-        if (index == parked.copies()) {
-            return new StreamCopy.None();
         }
         CopyCell cell = place.cells().get(index);
         cell.clear();
@@ -234,14 +289,13 @@ class StagedStreamCopyTest {
 
     /** Serves operations as a stream's two threads do: parts of reads one after the other, whole operations alone. */
     private void run(Queued... all) {
-        BlockingQueue<ParkedOperation> parts = new LinkedBlockingQueue<>();
+        BlockingQueue<GatheredStreamRead> parts = new LinkedBlockingQueue<>();
         for (Queued queued : all) {
-            for (ParkedOperation parked : queued.parked()) {
-                if (parked.part() == null) {
-                    new StagedStreamCopy(parked, stream, mover, slabs, place).run();
-                } else {
-                    parts.add(parked);
-                }
+            GatheredStreamRead read = queued.parked().read();
+            if (read == null) {
+                new StagedStreamCopy(queued.parked(), stream, mover, slabs, place).run();
+            } else {
+                parts.addAll(Collections.nCopies(read.parts(), read));
             }
         }
         Thread helper = Thread.ofPlatform().start(() -> serve(parts));
@@ -249,11 +303,18 @@ class StagedStreamCopyTest {
         Uninterruptibly.join(helper);
     }
 
-    private void serve(BlockingQueue<ParkedOperation> parts) {
-        ParkedOperation parked = parts.poll();
-        while (parked != null) {
-            parked.part().read().serve(parked, parked.part().number(), mover);
-            parked = parts.poll();
+    private void serve(BlockingQueue<GatheredStreamRead> parts) {
+        while (true) {
+            GatheredStreamRead read;
+            int number;
+            synchronized (parts) {
+                read = parts.poll();
+                number = read == null ? 0 : read.claim();
+            }
+            if (read == null) {
+                return;
+            }
+            read.serve(number, mover);
         }
     }
 
@@ -263,15 +324,6 @@ class StagedStreamCopyTest {
 
     private byte[] fileBytes(int from, int count) {
         return Arrays.copyOfRange(file, from, from + count);
-    }
-
-    @ParameterizedTest
-    @CsvSource({
-            "0, 1, 65536", "1, 1, 65536", "65536, 1, 65536", "65537, 1, 4194304", "4194304, 1, 4194304",
-            "4194305, 2, 4194304", "16777217, 5, 4194304"})
-    void sizeDecidesCountAndBytesOfCopies(long size, long copies, long bytes) {
-        assertThat(StagedStreamCopy.copies(size)).isEqualTo(copies);
-        assertThat(StagedStreamCopy.partBytes(size)).isEqualTo(bytes);
     }
 
     @ParameterizedTest
@@ -350,34 +402,43 @@ class StagedStreamCopyTest {
     }
 
     @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void operationThatCudaTookInPartFails(boolean write) {
+    @CsvSource({"false, 0", "true, 0", "true, 1"})
+    void operationThatCudaTookInPartFails(boolean write, int complete) {
         StreamRequest request = request(3 * PART, 0);
-        Queued queued = queued(request, write, 2);
-        queued.parked().getLast().breakOff();
-        if (!write) {
-            queued.read().breakOff(2);
+        Queued queued = queued(request, write, complete);
+        if (complete == 0) {
+            queued.parked().hand(stream.add(copy(queued.parked(), 0)));
         }
+        queued.parked().breakOff();
         run(queued);
         assertThat(result(request)).isEqualTo(-CuFileError.CUDA_DRIVER_ERROR.code());
     }
 
-    @Test
-    void readThatBreaksOffWhenItsPartsAreOverFails() {
-        StreamRequest request = request(3 * PART, 0);
-        Queued queued = queued(request, false, 2);
-        run(queued);
-        assertThat(over).hasValue(0);
-        queued.read().breakOff(2);
-        assertThat(over).hasValue(1);
-        assertThat(result(request)).isEqualTo(-CuFileError.CUDA_DRIVER_ERROR.code());
+    /** More pieces than a board has lines. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void linesOfTheBoardServeSeveralPieces(boolean write) {
+        byte[] before = file.clone();
+        int size = 40 << 20;
+        mover.tellsInPiecesOf(16 << 10);
+        if (write) {
+            byte[] bytes = new byte[size];
+            new SplittableRandom(5).nextBytes(bytes);
+            target.asSlice(0, size).copyFrom(MemorySegment.ofArray(bytes));
+            System.arraycopy(bytes, 0, before, 0, size);
+        }
+        StreamRequest request = request(size, 0);
+        run(queued(request, write, 100));
+        assertThat(result(request)).isEqualTo(size);
+        assertThat(Arrays.mismatch(file, before)).isEqualTo(-1);
+        assertThat(Arrays.mismatch(targetBytes(size), fileBytes(0, size))).isEqualTo(-1);
     }
 
     @Test
     void stepsThatComeLateAreServed() throws InterruptedException {
         StreamRequest request = request(PART, 0);
         Queued queued = queued(request, true, 1);
-        ParkedOperation parked = queued.parked().getFirst();
+        ParkedOperation parked = queued.parked();
         Thread serving = Thread.ofPlatform().start(() -> run(queued));
         while (serving.getState() != Thread.State.WAITING) {
             assertThat(serving.isAlive()).isTrue();
@@ -430,7 +491,7 @@ class StagedStreamCopyTest {
             order.add(4);
             slabs.release(slab);
         });
-        while (four.getState() != Thread.State.WAITING) {
+        while (four.getState() != Thread.State.TIMED_WAITING) {
             Thread.onSpinWait();
         }
         Thread one = Thread.ofPlatform().start(() -> {
@@ -438,7 +499,7 @@ class StagedStreamCopyTest {
             order.add(1);
             slabs.release(slab);
         });
-        while (one.getState() != Thread.State.WAITING) {
+        while (one.getState() != Thread.State.TIMED_WAITING) {
             Thread.onSpinWait();
         }
         assertThat(order).as("three units are idle").isEmpty();

@@ -222,7 +222,7 @@ class LibraryProcessTest extends SessionRig {
             int calls = fake.calls().size();
             StreamWaits.of(gpu.contexts()).begin(true);
             Thread thread = Thread.ofPlatform().start(step);
-            awaitState(thread, Thread.State.WAITING);
+            awaitState(thread, Thread.State.TIMED_WAITING);
             assertThat(fake.calls()).hasSize(calls);
             StreamWaits.of(gpu.contexts()).end(true);
             join(thread);

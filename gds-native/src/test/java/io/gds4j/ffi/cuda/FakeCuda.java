@@ -18,6 +18,7 @@ import java.util.function.IntSupplier;
  * <li>Copies of managed memory do not progress while a stream waits for a word.
  * <li>A call that may synchronise implicitly is a violation while a stream waits for a word or {@link #occupy} says that a kernel of
  * others runs, unless the program makes it ({@link #asProgram}); so is an unsafe call during a capture ({@link #captureGlobally}).
+ * <li>A record of an event on which a thread may block waits for room while its stream waits and has 56 of them.
  * <li>{@link #fail}, {@link #failDeferred}, {@link #refusePinning} and {@link #deinitialize} inject failures.
  * <li>{@link #leaks()} lists live objects.
  * </ul>
@@ -360,6 +361,11 @@ public final class FakeCuda extends FakeReservations {
         queuePlaces = places;
     }
 
+    /** Returns the number of entries in the queue of a stream: pieces of work that it has not passed. */
+    public synchronized int queueEntries(long stream) {
+        return streams.get(stream).entries();
+    }
+
     @Override
     public int streamDestroy(long stream) {
         return onStream(CudaFunction.STREAM_DESTROY, stream, used -> {
@@ -466,7 +472,7 @@ public final class FakeCuda extends FakeReservations {
     public int eventCreate(long[] event, int flags) {
         return inContext(CudaFunction.EVENT_CREATE, context -> {
             event[0] = handle();
-            events.put(event[0], new FakeEvent(context));
+            events.put(event[0], new FakeEvent(context, (flags & EVENT_BLOCKING_SYNC) != 0));
             return SUCCESS;
         });
     }
@@ -479,10 +485,13 @@ public final class FakeCuda extends FakeReservations {
 
     @Override
     public int eventRecord(long event, long stream) {
-        return onStream(CudaFunction.EVENT_RECORD, stream, used -> {
+        return untilReady(() -> onStream(CudaFunction.EVENT_RECORD, stream, used -> {
             FakeEvent recorded = events.get(event);
             if (recorded == null) {
                 return ERROR_INVALID_HANDLE;
+            }
+            if (recorded.blocking && used.isFullOfBlockingMarks()) {
+                return ERROR_NOT_READY;
             }
             if (recorded.context != used.context) {
                 return violation("event of %s recorded in a stream of %s", ERROR_INVALID_HANDLE, recorded.context,
@@ -490,12 +499,17 @@ public final class FakeCuda extends FakeReservations {
             }
             FakeEvent.Recording recording = new FakeEvent.Recording(used);
             recorded.recording = recording;
-            used.enqueueMark(() -> {
+            IntSupplier mark = () -> {
                 recording.done = true;
                 return SUCCESS;
-            });
+            };
+            if (recorded.blocking) {
+                used.enqueueBlockingMark(mark);
+            } else {
+                used.enqueueMark(mark);
+            }
             return SUCCESS;
-        });
+        }));
     }
 
     @Override

@@ -20,10 +20,13 @@ final class FakeEvent {
     }
 
     final FakeContext context;
+    /** True if a thread may block on it. */
+    final boolean blocking;
     /** The latest record; null if there is none, and then waits end at once. */
     Recording recording;
 
-    FakeEvent(FakeContext context) {
+    FakeEvent(FakeContext context, boolean blocking) {
         this.context = context;
+        this.blocking = blocking;
     }
 }

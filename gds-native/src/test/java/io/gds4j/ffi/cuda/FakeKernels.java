@@ -19,6 +19,7 @@ abstract class FakeKernels extends FakeSharing {
 
     /** The board has a line of three words for each piece, then a word for each of their four units, then one for each block. */
     private static final int PIECES = 512;
+    private static final int LAST_TAG = 32767;
     private static final long LINE_BYTES = 64;
     private static final int UNITS = 4;
     private static final long COPIED = PIECES * LINE_BYTES;
@@ -182,14 +183,16 @@ abstract class FakeKernels extends FakeSharing {
 
         private void advance(int block) {
             while (next[block] < units) {
-                long line = next[block] / UNITS * LINE_BYTES;
+                int place = next[block] / UNITS;
+                long line = place % PIECES * LINE_BYTES;
+                int placesTag = (tag - 1 + place / PIECES) % LAST_TAG + 1;
                 long count = (long) COUNT.getAcquire(board, line + 2 * Long.BYTES);
                 long source = board.get(ValueLayout.JAVA_LONG, line);
                 long target = board.get(ValueLayout.JAVA_LONG, line + Long.BYTES);
-                if (count >>> VALUE_BITS != tag) {
+                if (count >>> VALUE_BITS != placesTag) {
                     return;
                 }
-                if (source >>> VALUE_BITS != tag || target >>> VALUE_BITS != tag) {
+                if (source >>> VALUE_BITS != placesTag || target >>> VALUE_BITS != placesTag) {
                     violation("a kernel waits for a word of a piece in %s", ERROR_ILLEGAL_ADDRESS, context);
                 }
                 if ((count & VALUE) == VALUE) {
@@ -201,7 +204,8 @@ abstract class FakeKernels extends FakeSharing {
                 move(
                         (source & VALUE) + from, (target & VALUE) + from,
                         Math.min((count & VALUE) - from, unitBytes), context);
-                board.set(ValueLayout.JAVA_INT, COPIED + (long) next[block] * Integer.BYTES, tag);
+                long unit = next[block] % (PIECES * UNITS);
+                WORD.setRelease(board, COPIED + unit * Integer.BYTES, placesTag);
                 next[block] += blocks;
             }
         }

@@ -8,6 +8,9 @@ import java.util.function.Predicate;
 
 /** A stream of {@link FakeCuda}. Runs its work in order, and only while a caller waits for it. */
 final class FakeStream {
+    /** As measured on an H100 with driver 580. */
+    private static final int MOST_BLOCKING_MARKS = 56;
+
     final long handle;
     final FakeContext context;
     private final Deque<IntSupplier> pending = new ArrayDeque<>();
@@ -17,6 +20,7 @@ final class FakeStream {
     /** The last work if it is a kernel that lets the next one begin early. */
     private Gate letsBegin;
     private int error;
+    private int blockingMarks;
     /** True while a graph is captured from the stream. */
     boolean capturing;
 
@@ -94,6 +98,20 @@ final class FakeStream {
         pending.add(work);
     }
 
+    /** Adds a record of an event on which a thread may block. */
+    void enqueueBlockingMark(IntSupplier work) {
+        blockingMarks++;
+        pending.add(() -> {
+            blockingMarks--;
+            return work.getAsInt();
+        });
+    }
+
+    /** Returns whether the driver has no room for more records of events on which threads may block, until the stream goes on. */
+    boolean isFullOfBlockingMarks() {
+        return blockingMarks >= MOST_BLOCKING_MARKS && parked();
+    }
+
     /** Adds a kernel that no work of other streams can hold up. */
     void enqueueKernel(IntSupplier work) {
         last = Channel.COMPUTE;
@@ -139,6 +157,11 @@ final class FakeStream {
 
     int pending() {
         return pending.size();
+    }
+
+    /** Returns the number of pieces of work, also of those that may begin early. */
+    int entries() {
+        return pending.stream().mapToInt(work -> work instanceof Gate gate ? 1 + gate.early().size() : 1).sum();
     }
 
     /** Runs the oldest work; returns false if there is none or it cannot run. */

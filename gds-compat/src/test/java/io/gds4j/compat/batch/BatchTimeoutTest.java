@@ -1,0 +1,74 @@
+package io.gds4j.compat.batch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBatch.Completion;
+import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileHandle;
+import io.gds4j.compat.FakePageCache;
+import io.gds4j.compat.Rig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.GuardedFile;
+import io.gds4j.testkit.GuardedMemory;
+import java.time.Duration;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+
+/** A thread that waits for a batch with a time limit helps, but never so that it misses its time. */
+@Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
+class BatchTimeoutTest {
+    private static final int STRETCH = 4 << 20;
+    private static final int STEP = STRETCH + Rig.PAGE;
+
+    /** More stretches than there are threads for them. */
+    private static final int COUNT = 8;
+
+    @Test
+    void coldMiddleDoesNotKeepTheWaitingThread() {
+        FakePageCache cache = FakePageCache.ofFirst(COUNT * STEP);
+        cache.drop(STEP, (COUNT - 2) * STEP - Rig.PAGE);
+        CountDownLatch diskAnswers = new CountDownLatch(1);
+        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 4096L))) {
+            GuardedFile file = rig.file(COUNT * STEP);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * STEP);
+            List<Request> requests = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                for (int i = 0; i < COUNT; i++) {
+                    requests.add(Request.read(handle, memory.range(), STRETCH, (long) i * STEP, (long) i * STEP));
+                    memory.expect(i * STEP, file.expected(i * STEP, STRETCH));
+                    if (i > 0 && i < COUNT - 1) {
+                        rig.posix().on(PosixCall.PREAD).covering((long) i * STEP + STRETCH / 2).always()
+                                .runsFirst(() -> await(diskAnswers));
+                    }
+                }
+                batch.submit(requests);
+                List<Completion> done = new ArrayList<>(batch.await(COUNT, Duration.ofMillis(550)));
+                assertThat(done).hasSizeLessThan(COUNT);
+                diskAnswers.countDown();
+                done.addAll(batch.await(COUNT - done.size(), Duration.ofSeconds(50)));
+                assertThat(done).hasSize(COUNT).allMatch(Completion::isComplete);
+            } finally {
+                diskAnswers.countDown();
+            }
+            memory.verify();
+        }
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            assertThat(latch.await(60, TimeUnit.SECONDS)).isTrue();
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
+        }
+    }
+}
