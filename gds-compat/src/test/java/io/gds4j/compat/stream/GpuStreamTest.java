@@ -259,6 +259,39 @@ public class GpuStreamTest {
         target.verify();
     }
 
+    /** Operations of any size are queued at once, as many as the stream holds, while it is busy. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void busyStreamTakesItsMostOperationsAtOnce(boolean write) throws IOException {
+        int count = 128;
+        int size = 200_000;
+        GuardedFile file = file("most", count * size);
+        try (Machine machine = new Machine()) {
+            CUstream raw = machine.stream();
+            List<CuFileStream.Cells> all = new ArrayList<>();
+            try (CuFileHandle handle = machine.open(file);
+                    GuardedMemory memory = machine.memory(count * size);
+                    CuFileStream stream = machine.driver.stream(JCudaInterop.stream(raw), Set.of())) {
+                machine.spin(4 * SECOND, raw);
+                long begun = System.nanoTime();
+                for (int i = 0; i < count; i++) {
+                    int bytes = i == 5 ? count * size : size;
+                    all.add(cells(bytes, i == 5 ? 0 : (long) i * size, i == 5 ? 0 : (long) i * size));
+                    if (write) {
+                        stream.write(handle, memory.range(), all.getLast());
+                    } else {
+                        stream.read(handle, memory.range(), all.getLast());
+                    }
+                }
+                assertThat(System.nanoTime() - begun).as("nanoseconds of the submissions").isLessThan(2 * SECOND);
+                check(JCudaDriver.cuStreamSynchronize(raw));
+                assertThat(all).allSatisfy(
+                        cells -> assertThat(result(cells)).isEqualTo(cells.size().get(ValueLayout.JAVA_LONG, 0)));
+                memory.accept(0, count * size);
+            }
+        }
+    }
+
     @Test
     void aWindowHoldsTransfersOfAStreamToItsRightsItsEndAndItsKey() throws IOException {
         GuardedFile file = file("window", SIZE);

@@ -14,9 +14,12 @@ final class ToldCopies {
     /** Largest piece in bytes: several blocks of the kernel share what arrives at once. */
     private static final long LARGEST_PIECE = 256 << 10;
 
-    /** Time between two looks at what is copied, and the time after which the event of the copy is asked, in nanoseconds. */
+    /** A kernel under way copies a piece in about that time, and a sleep takes as long. */
+    private static final long SPIN_NANOS = 60_000;
+
+    /** Time between two looks at what is copied after that, and between two questions for the event of the copy, in nanoseconds. */
     private static final long PAUSE = 10_000;
-    private static final long LONG_PAUSE = 100 * PAUSE;
+    private static final long ASKS_AFTER = 1_000_000;
 
     private final ParkedOperation parked;
     private final Step step;
@@ -98,12 +101,20 @@ final class ToldCopies {
 
     /** Asks the board, and rarely the event: unlike events, the board takes no lock of the driver. */
     private @Nullable RuntimeException awaitCopied(int place) {
-        long waited = 0;
+        long begun = System.nanoTime();
+        long asked = begun;
         while (!board.hasCopied(request, place)) {
-            LockSupport.parkNanos(PAUSE);
-            waited += PAUSE;
-            if (waited % LONG_PAUSE == 0 && isOver() && !board.hasCopied(request, place)) {
-                return failure();
+            long now = System.nanoTime();
+            if (now - begun < SPIN_NANOS) {
+                Thread.onSpinWait();
+            } else {
+                LockSupport.parkNanos(PAUSE);
+            }
+            if (now - asked >= ASKS_AFTER) {
+                asked = now;
+                if (isOver() && !board.hasCopied(request, place)) {
+                    return failure();
+                }
             }
         }
         return null;
