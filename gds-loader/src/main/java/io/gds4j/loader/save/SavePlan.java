@@ -81,7 +81,7 @@ public final class SavePlan {
          *
          * @param name name in the checkpoint
          * @param dtype element type
-         * @param memory exactly its bytes, in host memory or on any GPU
+         * @param memory exactly its bytes in row-major order, in host memory or on any GPU
          * @param shape dimensions, slowest first, 0 or more each; none for a scalar
          * @throws CuFileException INVALID_VALUE for a name that exists already, is {@code __metadata__} or has an unpaired
          *         surrogate; for a type that safetensors lacks, a negative dimension, a size beyond 2^63 bytes, elements that
@@ -90,12 +90,16 @@ public final class SavePlan {
         public Builder tensor(String name, DType dtype, IoMemory memory, long... shape) {
             Objects.requireNonNull(memory, "memory");
             String who = "tensor " + OneLine.quote(name);
+            return add(who, inMemory(who, name, dtype, memory, shape));
+        }
+
+        private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
                 throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
                         .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
-            return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory)));
+            return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory));
         }
 
         /**
@@ -110,13 +114,15 @@ public final class SavePlan {
         }
 
         /**
-         * Adds a tensor that was loaded.
+         * Adds a tensor that was loaded. Safetensors are row-major: the save transposes a tensor of another
+         * {@link TensorInfo#order}. It then takes host memory of the tensor's size while it writes the tensor.
          *
          * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
          */
         public Builder tensor(LoadedTensor tensor) {
             TensorInfo info = tensor.info();
-            return tensor(info.name(), info.dtype(), tensor.range(), shape(info));
+            String who = "tensor " + OneLine.quote(info.name());
+            return add(who, inMemory(who, info.name(), info.dtype(), tensor.range(), shape(info)).inOrderOf(info));
         }
 
         /**
@@ -150,7 +156,8 @@ public final class SavePlan {
             }
             add("tensor " + OneLine.quote(info.name()),
                     new SaveTensor(
-                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize)));
+                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize))
+                            .inOrderOf(info));
         }
 
         /** Returns the shape whose last dimension counts bytes; a single dimension if rows are no whole bytes. */

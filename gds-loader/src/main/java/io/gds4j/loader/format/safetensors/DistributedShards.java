@@ -98,7 +98,13 @@ final class DistributedShards {
         }
         String name = tensor.name() + ranges.stream().collect(Collectors.joining(",", "[", "]"));
         return new TensorInfo(
-                name, tensor.dtype(), tensor.shape(), tensor.file(), tensor.fileOffset(), tensor.length());
+                name,
+                tensor.dtype(),
+                tensor.shape(),
+                tensor.file(),
+                tensor.fileOffset(),
+                tensor.length(),
+                tensor.order());
     }
 
     private static List<Long> begin(CheckpointFile file, TensorInfo tensor, @Nullable List<Long> saved) {
