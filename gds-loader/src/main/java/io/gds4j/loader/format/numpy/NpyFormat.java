@@ -21,7 +21,7 @@ import java.util.Map;
  */
 public final class NpyFormat implements CheckpointFormat {
     static final String SUFFIX = ".npy";
-    private static final String FORTRAN_ORDER = ".fortran_order";
+    static final String FORTRAN_ORDER = ".fortran_order";
 
     /** Creates the format; {@link java.util.ServiceLoader} calls this. */
     public NpyFormat() {
@@ -47,6 +47,12 @@ public final class NpyFormat implements CheckpointFormat {
     public CheckpointFile read(FormatInput in) {
         TensorInfo array = NpyHeader.read(in, withoutSuffix(String.valueOf(in.path().getFileName())), 0, in.size());
         return file(in, List.of(array));
+    }
+
+    /** An array that is copied is in the order of the copy. */
+    @Override
+    public boolean describesFiles(String key) {
+        return key.endsWith(FORTRAN_ORDER);
     }
 
     static String withoutSuffix(String name) {

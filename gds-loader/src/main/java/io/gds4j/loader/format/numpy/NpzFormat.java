@@ -45,6 +45,11 @@ public final class NpzFormat implements CheckpointFormat {
     }
 
     @Override
+    public boolean describesFiles(String key) {
+        return key.endsWith(NpyFormat.FORTRAN_ORDER);
+    }
+
+    @Override
     public CheckpointFile read(FormatInput in) {
         List<TensorInfo> arrays = new ArrayList<>();
         Set<String> names = new HashSet<>();
