@@ -56,6 +56,8 @@ import java.util.concurrent.CompletableFuture;
 public final class SavePlan {
     /** Begins the metadata key of a tensor whose type safetensors lacks. */
     private static final String FOREIGN_TYPE = "gds4j.type.";
+    /** Key of a text that transformers demands in every file. */
+    private static final String FORMAT = "format";
     /** Metadata keys that only a save writes. */
     private static final Set<String> RESERVED = Set.of(SaveFile.CHECKSUMS, MetadataText.TYPES);
 
@@ -74,7 +76,7 @@ public final class SavePlan {
     public static final class Builder {
         private final SequencedMap<String, SaveTensor> tensors = new LinkedHashMap<>();
         /** Sorted, so that equal entries give equal bytes. */
-        private final SortedMap<String, String> metadata = new TreeMap<>(Map.of("format", "pt"));
+        private final SortedMap<String, String> metadata = new TreeMap<>(Map.of(FORMAT, "pt"));
         /** Metadata of checkpoints that is no text. The first file has it: arrays of a tokenizer take megabytes. */
         private final SortedMap<String, MetadataText> typed = new TreeMap<>();
         private final Set<Long> streams = new LinkedHashSet<>();
@@ -139,7 +141,8 @@ public final class SavePlan {
          * <p>
          * Metadata that describes the files is left out ({@link io.gds4j.loader.format.CheckpointFormat#describesFiles}). What is no
          * text becomes one: numbers in decimal, arrays as JSON. The entry {@code gds4j.metadata} has their types, so that
-         * {@link Checkpoint#typedMetadata} of the copy is equal. The first file has them, every file has the texts.
+         * {@link Checkpoint#typedMetadata} of the copy is equal. The first file has them, every file has the texts. A {@code format}
+         * that is no text is left out.
          *
          * <p>
          * Types that safetensors lacks, such as blocks of quantised values, become U8: their last dimension counts bytes. The metadata
@@ -164,7 +167,7 @@ public final class SavePlan {
         private void copy(String key, MetadataValue value) {
             if (value instanceof MetadataValue.Text(String text)) {
                 metadata(key, text);
-            } else {
+            } else if (!key.equals(FORMAT)) {
                 SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
                 MetadataText text = MetadataText.of(SaveFailure.FUNCTION, key, value);
                 SafetensorsText.requireEncodable(SaveFailure.FUNCTION, text.text());

@@ -141,7 +141,9 @@ class CopiedMetadataTest {
         values.forEach((key, value) -> assertThat(comparable(copied.get(key).orElseThrow())).as(key)
                 .isEqualTo(comparable(value)));
         MetadataValue.Array texts = (MetadataValue.Array) copied.get("texts").orElseThrow();
-        assertThat(texts.values(5000, 2)).containsExactly(text("token4992"), text("token4993"));
+        for (int first : new int[]{5000, 5002, 3, 5000}) {
+            assertThat(texts.values(first, 2)).isEqualTo(((MetadataValue.Array) values.get("texts")).values(first, 2));
+        }
         assertThatThrownBy(() -> texts.values(10_000, 9)).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("not within the array");
     }
@@ -152,6 +154,14 @@ class CopiedMetadataTest {
                 "part.number", new MetadataValue.Whole(3, false), "part.name", text("x"), "gds4j.crc32c", text("00"),
                 "gds4j.metadata", text("no JSON"), "model", text("llama"))).typedMetadata();
         assertThat(copied.keys()).containsExactlyInAnyOrder("format", "model");
+    }
+
+    /** transformers loads no file without a text {@code format}. */
+    @Test
+    void everyFileHasATextAsFormat() throws IOException {
+        Checkpoint copied = copied(Map.of("format", new MetadataValue.Whole(3, false)));
+        assertThat(copied.files()).hasSize(2)
+                .allSatisfy(file -> assertThat(file.metadata()).containsEntry("format", "pt"));
     }
 
     @Test
@@ -199,7 +209,7 @@ class CopiedMetadataTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"[1,2]", "[1", "1", "[{}]", "[1] 2", "[99999999999999999999]", "[-]"})
+    @ValueSource(strings = {"[1,2]", "[]", "[1", "1", "[{}]", "[1] 2", "[99999999999999999999]", "[-]"})
     void brokenArrayFailsWhenItIsRead(String json) {
         MetadataValue.Array array =
                 (MetadataValue.Array) written(json, "{\"n\":\"array INT8 1\"}").get("n").orElseThrow();

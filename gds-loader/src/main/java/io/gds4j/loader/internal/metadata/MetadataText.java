@@ -10,6 +10,7 @@ import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -37,6 +38,7 @@ public record MetadataText(String text, String type) {
     /** Element types of arrays whose whole numbers are unsigned, and of those whose texts are NaN and infinities. */
     private static final String UNSIGNED_ELEMENTS = "UINT64";
     private static final String REAL_ELEMENTS = "FLOAT";
+    private static final String ARRAY_ELEMENTS = "ARRAY";
     /** Longest array in characters: as many bytes as a header of safetensors may have. */
     private static final int LONGEST = 100_000_000;
     /** Elements that an array is asked for at a time. */
@@ -161,17 +163,23 @@ public record MetadataText(String text, String type) {
             return null;
         }
         long size = Long.parseLong(type.substring(end + 1));
-        return size < 0 ? null : new TextArray(type.substring(ARRAY.length(), end), size, text);
+        return size < 0 ? null : new TextArray(
+                type.substring(ARRAY.length(), end), size, text.getBytes(StandardCharsets.UTF_8));
     }
 
-    /** An array in JSON, which is parsed when a program asks for elements: opening a checkpoint stays quick. */
+    /**
+     * An array in JSON. It is parsed when a program asks for elements, and no further than these: opening a checkpoint stays quick, and
+     * memory in proportion to what was asked for. Elements in order are parsed once.
+     */
     private static final class TextArray implements MetadataValue.Array {
         private final String elementType;
         private final long size;
-        private final String json;
-        private @Nullable List<MetadataValue> parsed;
+        private final byte[] json;
+        private @Nullable StrictJson parser;
+        /** Index of the element that the parser reads next. */
+        private long next;
 
-        TextArray(String elementType, long size, String json) {
+        TextArray(String elementType, long size, byte[] json) {
             this.elementType = elementType;
             this.size = size;
             this.json = json;
@@ -188,48 +196,66 @@ public record MetadataText(String text, String type) {
         }
 
         @Override
-        public List<MetadataValue> values(long first, int count) {
-            List<MetadataValue> all = all();
-            if (first < 0 || count < 0 || first > all.size() - count) {
+        public synchronized List<MetadataValue> values(long first, int count) {
+            if (first < 0 || count < 0 || first > size - count) {
                 throw invalid("%d elements from %d on are not within the array of %d".formatted(count, first, size));
             }
-            return Collections.unmodifiableList(all.subList((int) first, (int) first + count));
-        }
-
-        private synchronized List<MetadataValue> all() {
-            List<MetadataValue> known = parsed;
-            if (known == null) {
-                try {
-                    StrictJson in = new StrictJson(json.getBytes(StandardCharsets.UTF_8));
-                    in.expect(Token.START_ARRAY, "an array", "one JSON array");
-                    known = elements(in);
+            try {
+                StrictJson in = at(first);
+                // a wrong size must not reserve memory: no element is shorter than two bytes
+                List<MetadataValue> elements = new ArrayList<>(Math.min(count, json.length / 2));
+                for (int i = 0; i < count; i++) {
+                    elements.add(element(in, token(in)));
+                    next++;
+                }
+                if (next == size) {
+                    in.expect(Token.END_ARRAY, "the element after the last", "an end");
                     in.end();
-                } catch (Malformed | NumberFormatException e) {
-                    throw invalid("the array is broken: " + e.getMessage());
+                    parser = null;
                 }
-                if (known.size() != size) {
-                    throw invalid("the array has %d elements, its type says %d".formatted(known.size(), size));
-                }
-                parsed = known;
+                return Collections.unmodifiableList(elements);
+            } catch (Malformed | NumberFormatException e) {
+                parser = null;
+                throw invalid("the array is broken: " + OneLine.of(String.valueOf(e.getMessage()), 200));
             }
-            return known;
         }
 
-        private List<MetadataValue> elements(StrictJson in) throws Malformed {
-            List<MetadataValue> elements = new ArrayList<>();
-            for (Token token = in.next(); token != Token.END_ARRAY; token = in.next()) {
-                elements.add(switch (token) {
-                    case STRING -> elementType.startsWith(REAL_ELEMENTS)
-                            ? new MetadataValue.Real(Double.parseDouble(in.text()))
-                            : new MetadataValue.Text(in.text());
-                    case NUMBER -> number(in.text());
-                    case TRUE -> new MetadataValue.Truth(true);
-                    case FALSE -> new MetadataValue.Truth(false);
-                    case START_ARRAY -> nested(elements(in));
-                    default -> throw in.here("found " + in.found());
-                });
+        /** Returns the parser in front of an element. */
+        private StrictJson at(long first) throws Malformed {
+            StrictJson in = parser;
+            if (in == null || next > first) {
+                in = new StrictJson(json);
+                in.expect(Token.START_ARRAY, "an array", "one JSON array");
+                parser = in;
+                next = 0;
             }
-            return elements;
+            while (next < first) {
+                token(in);
+                in.skip();
+                next++;
+            }
+            return in;
+        }
+
+        private Token token(StrictJson in) throws Malformed {
+            Token token = in.next();
+            if (token == Token.END_ARRAY) {
+                throw in.here("it has %d elements, its type says %d".formatted(next, size));
+            }
+            return token;
+        }
+
+        private MetadataValue element(StrictJson in, Token token) throws Malformed {
+            return switch (token) {
+                case STRING -> elementType.startsWith(REAL_ELEMENTS)
+                        ? new MetadataValue.Real(Double.parseDouble(in.text()))
+                        : new MetadataValue.Text(in.text());
+                case NUMBER -> number(in.text());
+                case TRUE -> new MetadataValue.Truth(true);
+                case FALSE -> new MetadataValue.Truth(false);
+                case START_ARRAY -> nested(in);
+                default -> throw in.here("found " + in.found());
+            };
         }
 
         private MetadataValue number(String text) {
@@ -241,19 +267,24 @@ public record MetadataText(String text, String type) {
                     : new MetadataValue.Whole(Long.parseLong(text), false);
         }
 
-        /** Returns an array within an array, of the type that JSON tells. */
-        private static MetadataValue nested(List<MetadataValue> elements) {
-            String type = switch (elements.isEmpty() ? null : elements.getFirst()) {
-                case null -> "ARRAY";
-                case MetadataValue.Text text -> "STRING";
-                case MetadataValue.Whole whole -> "INT64";
-                case MetadataValue.Real real -> "FLOAT64";
-                case MetadataValue.Truth truth -> "BOOL";
-                case MetadataValue.Array array -> "ARRAY";
-            };
-            TextArray array = new TextArray(type, elements.size(), "");
-            array.parsed = elements;
-            return array;
+        /** Returns an array within this one, of the type that its first element tells. */
+        private MetadataValue nested(StrictJson in) throws Malformed {
+            int begin = in.mark();
+            String type = ARRAY_ELEMENTS;
+            long count = 0;
+            for (Token token = in.next(); token != Token.END_ARRAY; token = in.next()) {
+                if (count == 0) {
+                    type = switch (token) {
+                        case STRING -> "STRING";
+                        case TRUE, FALSE -> "BOOL";
+                        case NUMBER -> in.text().indexOf('.') >= 0 ? "FLOAT64" : "INT64";
+                        default -> ARRAY_ELEMENTS;
+                    };
+                }
+                in.skip();
+                count++;
+            }
+            return new TextArray(type, count, Arrays.copyOfRange(json, begin, in.mark() + 1));
         }
 
         private static CuFileException invalid(String detail) {
