@@ -3,8 +3,10 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
@@ -24,8 +26,9 @@ import java.nio.ShortBuffer;
  * }</pre>
  *
  * <p>
- * Views are for tensors in host memory; {@link LoadedTensors#copyToHost} copies others. A view covers all elements in the order
- * of the file, little-endian, and has at most 2^31-1 bytes. After the tensor is freed, an access throws IllegalStateException.
+ * Views are for tensors in host memory; {@link LoadedTensors#copyToHost} copies others. A view covers all elements in row-major
+ * order, little-endian, and has at most 2^31-1 bytes. A tensor of another order ({@link TensorInfo#order}) has no view of its
+ * elements; {@link #toFloats} moves them. After the tensor is freed, an access throws IllegalStateException.
  *
  * @param info description of the tensor
  * @param range exactly its bytes; length 0 for a tensor without elements
@@ -45,7 +48,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     /**
-     * Returns a tensor in host memory as a segment.
+     * Returns a tensor in host memory as a segment: its bytes in {@link TensorInfo#order}.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory that has no segment, such as all GPU memory
      */
@@ -58,7 +61,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     /**
-     * Views the bytes of a tensor of any type.
+     * Views the bytes of a tensor of any type as they lie in memory, in {@link TensorInfo#order}.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID as {@link #segment}; INVALID_VALUE for more than 2^31-1 bytes
      */
@@ -75,46 +78,51 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
      * Views an F32 tensor.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public FloatBuffer asFloatBuffer() {
         require(info.dtype().equals(DType.F32), "a view of floats needs F32; toFloats() decodes shorter floats");
-        return asByteBuffer().asFloatBuffer();
+        return rowMajor().asFloatBuffer();
     }
 
     /**
      * Views an F64 tensor.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public DoubleBuffer asDoubleBuffer() {
         require(info.dtype().equals(DType.F64), "a view of doubles needs F64");
-        return asByteBuffer().asDoubleBuffer();
+        return rowMajor().asDoubleBuffer();
     }
 
     /**
      * Views an I32 or U32 tensor; {@link Integer#toUnsignedLong} gives the value of a U32 element.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public IntBuffer asIntBuffer() {
         require(info.dtype().equals(DType.I32) || info.dtype().equals(DType.U32), "a view of ints needs I32 or U32");
-        return asByteBuffer().asIntBuffer();
+        return rowMajor().asIntBuffer();
     }
 
     /**
      * Views an I64 or U64 tensor.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public LongBuffer asLongBuffer() {
         require(info.dtype().equals(DType.I64) || info.dtype().equals(DType.U64), "a view of longs needs I64 or U64");
-        return asByteBuffer().asLongBuffer();
+        return rowMajor().asLongBuffer();
     }
 
     /**
      * Views an I16 or U16 tensor, or the bits of an F16 or BF16 tensor.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public ShortBuffer asShortBuffer() {
         require(
@@ -123,14 +131,14 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
                         || info.dtype().equals(DType.F16)
                         || info.dtype().equals(DType.BF16),
                 "a view of shorts needs I16, U16, F16 or BF16");
-        return asByteBuffer().asShortBuffer();
+        return rowMajor().asShortBuffer();
     }
 
     /**
      * Decodes a tensor of F32, F16, BF16 or an 8-bit float type. Decoding is exact: every value of these types is a float.
      * F8_E4M3 is the type of safetensors and PyTorch without infinities (E4M3FN).
      *
-     * @return a new array of all elements in the order of the file
+     * @return a new array of all elements in row-major order
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID as {@link #segment}; INVALID_VALUE for another type, or for more
      *         elements than an array may have
      */
@@ -143,7 +151,26 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
         }
         float[] floats = new float[(int) elements];
         FloatDecoder.decode(info.dtype(), from, floats);
-        return floats;
+        if (info.order().isRowMajor()) {
+            return floats;
+        }
+        float[] sorted = new float[floats.length];
+        RowMajor.of(info, Float.BYTES).move(MemorySegment.ofArray(floats), 0, MemorySegment.ofArray(sorted));
+        return sorted;
+    }
+
+    /** Views the bytes of a tensor whose elements follow each other in row-major order. */
+    private ByteBuffer rowMajor() {
+        if (!info.order().isRowMajor()) {
+            throw CheckpointException.of(
+                    CheckpointRule.TENSOR_ORDER,
+                    info.file(),
+                    -1,
+                    info.name(),
+                    "tensor %s of shape %s is %s; asByteBuffer() and TensorInfo.strides() give its elements"
+                            .formatted(CheckpointException.quote(info.name()), info.shape(), info.order()));
+        }
+        return asByteBuffer();
     }
 
     private void require(boolean valid, String rule) {

@@ -111,7 +111,8 @@ public final class LoadedTensors implements AutoCloseable {
     }
 
     /**
-     * Copies a tensor to the start of host memory, native or array.
+     * Copies the bytes of a tensor, in its {@link io.gds4j.loader.format.TensorInfo#order}, to the start of host memory, native or
+     * array.
      *
      * @throws CuFileException INVALID_VALUE if {@code to} is shorter than the tensor; otherwise as {@link #get}
      */

@@ -136,6 +136,7 @@ final class SliceLoad extends LoadJob<ParallelTensors> {
             return whole;
         }
         long offset = slice.copies().isEmpty() ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
-        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes());
+        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
+                whole.order());
     }
 }

@@ -13,7 +13,8 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 
 /**
- * Computes SHA-256 of tensors in their target memory, copied to the host in pieces of a MiB.
+ * Computes SHA-256 of tensors in their target memory, copied to the host in pieces of a MiB. A digest is one of the bytes as they
+ * lie there: equal values in another {@link io.gds4j.loader.format.TensorInfo#order} have another digest.
  *
  * @since 0.1
  */

@@ -6,6 +6,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import com.fasterxml.jackson.databind.JsonNode;
 import io.gds4j.loader.save.ChecksumVerifier;
 import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
@@ -59,6 +61,18 @@ class ConvertCommandTest {
         assertThat(names(destination)).containsExactly("model.safetensors");
         assertThat(TestCheckpoints.digests(destination.resolve("model.safetensors")))
                 .isEqualTo(TestCheckpoints.digests(source));
+    }
+
+    /** numpy.asfortranarray(numpy.arange(6.0).reshape(2, 3)) of NumPy itself. */
+    @Test
+    void arrayInFortranOrderIsTransposed() throws IOException {
+        source = TestCheckpoints.LIBRARIES.resolve("fortran.npy");
+        convert("--checksums");
+        ByteBuffer file = ByteBuffer.wrap(Files.readAllBytes(destination.resolve("model.safetensors")))
+                .order(ByteOrder.LITTLE_ENDIAN);
+        double[] values = new double[6];
+        file.slice(8 + (int) file.getLong(0), 48).order(ByteOrder.LITTLE_ENDIAN).asDoubleBuffer().get(values);
+        assertThat(values).containsExactly(0, 1, 2, 3, 4, 5);
     }
 
     @Test

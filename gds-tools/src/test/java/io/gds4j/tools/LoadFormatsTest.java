@@ -50,6 +50,10 @@ class LoadFormatsTest {
                 tensor -> assertThat(tensor.get("fileOffset").asLong() % 64).isZero());
         JsonNode fortran = gds("load", LIBRARIES.resolve("fortran.npy").toString(), "--list", "--json").json();
         assertThat(fortran.get("metadata").get("fortran.fortran_order").asBoolean()).isTrue();
+        assertThat(fortran.get("tensorList").get(0).get("order")).hasToString("[1,0]");
+        assertThat(torch.get("tensorList").get(0).has("order")).isFalse();
+        assertThat(gds("load", LIBRARIES.resolve("fortran.npy").toString(), "--list").out())
+                .contains("[2, 3] column-major");
         JsonNode distributed = gds("load", LIBRARIES.resolve("distributed").toString(), "--list", "--json").json();
         assertThat(distributed.get("metadata").get("rows.global_shape").asText()).isEqualTo("[5, 4]");
     }

@@ -2,6 +2,7 @@ package io.gds4j.interop.dlpack;
 
 import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
@@ -20,7 +21,7 @@ import java.util.Set;
  *
  * @param range memory that contains all elements; the first element is its first byte
  * @param type element type
- * @param shape dimensions, slowest first, each 0 or more; at most 64; empty for a scalar
+ * @param shape dimensions, each 0 or more; at most 64; empty for a scalar
  * @param strides elements from one index of a dimension to the next, each 0 or more
  * @param device where consumers look for the memory
  * @param flags what consumers must know
@@ -62,17 +63,22 @@ public record DlPackTensor(
      * @throws io.gds4j.error.CuFileException INVALID_VALUE as the constructor
      */
     public static DlPackTensor compact(MemoryRange range, DlPackType type, List<Long> shape) {
-        Set<DlPackFlag> flags = range.isWritable() ? Set.of() : EnumSet.of(DlPackFlag.READ_ONLY);
-        return new DlPackTensor(range, type, shape, compactStrides(shape), DlPackDevice.of(range), flags);
+        return of(range, type, shape, compactStrides(shape));
     }
 
     /**
-     * Describes a tensor of a checkpoint.
+     * Describes a tensor of a checkpoint, with the strides of its {@link TensorInfo#order}.
      *
      * @throws io.gds4j.error.CuFileException INVALID_VALUE for an element type without an equivalent, such as a quantised type
      */
     public static DlPackTensor of(LoadedTensor tensor) {
-        return compact(tensor.range(), DlPackType.of(tensor.info().dtype()), tensor.info().shape());
+        TensorInfo info = tensor.info();
+        return of(tensor.range(), DlPackType.of(info.dtype()), info.shape(), info.strides());
+    }
+
+    private static DlPackTensor of(MemoryRange range, DlPackType type, List<Long> shape, List<Long> strides) {
+        Set<DlPackFlag> flags = range.isWritable() ? Set.of() : EnumSet.of(DlPackFlag.READ_ONLY);
+        return new DlPackTensor(range, type, shape, strides, DlPackDevice.of(range), flags);
     }
 
     /**

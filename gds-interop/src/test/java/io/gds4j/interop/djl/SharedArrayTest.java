@@ -10,12 +10,16 @@ import ai.djl.ndarray.types.DataType;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
+import io.gds4j.loader.format.TensorInfo;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -64,6 +68,23 @@ class SharedArrayTest {
                 assertThat(array.getFloat(0, 0)).isEqualTo(-5f);
                 assertThatExceptionOfType(CuFileException.class).isThrownBy(tensors::close)
                         .withMessageContaining("claimed");
+            }
+        }
+    }
+
+    @Test
+    void arrayHasTheOrderOfItsTensor() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                NDManager manager = NDManager.newBaseManager();
+                LoadedTensors tensors = load(driver)) {
+            for (int i = 0; i < 24; i++) {
+                tensors.segment("f32").setAtIndex(ValueLayout.JAVA_FLOAT, i, i);
+            }
+            TensorInfo columns = new TensorInfo("f32", DType.F32, List.of(4L, 6L), folder.resolve("f.npy"), 0, 96,
+                    DimensionOrder.columnMajor(2));
+            try (SharedArray shared = SharedArray.of(new LoadedTensor(columns, tensors.range("f32")), manager)) {
+                assertThat(shared.array().getFloat(1, 0)).isEqualTo(1f);
+                assertThat(shared.array().getFloat(0, 1)).isEqualTo(4f);
             }
         }
     }

@@ -6,12 +6,14 @@ import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -54,6 +56,19 @@ class DlPackTensorTest {
         assertThat(tensor.bytes()).isEqualTo(210);
         assertThat(tensor.isCompact()).isTrue();
         assertThat(tensor.device()).isEqualTo(DlPackDevice.CPU);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0 1,4 1,true", "1 0,1 2,false"})
+    void stridesAreThoseOfTheOrder(String order, String strides, boolean compact) {
+        List<Integer> dimensions = Stream.of(order.split(" ")).map(Integer::valueOf).toList();
+        TensorInfo info = new TensorInfo("t", DType.F32, List.of(2L, 4L), Path.of("t.npy"), 0, 32,
+                new DimensionOrder(dimensions));
+        DlPackTensor tensor = DlPackTensor.of(new LoadedTensor(info, memory(32)));
+        assertThat(tensor.shape()).containsExactly(2L, 4L);
+        assertThat(tensor.strides()).isEqualTo(Stream.of(strides.split(" ")).map(Long::valueOf).toList());
+        assertThat(tensor.isCompact()).isEqualTo(compact);
+        assertThat(tensor.bytes()).isEqualTo(32);
     }
 
     @Test

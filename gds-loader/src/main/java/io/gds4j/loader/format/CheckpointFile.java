@@ -46,7 +46,7 @@ public record CheckpointFile(
         return List.copyOf(tensors);
     }
 
-    /** Returns the metadata that is text: all of {@code __metadata__} of safetensors. */
+    /** Returns the metadata that is text: all of {@code __metadata__} of safetensors that a conversion gave no other type. */
     public Map<String, String> metadata() {
         return typedMetadata.strings();
     }

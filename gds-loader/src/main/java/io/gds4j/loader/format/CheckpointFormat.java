@@ -68,6 +68,14 @@ public interface CheckpointFormat {
     }
 
     /**
+     * Returns whether a metadata key describes the files of a checkpoint and not its tensors or its model, such as the number of a
+     * part. {@link io.gds4j.loader.save.SavePlan.Builder#checkpoint} leaves such entries out: they would be wrong for other files.
+     */
+    default boolean describesFiles(String key) {
+        return false;
+    }
+
+    /**
      * Checks files against each other after each was read, and returns the files to load.
      *
      * @param files files in the order of {@link CheckpointParts#files}

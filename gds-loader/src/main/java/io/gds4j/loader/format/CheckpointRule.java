@@ -82,6 +82,8 @@ public record CheckpointRule(String variant, String text, CuFileError error) imp
     public static final CheckpointRule MIXED_FORMATS = new CheckpointRule("MixedFormats", "more than one format");
     /** A folder without a checkpoint, or with more than one index. */
     public static final CheckpointRule NO_CHECKPOINT = new CheckpointRule("NoCheckpoint", "no checkpoint");
+    /** A tensor that is not row-major, where a program asks for its elements in row-major order without a copy. */
+    public static final CheckpointRule TENSOR_ORDER = new CheckpointRule("TensorOrder", "tensor is not row-major");
     /** A file that changed after its header was read, or ended early while its data was read. */
     public static final CheckpointRule FILE_CHANGED =
             new CheckpointRule("FileChanged", "file changed", CuFileError.IO_ERROR);

@@ -3,6 +3,7 @@ package io.gds4j.loader.internal;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.loader.internal.text.StrictJson;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -104,17 +105,6 @@ public final class SafetensorsText {
     }
 
     private StringBuilder quote(String value) {
-        text.append('"');
-        for (int i = 0; i < value.length(); i++) {
-            char c = value.charAt(i);
-            if (c == '"' || c == '\\') {
-                text.append('\\').append(c);
-            } else if (c < ' ') {
-                text.append("\\u00").append(Character.forDigit(c >> 4, 16)).append(Character.forDigit(c & 15, 16));
-            } else {
-                text.append(c);
-            }
-        }
-        return text.append('"');
+        return StrictJson.quote(text, value);
     }
 }

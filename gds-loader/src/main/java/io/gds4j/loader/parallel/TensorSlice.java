@@ -8,7 +8,7 @@ import java.util.List;
  *
  * @param tensor the whole tensor
  * @param rank the rank, 0 or more
- * @param shape dimensions of the slice, slowest first
+ * @param shape dimensions of the slice, which lie in the order of the tensor
  * @param bytes length of the slice in bytes; the copies fill it without a gap
  * @param copies the bytes of the file and their places, in the order of the slice; empty for a slice without elements
  * @since 0.1

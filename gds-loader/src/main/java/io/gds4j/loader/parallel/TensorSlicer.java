@@ -203,12 +203,16 @@ final class TensorSlicer {
             return new TensorSlice(tensor, rank, shape, 0, List.of());
         }
         long rows = 1;
-        for (int i = 0; i < dimension; i++) {
-            rows *= shape.get(i);
-        }
         long inner = 1;
-        for (int i = dimension + 1; i < shape.size(); i++) {
-            inner *= shape.get(i);
+        boolean outside = true;
+        for (int i : tensor.order().dimensions()) {
+            if (i == dimension) {
+                outside = false;
+            } else if (outside) {
+                rows *= shape.get(i);
+            } else {
+                inner *= shape.get(i);
+            }
         }
         long filePitch = rows == 1 ? tensor.length() : bytes(tensor, size * inner);
         long slicePitch = bytes(tensor, kept * inner);

@@ -5,6 +5,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.FileSize;
+import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -19,7 +20,9 @@ import java.util.HashMap;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /** Writes the content of the files of a plan: first the data, then the headers. */
@@ -35,6 +38,7 @@ final class FileWriter implements AutoCloseable {
     private final List<CuFileHandle> handles = new ArrayList<>();
     private final Map<Path, CuFileHandle> originals = new HashMap<>();
     private final Checksums checksums;
+    private final ReorderedTensors reordered;
     private final List<int[]> shareChecksums = new ArrayList<>();
     private long total;
     private long written;
@@ -46,16 +50,17 @@ final class FileWriter implements AutoCloseable {
         this.snapshot = snapshot;
         this.control = control;
         this.listener = listener;
-        this.staged = content.options().checksums() || hasFiles(content);
+        this.staged = content.options().checksums() || readsTensors(content);
         this.checksums = new Checksums(content, driver.allocator());
+        this.reordered = new ReorderedTensors(content, driver, control, this::readSource);
         this.total = content.files().stream().mapToLong(SaveFile::size).sum();
     }
 
-    private static boolean hasFiles(SaveContent content) {
+    private static boolean readsTensors(SaveContent content) {
         return content.files()
                 .stream()
                 .flatMap(file -> file.tensors().stream())
-                .anyMatch(tensor -> tensor.source() instanceof SaveTensor.InFile);
+                .anyMatch(tensor -> tensor.source() instanceof SaveTensor.InFile || tensor.moves().isPresent());
     }
 
     /** Creates the temporary files, reserves their space, and writes them. */
@@ -90,12 +95,14 @@ final class FileWriter implements AutoCloseable {
         List<Piece> pieces = Piece.ofRuns(content.files(), runs, inFlight, staged);
         List<Piece> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
         checksums.expect(pieces.size() + shared.size());
+        reordered.expect(pieces);
         control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
             @Override
             public void work(int number) {
                 write(number, pieces.get(number));
             }
         }));
+        reordered.expect(shared);
         ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
         control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new PieceWriter() {
             @Override
@@ -181,6 +188,7 @@ final class FileWriter implements AutoCloseable {
         int inFlight = content.options().writesInFlight();
         List<Piece> pieces = Piece.of(content.files(), inFlight, staged);
         checksums.expect(pieces.size());
+        reordered.expect(pieces);
         control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
             @Override
             public void work(int number) {
@@ -188,6 +196,9 @@ final class FileWriter implements AutoCloseable {
             }
         }));
         List<SaveFile> files = content.files();
+        reordered.expect(IntStream.range(0, files.size())
+                .mapToObj(number -> Piece.dataOfHead(number, files.get(number)))
+                .toList());
         control.run(new Workers("gds-save-", inFlight, files.size(), () -> new PieceWriter() {
             @Override
             public void work(int number) {
@@ -220,7 +231,25 @@ final class FileWriter implements AutoCloseable {
         open.addAll(originals.values());
         handles.clear();
         originals.clear();
-        Closing.all(open, CuFileHandle::close);
+        try (reordered) {
+            Closing.all(open, CuFileHandle::close);
+        }
+    }
+
+    private Optional<RowMajor> moves(int file, int tensor) {
+        return content.files().get(file).tensors().get(tensor).moves();
+    }
+
+    /** Copies bytes of a tensor as they lie in its source. */
+    private void readSource(int file, int tensor, long offset, MemoryRange to) {
+        switch (snapshot.source(file, tensor)) {
+            case SaveTensor.InMemory memory ->
+                driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
+            case SaveTensor.Elsewhere other ->
+                throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
+            case SaveTensor.InFile original ->
+                originals.get(original.tensor().file()).readFully(to, original.tensor().fileOffset() + offset);
+        }
     }
 
     /** Writes pieces on one thread; allocates the memory to put them together at first need. */
@@ -248,7 +277,7 @@ final class FileWriter implements AutoCloseable {
             SaveFile file = content.files().get(number);
             Piece head = Piece.head(number, file);
             MemoryRange memory = slab(Math.max(head.length(), Piece.SLAB));
-            gather(Checksums.HEAD, new Piece(number, file.dataOffset(), head.end(), Piece.GATHERED),
+            gather(Checksums.HEAD, Piece.dataOfHead(number, file),
                     memory.slice(file.dataOffset(), memory.length() - file.dataOffset()));
             byte[] header = file.header(calculator.ofTensors(number, pieces));
             driver.allocator().copyFromHost(MemorySegment.ofArray(header), memory);
@@ -273,7 +302,10 @@ final class FileWriter implements AutoCloseable {
         }
 
         private @Nullable IoMemory memory(int file, int tensor) {
-            return snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory ? inMemory.memory() : null;
+            boolean ready = moves(file, tensor).isEmpty();
+            return ready && snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory
+                    ? inMemory.memory()
+                    : null;
         }
 
         private void gather(int number, Piece piece, MemoryRange to) {
@@ -291,14 +323,11 @@ final class FileWriter implements AutoCloseable {
         }
 
         private void copy(int file, int tensor, long offset, MemoryRange to) {
-            switch (snapshot.source(file, tensor)) {
-                case SaveTensor.InMemory memory ->
-                    driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
-                case SaveTensor.Elsewhere other ->
-                    throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
-                case SaveTensor.InFile original ->
-                    originals.get(original.tensor().file())
-                            .readFully(to, original.tensor().fileOffset() + offset);
+            Optional<RowMajor> moves = moves(file, tensor);
+            if (moves.isPresent()) {
+                reordered.copy(file, tensor, moves.get(), offset, to);
+            } else {
+                readSource(file, tensor, offset, to);
             }
         }
 

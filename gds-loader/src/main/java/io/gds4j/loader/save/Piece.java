@@ -49,6 +49,11 @@ record Piece(int file, long begin, long end, int tensor) {
         return new Piece(number, 0, Math.min(up(file.dataOffset()), file.size()), GATHERED);
     }
 
+    /** Returns the data in the first range of a file, behind the header. */
+    static Piece dataOfHead(int number, SaveFile file) {
+        return new Piece(number, file.dataOffset(), head(number, file).end(), GATHERED);
+    }
+
     /**
      * Returns the pieces of the tensors of one writer: the pages that hold no bytes of another one.
      *

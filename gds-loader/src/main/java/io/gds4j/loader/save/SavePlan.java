@@ -7,8 +7,11 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.Metadata;
+import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
+import io.gds4j.loader.internal.metadata.MetadataText;
 import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.IoMemory;
 import java.nio.file.Path;
@@ -53,6 +56,10 @@ import java.util.concurrent.CompletableFuture;
 public final class SavePlan {
     /** Begins the metadata key of a tensor whose type safetensors lacks. */
     private static final String FOREIGN_TYPE = "gds4j.type.";
+    /** Key of a text that transformers demands in every file. */
+    private static final String FORMAT = "format";
+    /** Metadata keys that only a save writes. */
+    private static final Set<String> RESERVED = Set.of(SaveFile.CHECKSUMS, MetadataText.TYPES);
 
     private final SaveContent content;
 
@@ -69,7 +76,9 @@ public final class SavePlan {
     public static final class Builder {
         private final SequencedMap<String, SaveTensor> tensors = new LinkedHashMap<>();
         /** Sorted, so that equal entries give equal bytes. */
-        private final SortedMap<String, String> metadata = new TreeMap<>(Map.of("format", "pt"));
+        private final SortedMap<String, String> metadata = new TreeMap<>(Map.of(FORMAT, "pt"));
+        /** Metadata of checkpoints that is no text. The first file has it: arrays of a tokenizer take megabytes. */
+        private final SortedMap<String, MetadataText> typed = new TreeMap<>();
         private final Set<Long> streams = new LinkedHashSet<>();
         private SaveOptions options = SaveOptions.DEFAULTS;
 
@@ -81,7 +90,7 @@ public final class SavePlan {
          *
          * @param name name in the checkpoint
          * @param dtype element type
-         * @param memory exactly its bytes, in host memory or on any GPU
+         * @param memory exactly its bytes in row-major order, in host memory or on any GPU
          * @param shape dimensions, slowest first, 0 or more each; none for a scalar
          * @throws CuFileException INVALID_VALUE for a name that exists already, is {@code __metadata__} or has an unpaired
          *         surrogate; for a type that safetensors lacks, a negative dimension, a size beyond 2^63 bytes, elements that
@@ -90,12 +99,16 @@ public final class SavePlan {
         public Builder tensor(String name, DType dtype, IoMemory memory, long... shape) {
             Objects.requireNonNull(memory, "memory");
             String who = "tensor " + OneLine.quote(name);
+            return add(who, inMemory(who, name, dtype, memory, shape));
+        }
+
+        private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
                 throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
                         .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
-            return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory)));
+            return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory));
         }
 
         /**
@@ -110,34 +123,57 @@ public final class SavePlan {
         }
 
         /**
-         * Adds a tensor that was loaded.
+         * Adds a tensor that was loaded. Safetensors are row-major: the save transposes a tensor of another
+         * {@link TensorInfo#order}. It then takes host memory of the tensor's size while it writes the tensor.
          *
          * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
          */
         public Builder tensor(LoadedTensor tensor) {
             TensorInfo info = tensor.info();
-            return tensor(info.name(), info.dtype(), tensor.range(), shape(info));
+            String who = "tensor " + OneLine.quote(info.name());
+            return add(who, inMemory(who, info.name(), info.dtype(), tensor.range(), shape(info)).inOrderOf(info));
         }
 
         /**
-         * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory.
+         * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory, and
+         * transposes tensors that are not row-major as {@link #tensor(LoadedTensor)} does.
+         *
+         * <p>
+         * Metadata that describes the files is left out ({@link io.gds4j.loader.format.CheckpointFormat#describesFiles}). What is no
+         * text becomes one: numbers in decimal, arrays as JSON. The entry {@code gds4j.metadata} has their types, so that
+         * {@link Checkpoint#typedMetadata} of the copy is equal. The first file has them, every file has the texts. A {@code format}
+         * that is no text is left out.
          *
          * <p>
          * Types that safetensors lacks, such as blocks of quantised values, become U8: their last dimension counts bytes. The metadata
          * entry {@code gds4j.type.NAME} then tells type and shape, for example {@code Q8_0 [2, 32]}.
          *
-         * @throws CuFileException INVALID_VALUE for a tensor name that exists already
+         * @throws CuFileException INVALID_VALUE for a tensor name that exists already, and for an array in the metadata that exceeds
+         *         a header's 100,000,000 bytes
          */
         public Builder checkpoint(Checkpoint checkpoint) {
-            checkpoint.metadata().forEach((key, value) -> {
-                if (!key.equals(SaveFile.CHECKSUMS)) {
-                    metadata(key, value);
+            Metadata all = checkpoint.typedMetadata();
+            for (String key : all.keys()) {
+                if (!RESERVED.contains(key) && !checkpoint.format().describesFiles(key)) {
+                    all.get(key).ifPresent(value -> copy(key, value));
                 }
-            });
+            }
             for (CheckpointFile file : checkpoint.files()) {
                 file.tensors().forEach(info -> add(info, file.size()));
             }
             return this;
+        }
+
+        private void copy(String key, MetadataValue value) {
+            if (value instanceof MetadataValue.Text(String text)) {
+                metadata(key, text);
+            } else if (!key.equals(FORMAT)) {
+                SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
+                MetadataText text = MetadataText.of(SaveFailure.FUNCTION, key, value);
+                SafetensorsText.requireEncodable(SaveFailure.FUNCTION, text.text());
+                typed.put(key, text);
+                metadata.remove(key);
+            }
         }
 
         private void add(TensorInfo info, long fileSize) {
@@ -150,7 +186,8 @@ public final class SavePlan {
             }
             add("tensor " + OneLine.quote(info.name()),
                     new SaveTensor(
-                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize)));
+                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize))
+                            .inOrderOf(info));
         }
 
         /** Returns the shape whose last dimension counts bytes; a single dimension if rows are no whole bytes. */
@@ -173,16 +210,17 @@ public final class SavePlan {
         /**
          * Adds or replaces an entry of {@code __metadata__}; {@code format} is {@code pt} by default, as transformers demands.
          *
-         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the key of the checksums,
-         *         {@code gds4j.crc32c}
+         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the keys of the checksums and of types,
+         *         {@code gds4j.crc32c} and {@code gds4j.metadata}
          */
         public Builder metadata(String key, String value) {
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, value);
-            if (key.equals(SaveFile.CHECKSUMS)) {
-                throw invalid("the metadata key %s belongs to the checksums".formatted(key));
+            if (RESERVED.contains(key)) {
+                throw invalid("the metadata key %s is gds4j's own".formatted(key));
             }
             metadata.put(key, value);
+            typed.remove(key);
             return this;
         }
 
@@ -210,9 +248,7 @@ public final class SavePlan {
          */
         public SavePlan toFile(Path file) {
             SaveTarget target = SaveTarget.file(file);
-            SaveFile whole = new SaveFile(
-                    PageOrder.of(List.copyOf(tensors.values()), options.align()), new TreeMap<>(metadata), options);
-            return plan(target, List.of(whole));
+            return plan(target, List.of(file(0, List.copyOf(tensors.values()))));
         }
 
         /**
@@ -227,9 +263,18 @@ public final class SavePlan {
             List<List<SaveTensor>> shards = Shards.of(tensors.values(), options.maxShardBytes());
             List<SaveFile> files = new ArrayList<>(shards.size());
             for (List<SaveTensor> shard : shards) {
-                files.add(new SaveFile(PageOrder.of(shard, options.align()), new TreeMap<>(metadata), options));
+                files.add(file(files.size(), shard));
             }
             return plan(target, files);
+        }
+
+        private SaveFile file(int number, List<SaveTensor> shard) {
+            SortedMap<String, String> entries = new TreeMap<>(metadata);
+            if (number == 0 && !typed.isEmpty()) {
+                typed.forEach((key, value) -> entries.put(key, value.text()));
+                entries.put(MetadataText.TYPES, MetadataText.types(typed));
+            }
+            return new SaveFile(PageOrder.of(shard, options.align()), entries, options);
         }
 
         private SavePlan plan(SaveTarget target, List<SaveFile> files) {

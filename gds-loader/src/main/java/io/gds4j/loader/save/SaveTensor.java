@@ -2,18 +2,22 @@ package io.gds4j.loader.save;
 
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.IoMemory;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.Optional;
 
 /**
  * A tensor to save.
  *
  * @param bytes size in bytes
  * @param source where its bytes are
+ * @param moves how they get into row-major order, which is that of safetensors; empty if they have it
  */
-record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source source) {
+record SaveTensor(
+        String name, DType dtype, long[] shape, long bytes, Source source, Optional<RowMajor> moves) {
 
     /** The order of the reference writer: widest type first, then by name in UTF-8. */
     static final Comparator<SaveTensor> REFERENCE_ORDER = Comparator.comparing(SaveTensor::dtype)
@@ -40,7 +44,17 @@ record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source sou
     record InFile(TensorInfo tensor, long fileSize) implements Source {
     }
 
-    SaveTensor withSource(Source other) {
-        return new SaveTensor(name, dtype, shape, bytes, other);
+    /** Describes a tensor whose source is in row-major order. */
+    SaveTensor(String name, DType dtype, long[] shape, long bytes, Source source) {
+        this(name, dtype, shape, bytes, source, Optional.empty());
+    }
+
+    /** Returns the tensor with a source in the order of a tensor that was read. */
+    SaveTensor inOrderOf(TensorInfo tensor) {
+        return tensor.order().isRowMajor()
+                ? this
+                : new SaveTensor(
+                        name, dtype, shape, bytes, source,
+                        Optional.of(RowMajor.of(tensor, tensor.dtype().blockBytes())));
     }
 }

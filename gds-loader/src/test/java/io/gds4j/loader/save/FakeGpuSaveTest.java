@@ -10,12 +10,18 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -39,6 +45,25 @@ class FakeGpuSaveTest {
         driver.close();
         assertThat(cuda.violations()).isEmpty();
         assertThat(cuda.leaks()).isEmpty();
+    }
+
+    /** 5 rows of 3 in column-major order; the source and the staging memory are on GPUs. */
+    @ParameterizedTest
+    @EnumSource
+    void tensorOfAGpuIsSavedInRowMajorOrder(Consistency mode) {
+        byte[] columns = {0, 3, 6, 9, 12, 1, 4, 7, 10, 13, 2, 5, 8, 11, 14};
+        TensorInfo info = new TensorInfo("a", DType.U8, List.of(5L, 3L), Path.of("a.npy"), 0, columns.length,
+                DimensionOrder.columnMajor(2));
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, columns.length, 1)) {
+            driver.allocator().copyFromHost(MemorySegment.ofArray(columns), memory.range());
+            SavePlan.builder().tensor(new LoadedTensor(info, memory.range()))
+                    .options(SaveOptions.DEFAULTS.withConsistency(mode).withStagingDevice(0))
+                    .toFolder(folder).save(driver);
+        }
+        try (LoadedTensors saved = Checkpoint.open(folder).plan().load(driver)) {
+            assertThat(saved.segment("a").toArray(ValueLayout.JAVA_BYTE))
+                    .containsExactly(0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14);
+        }
     }
 
     @ParameterizedTest

@@ -23,8 +23,8 @@ import org.jspecify.annotations.Nullable;
  *
  * <p>
  * The columns are {@code file} (absolute path), {@code name}, {@code dtype} (as {@link io.gds4j.loader.format.DType#id}), {@code shape}
- * (dimensions, slowest first), {@code offset} (of the first byte in the file), {@code bytes} and {@code aligned} (whether the offset is a
- * multiple of 4096, as direct I/O needs). None is null.
+ * (dimensions), {@code order} (numbers of the dimensions as they lie in the file, outermost first), {@code offset} (of the first byte in
+ * the file), {@code bytes} and {@code aligned} (whether the offset is a multiple of 4096, as direct I/O needs). None is null.
  *
  * <p>
  * {@code load} reads the headers on the driver, and throws what {@link Checkpoint#open} throws. The table stays as it is when the files

@@ -15,6 +15,7 @@ final class TensorRows {
             .add("name", DataTypes.StringType, false)
             .add("dtype", DataTypes.StringType, false)
             .add("shape", DataTypes.createArrayType(DataTypes.LongType, false), false)
+            .add("order", DataTypes.createArrayType(DataTypes.IntegerType, false), false)
             .add("offset", DataTypes.LongType, false)
             .add("bytes", DataTypes.LongType, false)
             .add("aligned", DataTypes.BooleanType, false);
@@ -35,6 +36,7 @@ final class TensorRows {
                 UTF8String.fromString(tensor.name()),
                 UTF8String.fromString(tensor.dtype().id()),
                 new GenericArrayData(tensor.shape().stream().mapToLong(Long::longValue).toArray()),
+                new GenericArrayData(tensor.order().dimensions().stream().mapToInt(Integer::intValue).toArray()),
                 tensor.fileOffset(),
                 tensor.length(),
                 tensor.fileOffset() % ALIGNMENT == 0};

@@ -74,7 +74,7 @@ class CheckpointSourceTest {
 
     /** Returns an array of 10 rows of 3 int16 that begins at 128 bytes. */
     private static byte[] npy() {
-        String header = "{'descr': '<i2', 'fortran_order': False, 'shape': (10, 3), }";
+        String header = "{'descr': '<i2', 'fortran_order': True, 'shape': (10, 3), }";
         ByteBuffer file = ByteBuffer.allocate(128 + 60).order(ByteOrder.LITTLE_ENDIAN);
         file.put((byte) 0x93).put("NUMPY".getBytes(StandardCharsets.US_ASCII)).put((byte) 1).put((byte) 0);
         file.putShort((short) 118).put(header.getBytes(StandardCharsets.US_ASCII));
@@ -93,13 +93,15 @@ class CheckpointSourceTest {
     void listsTheTensorsThatTheHeadersDescribe(String name) {
         Checkpoint checkpoint = Checkpoint.open(folder.resolve(name));
         Dataset<Row> tensors = load(name);
-        assertThat(tensors.columns()).containsExactly("file", "name", "dtype", "shape", "offset", "bytes", "aligned");
+        assertThat(tensors.columns()).containsExactly("file", "name", "dtype", "shape", "order", "offset", "bytes",
+                "aligned");
         List<Row> rows = tensors.collectAsList();
         assertThat(rows).hasSameSizeAs(checkpoint.tensors().entrySet()).isNotEmpty().allSatisfy(row -> {
             var tensor = checkpoint.tensors().get(row.<String>getAs("name"));
             assertThat(row.<String>getAs("file")).isEqualTo(folder.resolve(name).toString());
             assertThat(row.<String>getAs("dtype")).isEqualTo(tensor.dtype().id());
             assertThat(row.getList(row.fieldIndex("shape"))).isEqualTo(tensor.shape());
+            assertThat(row.getList(row.fieldIndex("order"))).isEqualTo(tensor.order().dimensions());
             assertThat(row.<Long>getAs("offset")).isEqualTo(tensor.fileOffset());
             assertThat(row.<Long>getAs("bytes")).isEqualTo(tensor.length());
             assertThat(row.<Boolean>getAs("aligned")).isEqualTo(tensor.fileOffset() % PAGE == 0);

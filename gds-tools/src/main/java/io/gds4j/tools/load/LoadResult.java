@@ -96,6 +96,9 @@ public record LoadResult(
         fields.put("name", tensor.name());
         fields.put("dtype", tensor.dtype().toString());
         fields.put("shape", tensor.shape().stream().map(Long::toUnsignedString).map(BigInteger::new).toList());
+        if (!tensor.order().isRowMajor()) {
+            fields.put("order", tensor.order().dimensions());
+        }
         fields.put("bytes", tensor.length());
         fields.put("file", tensor.file().toString());
         fields.put("fileOffset", tensor.fileOffset());

@@ -241,6 +241,7 @@ public final class LoadRun {
     }
 
     private static String shape(TensorInfo tensor) {
-        return tensor.shape().stream().map(Long::toUnsignedString).collect(Collectors.joining(", ", "[", "]"));
+        String shape = tensor.shape().stream().map(Long::toUnsignedString).collect(Collectors.joining(", ", "[", "]"));
+        return tensor.order().isRowMajor() ? shape : shape + " " + tensor.order();
     }
 }

@@ -131,6 +131,11 @@ public final class GgufFormat implements CheckpointFormat {
     }
 
     @Override
+    public boolean describesFiles(String key) {
+        return key.equals(GgufHeader.ALIGNMENT_KEY) || SplitKeys.isKey(key);
+    }
+
+    @Override
     public CheckpointParts partsOf(Path file) {
         Optional<SplitName> name = SplitName.of(file);
         if (name.isEmpty()) {

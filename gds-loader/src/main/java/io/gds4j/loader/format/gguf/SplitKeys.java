@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 
 /**
  * The keys by which a file says that it is a part of a split set.
@@ -21,6 +22,11 @@ record SplitKeys(long number, long count, long tensors) {
     private static final String NUMBER = "split.no";
     private static final String COUNT = "split.count";
     private static final String TENSORS = "split.tensors.count";
+    private static final Set<String> KEYS = Set.of(NUMBER, COUNT, TENSORS);
+
+    static boolean isKey(String key) {
+        return KEYS.contains(key);
+    }
 
     static SplitKeys of(CheckpointFile file) {
         return new SplitKeys(whole(file, NUMBER, -1), whole(file, COUNT, 0), whole(file, TENSORS, -1));

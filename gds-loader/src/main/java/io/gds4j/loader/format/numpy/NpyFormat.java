@@ -7,19 +7,21 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.format.TensorInfo;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 
 /**
- * Arrays of {@code numpy.save}, format version 1.0 to 3.0. The array has the name of its file without {@code .npy}. Where the
- * first dimension is the fastest in memory, metadata has the key {@code NAME.fortran_order} with the value true; the shape is the
- * one that NumPy reports.
+ * Arrays of {@code numpy.save}, format version 1.0 to 3.0. The array has the name of its file without {@code .npy}, and the shape
+ * that NumPy reports. An array in Fortran order is column-major ({@link TensorInfo#order}); metadata then has the key
+ * {@code NAME.fortran_order} with the value true.
  *
  * @since 0.1
  */
 public final class NpyFormat implements CheckpointFormat {
     static final String SUFFIX = ".npy";
+    static final String FORTRAN_ORDER = ".fortran_order";
 
     /** Creates the format; {@link java.util.ServiceLoader} calls this. */
     public NpyFormat() {
@@ -43,8 +45,14 @@ public final class NpyFormat implements CheckpointFormat {
 
     @Override
     public CheckpointFile read(FormatInput in) {
-        NpyHeader header = NpyHeader.read(in, withoutSuffix(String.valueOf(in.path().getFileName())), 0, in.size());
-        return file(in, List.of(header));
+        TensorInfo array = NpyHeader.read(in, withoutSuffix(String.valueOf(in.path().getFileName())), 0, in.size());
+        return file(in, List.of(array));
+    }
+
+    /** An array that is copied is in the order of the copy. */
+    @Override
+    public boolean describesFiles(String key) {
+        return key.endsWith(FORTRAN_ORDER);
     }
 
     static String withoutSuffix(String name) {
@@ -54,20 +62,15 @@ public final class NpyFormat implements CheckpointFormat {
     }
 
     /** Returns a file with these arrays. */
-    static CheckpointFile file(FormatInput in, List<NpyHeader> headers) {
+    static CheckpointFile file(FormatInput in, List<TensorInfo> arrays) {
         Map<String, MetadataValue> metadata = new LinkedHashMap<>();
         long dataOffset = in.size();
-        for (NpyHeader header : headers) {
-            dataOffset = Math.min(dataOffset, header.tensor().fileOffset());
-            if (header.fortranOrder()) {
-                metadata.put(header.tensor().name() + ".fortran_order", new MetadataValue.Truth(true));
+        for (TensorInfo array : arrays) {
+            dataOffset = Math.min(dataOffset, array.fileOffset());
+            if (!array.order().isRowMajor()) {
+                metadata.put(array.name() + FORTRAN_ORDER, new MetadataValue.Truth(true));
             }
         }
-        return new CheckpointFile(
-                in.path(),
-                in.size(),
-                dataOffset,
-                headers.stream().map(NpyHeader::tensor).toList(),
-                Metadata.of(metadata));
+        return new CheckpointFile(in.path(), in.size(), dataOffset, arrays, Metadata.of(metadata));
     }
 }

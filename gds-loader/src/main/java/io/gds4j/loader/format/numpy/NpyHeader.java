@@ -3,6 +3,7 @@ package io.gds4j.loader.format.numpy;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.format.numpy.PythonLiteral.Malformed;
@@ -16,13 +17,8 @@ import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/**
- * The header of an array in {@code .npy} form, at any place of a file.
- *
- * @param tensor the array
- * @param fortranOrder true if the first dimension is the fastest one in memory
- */
-record NpyHeader(TensorInfo tensor, boolean fortranOrder) {
+/** Reads the header of an array in {@code .npy} form, at any place of a file. */
+final class NpyHeader {
     private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
     private static final int VERSION_BYTES = 2;
     /** Largest header in bytes. NumPy stops at 10,000 unless told otherwise; structures with many fields need more. */
@@ -30,24 +26,27 @@ record NpyHeader(TensorInfo tensor, boolean fortranOrder) {
     /** Most dimensions of an array in NumPy. */
     private static final int MOST_DIMENSIONS = 64;
 
+    private NpyHeader() {
+    }
+
     static byte[] magic() {
         return MAGIC.clone();
     }
 
     /**
-     * Reads the header of an array.
+     * Reads the header of an array and returns the array.
      *
      * @param in the file
      * @param name name of the array
      * @param begin offset of the array in the file
      * @param end offset after the array, at most the file's size
      */
-    static NpyHeader read(FormatInput in, String name, long begin, long end) {
+    static TensorInfo read(FormatInput in, String name, long begin, long end) {
         return new Reader(in, name, begin, end).read();
     }
 
     private record Reader(FormatInput in, String name, long begin, long end) {
-        NpyHeader read() {
+        TensorInfo read() {
             long fixed = MAGIC.length + VERSION_BYTES;
             if (end - begin < fixed + Short.BYTES) {
                 throw header(begin, "of %d bytes is too short for a header".formatted(end - begin));
@@ -94,7 +93,7 @@ record NpyHeader(TensorInfo tensor, boolean fortranOrder) {
             }
         }
 
-        private NpyHeader describe(String text, long offset, long data) {
+        private TensorInfo describe(String text, long offset, long data) {
             Value value;
             try {
                 value = PythonLiteral.parse(text);
@@ -141,7 +140,7 @@ record NpyHeader(TensorInfo tensor, boolean fortranOrder) {
             return dimensions;
         }
 
-        private NpyHeader array(Value descr, boolean fortran, List<Long> shape, long offset, long data) {
+        private TensorInfo array(Value descr, boolean fortran, List<Long> shape, long offset, long data) {
             DType dtype;
             try {
                 dtype = NpyTypes.of(descr);
@@ -170,9 +169,9 @@ record NpyHeader(TensorInfo tensor, boolean fortranOrder) {
                         "array %s, %s of shape %s, needs %d bytes of data, but %d follow its header"
                                 .formatted(CheckpointException.quote(name), dtype, text(shape), length, end - data));
             }
-            // for one dimension the orders are the same
-            boolean reversed = fortran && shape.size() > 1;
-            return new NpyHeader(new TensorInfo(name, dtype, shape, in.path(), data, length), reversed);
+            DimensionOrder order =
+                    fortran ? DimensionOrder.columnMajor(shape.size()) : DimensionOrder.rowMajor(shape.size());
+            return new TensorInfo(name, dtype, shape, in.path(), data, length, order);
         }
 
         private static String text(List<Long> shape) {

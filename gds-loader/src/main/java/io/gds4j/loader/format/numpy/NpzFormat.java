@@ -7,6 +7,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
 import java.util.ArrayList;
@@ -44,8 +45,13 @@ public final class NpzFormat implements CheckpointFormat {
     }
 
     @Override
+    public boolean describesFiles(String key) {
+        return key.endsWith(NpyFormat.FORTRAN_ORDER);
+    }
+
+    @Override
     public CheckpointFile read(FormatInput in) {
-        List<NpyHeader> headers = new ArrayList<>();
+        List<TensorInfo> arrays = new ArrayList<>();
         Set<String> names = new HashSet<>();
         for (ZipMember member : ZipArchive.read(in).members()) {
             if (!member.stored()) {
@@ -66,8 +72,8 @@ public final class NpzFormat implements CheckpointFormat {
                         name,
                         "two arrays have the name %s".formatted(CheckpointException.quote(name)));
             }
-            headers.add(NpyHeader.read(in, name, member.dataOffset(), member.dataEnd()));
+            arrays.add(NpyHeader.read(in, name, member.dataOffset(), member.dataEnd()));
         }
-        return NpyFormat.file(in, headers);
+        return NpyFormat.file(in, arrays);
     }
 }

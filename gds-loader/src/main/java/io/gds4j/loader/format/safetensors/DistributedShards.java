@@ -32,6 +32,7 @@ final class DistributedShards {
     /** Slices that do not describe one complete tensor. */
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
     private static final String KEY = "DCP_SHARDING_INFO";
+    private static final String VERSION_KEY = "DCP_VERSION";
     private static final int MOST_DIMENSIONS = 64;
     /** Each doubles the corners of a slice; device meshes have two or three. */
     private static final int MOST_CUT_DIMENSIONS = 8;
@@ -46,6 +47,11 @@ final class DistributedShards {
 
     private DistributedShards(List<CheckpointFile> files) {
         this.files = files;
+    }
+
+    /** Returns whether a metadata key tells what is in each rank's file. */
+    static boolean describesFiles(String key) {
+        return key.equals(KEY) || key.equals(VERSION_KEY);
     }
 
     /** Returns the files with names of slices if they are a distributed checkpoint, else as they are. */
@@ -98,7 +104,13 @@ final class DistributedShards {
         }
         String name = tensor.name() + ranges.stream().collect(Collectors.joining(",", "[", "]"));
         return new TensorInfo(
-                name, tensor.dtype(), tensor.shape(), tensor.file(), tensor.fileOffset(), tensor.length());
+                name,
+                tensor.dtype(),
+                tensor.shape(),
+                tensor.file(),
+                tensor.fileOffset(),
+                tensor.length(),
+                tensor.order());
     }
 
     private static List<Long> begin(CheckpointFile file, TensorInfo tensor, @Nullable List<Long> saved) {

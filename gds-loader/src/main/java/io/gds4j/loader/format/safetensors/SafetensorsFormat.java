@@ -98,6 +98,11 @@ public final class SafetensorsFormat implements CheckpointFormat {
         return DistributedShards.combine(files);
     }
 
+    @Override
+    public boolean describesFiles(String key) {
+        return DistributedShards.describesFiles(key);
+    }
+
     private static String looksLike(FileHead head) {
         if (head.startsWith((byte) 'G', (byte) 'G', (byte) 'U', (byte) 'F')) {
             return "; this looks like a GGUF file, not safetensors";

@@ -5,6 +5,7 @@ import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.metadata.MetadataText;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -230,7 +231,7 @@ final class SafetensorsHeader {
                     "the header describes %s bytes of data, but %d follow it in the file"
                             .formatted(Long.toUnsignedString(position), fileSize - dataOffset));
         }
-        return new CheckpointFile(path, fileSize, dataOffset, tensors, metadata);
+        return new CheckpointFile(path, fileSize, dataOffset, tensors, MetadataText.typed(metadata));
     }
 
     private static List<Long> shapeOf(Entry entry) {

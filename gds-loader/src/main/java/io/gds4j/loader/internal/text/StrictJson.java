@@ -106,6 +106,22 @@ public final class StrictJson {
         }
     }
 
+    /** Appends a text as a string and returns the builder. */
+    public static StringBuilder quote(StringBuilder to, String text) {
+        to.append('"');
+        for (int i = 0; i < text.length(); i++) {
+            char c = text.charAt(i);
+            if (c == '"' || c == '\\') {
+                to.append('\\').append(c);
+            } else if (c < ' ') {
+                to.append("\\u00").append(Character.forDigit(c >> 4, 16)).append(Character.forDigit(c & 15, 16));
+            } else {
+                to.append(c);
+            }
+        }
+        return to.append('"');
+    }
+
     /** Reads the next token and makes it the current one. */
     public Token next() throws Malformed {
         int c = peek();

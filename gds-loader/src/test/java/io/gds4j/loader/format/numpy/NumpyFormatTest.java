@@ -124,8 +124,10 @@ class NumpyFormatTest {
         Checkpoint checkpoint = Checkpoint.open(write("f.npy", npy(1, header("'<f4'", true, "(2, 3)"), 24)));
         assertThat(checkpoint.typedMetadata().get("f.fortran_order")).contains(new MetadataValue.Truth(true));
         assertThat(checkpoint.tensors().get("f").shape()).containsExactly(2L, 3L);
+        assertThat(checkpoint.tensors().get("f").order().isColumnMajor()).isTrue();
         Checkpoint vector = Checkpoint.open(write("v.npy", npy(1, header("'<f4'", true, "(6,)"), 24)));
         assertThat(vector.typedMetadata().keys()).isEmpty();
+        assertThat(vector.tensors().get("v").order().isRowMajor()).isTrue();
     }
 
     @Test
