@@ -230,7 +230,7 @@ public final class CuFileDriver implements AutoCloseable {
      * {@link MemoryAllocator#prepare} to choose when.
      *
      * @throws CuFileException DRIVER_NOT_INITIALIZED after close
-     * @since 0.3
+     * @since 0.1
      */
     public void trim() {
         use.call("CuFileDriver.trim", backend -> {
