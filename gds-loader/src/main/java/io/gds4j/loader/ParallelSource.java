@@ -8,12 +8,25 @@ import java.util.List;
 /**
  * What ranks share: a checkpoint and the options of the plan that chose from it.
  *
- * @param path path of the checkpoint
- * @param files its files
- * @param tensors all of its tensors
+ * @param checkpoint the checkpoint
  * @param options options of the plan
- * @param headerNanos time to read the headers in nanoseconds
  */
-record ParallelSource(
-        Path path, List<CheckpointFile> files, List<TensorInfo> tensors, LoadOptions options, long headerNanos) {
+record ParallelSource(Checkpoint checkpoint, LoadOptions options) {
+    Path path() {
+        return checkpoint.path();
+    }
+
+    List<CheckpointFile> files() {
+        return checkpoint.files();
+    }
+
+    /** Returns all tensors of the checkpoint. */
+    List<TensorInfo> tensors() {
+        return List.copyOf(checkpoint.tensors().values());
+    }
+
+    /** Returns the time to read the headers in nanoseconds. */
+    long headerNanos() {
+        return checkpoint.headerNanos();
+    }
 }

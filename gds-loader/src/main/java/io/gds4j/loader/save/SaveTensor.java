@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -35,9 +36,9 @@ record SaveTensor(String name, DType dtype, long[] shape, long bytes, Source sou
     /**
      * Bytes in a file of a checkpoint.
      *
-     * @param fileSize size of the file when its header was read
+     * @param version version of the content that the file's header describes
      */
-    record InFile(TensorInfo tensor, long fileSize) implements Source {
+    record InFile(TensorInfo tensor, FileVersion version) implements Source {
     }
 
     SaveTensor withSource(Source other) {

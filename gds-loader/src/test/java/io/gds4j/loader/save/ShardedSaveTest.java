@@ -118,9 +118,10 @@ class ShardedSaveTest {
         Files.createDirectories(folder.resolve("step-7.tmp/ready"));
         Files.write(folder.resolve("step-7.tmp/ready/model.safetensors"), new byte[10]);
         Files.write(folder.resolve("step-7.tmp/shard-00000-5.safetensors"), new byte[10]);
+        Files.createFile(folder.resolve("step-7.tmp/.gds4j-save"));
         Files.createDirectory(step());
         try (ShardedSave save = ShardedSave.begin(step())) {
-            assertThat(names(save.temporary())).isEmpty();
+            assertThat(names(save.temporary())).containsExactly(".gds4j-save");
             save.commit(List.of(shard(save, 0, 1, "a")));
         }
         assertThat(names(step())).containsExactly("model.safetensors");
