@@ -62,7 +62,7 @@ class FileIdentityTest {
     private static final TensorPattern PATTERN = new TensorPattern(3);
     private static final long RACE_NANOS = 2_000_000_000L;
 
-    @TempDir
+    @TempDir(factory = MemoryFolder.class)
     Path folder;
 
     private final CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat");

@@ -54,7 +54,12 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     private final Map<Path, Entry<F>> open = new LinkedHashMap<>(16, 0.75f, true);
 
     protected OpenFiles() {
-        this.most = Math.clamp(descriptors() / PART, LEAST, MOST);
+        this(Math.clamp(descriptors() / PART, LEAST, MOST));
+    }
+
+    /** With a number of files, for tests. */
+    OpenFiles(int most) {
+        this.most = most;
     }
 
     /** Opens a file; throws if it is not the one that is expected. */

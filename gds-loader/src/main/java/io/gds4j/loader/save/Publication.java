@@ -256,6 +256,8 @@ final class Publication {
     private void removeOthers(Set<String> current) {
         Set<String> others = present(name -> target.isPart(name) || target.isTemporary(name));
         others.removeAll(current);
+        // until the commit has ended: one that is interrupted may be repeated
+        others.removeIf(name -> target.isShare(name, id));
         if (others.remove(target.indexName())) {
             delete(target.indexName());
             sync();

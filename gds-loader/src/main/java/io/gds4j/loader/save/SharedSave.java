@@ -299,8 +299,8 @@ public final class SharedSave {
 
     /** Returns the shares of all writers, which have written to the files that are there. */
     private List<ShareFile> shares(Publication publication) {
-        List<Long> inodes = inodes(publication);
         List<ShareFile> shares = parseShares(publication);
+        List<Long> inodes = inodes(publication);
         for (int i = 0; i < world; i++) {
             if (!shares.get(i).inodes().equals(inodes)) {
                 throw replaced(share(publication, i));

@@ -128,6 +128,23 @@ class ShardedSaveTest {
     }
 
     @Test
+    void temporaryNameOfAnotherIsRefused() throws IOException {
+        Path other = Files.createDirectory(folder.resolve("step-7.tmp"));
+        Files.writeString(other.resolve("notes.txt"), "mine");
+        assertThatThrownBy(() -> ShardedSave.begin(step()))
+                .hasMessageContaining("not the temporary folder of a save")
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EEXIST));
+        assertThat(other.resolve("notes.txt")).hasContent("mine");
+        Path elsewhere = Files.move(other, folder.resolve("elsewhere"));
+        Files.createFile(elsewhere.resolve(".gds4j-save"));
+        Files.createSymbolicLink(other, elsewhere);
+        assertThatThrownBy(() -> ShardedSave.begin(step())).isInstanceOf(CuFileException.class);
+        assertThat(elsewhere.resolve("notes.txt")).hasContent("mine");
+        Files.delete(other);
+        ShardedSave.begin(step()).close();
+    }
+
+    @Test
     void folderWithEntriesIsRefused() throws IOException {
         Files.createDirectory(step());
         Files.writeString(step().resolve("notes.txt"), "mine");
