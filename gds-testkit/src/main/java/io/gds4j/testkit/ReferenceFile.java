@@ -52,8 +52,8 @@ final class ReferenceFile implements BackendFile {
     private final boolean readable;
     private final boolean writable;
     private final Optional<DescriptorKey> descriptor;
-    /** Attributes of the file when it was opened; empty where there are none. */
-    private final Map<String, Object> opened;
+    /** Attributes of the file when its name last led to it; empty where there are none. */
+    private volatile Map<String, Object> attributes;
 
     /** The descriptor that registered the file; its number alone could be reused. */
     record DescriptorKey(int number, Object file) {
@@ -70,7 +70,7 @@ final class ReferenceFile implements BackendFile {
         this.readable = readable;
         this.writable = writable;
         this.descriptor = descriptor;
-        this.opened = attributes(path);
+        this.attributes = attributes(path);
     }
 
     static ReferenceFile open(FileSource.Named source) {
@@ -230,14 +230,19 @@ final class ReferenceFile implements BackendFile {
      * {@inheritDoc}
      *
      * <p>
-     * A channel has no {@code fstat}: the attributes are those of the name while it leads to this file, then those that the file
-     * had when it was opened.
+     * A channel has no {@code fstat}: the attributes are those of the name while it leads to this file, later the last of them.
      */
     @Override
     public FileVersion version() {
+        Map<String, Object> known = attributes;
         Map<String, Object> now = attributes(path);
-        Map<String, Object> known = INODE.stream().allMatch(key -> opened.containsKey(key)
-                && opened.get(key).equals(now.get(key))) ? now : opened;
+        if (INODE.stream().allMatch(key -> known.containsKey(key) && known.get(key).equals(now.get(key)))) {
+            attributes = now;
+        }
+        return version(attributes);
+    }
+
+    private FileVersion version(Map<String, Object> known) {
         long size = size();
         if (!known.getOrDefault("size", -1L).equals(size)) {
             return FileVersion.ofSize(size);
