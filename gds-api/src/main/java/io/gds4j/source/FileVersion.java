@@ -12,12 +12,14 @@ import java.util.Objects;
  * tick of its file system's clock, up to 10 ms on Linux.
  *
  * @param size bytes
- * @param content tells contents of the same size apart; empty if only the size is known
+ * @param file tells files apart, whatever their content; empty if unknown
+ * @param content tells contents of one file and size apart; empty if only the size is known
  * @since 0.1
  */
-public record FileVersion(long size, String content) {
+public record FileVersion(long size, String file, String content) {
     /** Refuses null. */
     public FileVersion {
+        Objects.requireNonNull(file, "file");
         Objects.requireNonNull(content, "content");
     }
 
@@ -28,7 +30,7 @@ public record FileVersion(long size, String content) {
      * @return the version
      */
     public static FileVersion ofSize(long size) {
-        return new FileVersion(size, "");
+        return new FileVersion(size, "", "");
     }
 
     /**
@@ -44,8 +46,10 @@ public record FileVersion(long size, String content) {
      */
     public static FileVersion ofInode(
             long size, int deviceMajor, int deviceMinor, long inode, long seconds, int nanos) {
-        return new FileVersion(size, "inode " + inode + " of device " + deviceMajor + ':' + deviceMinor
-                + ", changed at " + seconds + " s " + nanos + " ns");
+        return new FileVersion(
+                size,
+                "inode " + inode + " of device " + deviceMajor + ':' + deviceMinor,
+                "changed at " + seconds + " s " + nanos + " ns");
     }
 
     /**
@@ -55,13 +59,26 @@ public record FileVersion(long size, String content) {
      * @return false if they differ in size, or in what tells contents of the same size apart
      */
     public boolean isSameAs(FileVersion other) {
-        return size == other.size
-                && (content.isEmpty() || other.content.isEmpty() || content.equals(other.content));
+        return size == other.size && isSameFileAs(other) && isSame(content, other.content);
+    }
+
+    /**
+     * Returns whether both are the same file, as far as both tell; its content may have changed.
+     *
+     * @param other another version
+     * @return false if they are of different files
+     */
+    public boolean isSameFileAs(FileVersion other) {
+        return isSame(file, other.file);
+    }
+
+    private static boolean isSame(String one, String other) {
+        return one.isEmpty() || other.isEmpty() || one.equals(other);
     }
 
     /** {@return the version in one line} */
     @Override
     public String toString() {
-        return content.isEmpty() ? size + " bytes" : size + " bytes, " + content;
+        return size + " bytes" + (file.isEmpty() ? "" : ", " + file) + (content.isEmpty() ? "" : ", " + content);
     }
 }

@@ -158,18 +158,30 @@ public final class Checkpoint {
         return new LoadPlan(this, LoadOptions.DEFAULTS);
     }
 
-    /** Returns whether an index names the files. */
-    boolean hasIndex() {
-        return hasIndex;
-    }
-
-    /** Opens the same path again. */
-    Checkpoint reopened() {
-        return new Checkpoint(path, look);
+    /**
+     * Opens the path again, after a save replaced the shards.
+     *
+     * @param changed thrown if no index names the files, or if there is no checkpoint now that a plan of this one fits
+     */
+    Checkpoint again(CheckpointException changed) {
+        if (!hasIndex) {
+            throw changed;
+        }
+        Checkpoint now;
+        try {
+            now = new Checkpoint(path, look);
+        } catch (CheckpointException e) {
+            changed.addSuppressed(e);
+            throw changed;
+        }
+        if (!describesSameAs(now)) {
+            throw changed;
+        }
+        return now;
     }
 
     /** Returns whether both have the same tensors and metadata, wherever their bytes are; checksums are of the bytes. */
-    boolean describesSameAs(Checkpoint other) {
+    private boolean describesSameAs(Checkpoint other) {
         return tensors.keySet().equals(other.tensors.keySet())
                 && tensors.values().stream().allMatch(tensor -> isSame(tensor, other.tensors.get(tensor.name())))
                 && withoutChecksums().equals(other.withoutChecksums());

@@ -3,10 +3,11 @@ package io.gds4j.loader;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
-import io.gds4j.loader.internal.OpenedFile;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
+import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -22,7 +23,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Compares tensors in their target memory with their files. Reads the files by {@link FileChannel}, independently of the load.
- * Refuses a file that has changed since it was loaded.
+ * Refuses a file that was replaced since it was loaded.
  * Uses all cores, with a few MiB of memory for each.
  *
  * <pre>{@code
@@ -75,7 +76,8 @@ public final class CheckpointVerifier {
      * Compares every tensor that was not taken.
      *
      * @param progress receives the bytes compared so far, on threads of the verifier, one call at a time
-     * @throws CheckpointException FILE_CHANGED if a file is gone, or has changed since the header was read that the load followed
+     * @throws CheckpointException FILE_CHANGED if a file was replaced since its header was read, or written without a difference in
+     *         the tensors; FILE_NOT_FOUND if it is gone
      * @throws io.gds4j.error.CuFileException IO_ERROR if a file cannot be read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
@@ -95,18 +97,26 @@ public final class CheckpointVerifier {
                 found.add(mismatch);
             }
         }
+        if (found.isEmpty()) {
+            sources.throwIfChanged();
+        }
         return new VerificationReport(tensors.size(), bytes, (System.nanoTime() - start) / 1e9, found);
     }
 
-    /** The files that were loaded; a file of the same name that is another one would prove nothing. */
+    /**
+     * The files that were loaded. One that was replaced proves nothing. One that was written meanwhile may differ, which is what a
+     * verification tells; but it cannot prove that the tensors are right.
+     */
     private final class Sources extends OpenFiles<OpenedFile> {
+        private @Nullable CheckpointException changed;
+
         @Override
         protected OpenedFile openFile(Path path) {
             OpenedFile file;
             try {
                 file = OpenedFile.open(path);
             } catch (IOException e) {
-                throw unopened(path, CheckpointException.of(path, e));
+                throw CheckpointException.of(path, e);
             }
             boolean right = false;
             try {
@@ -123,7 +133,14 @@ public final class CheckpointVerifier {
         @Override
         protected void finishFile(Path path, OpenedFile file) {
             try {
-                check(path, loaded.version(path), file.version());
+                FileVersion before = loaded.version(path);
+                FileVersion now = file.version();
+                if (!now.isSameFileAs(before)) {
+                    throw CheckpointException.changed(path, before, now);
+                }
+                if (!now.isSameAs(before)) {
+                    changed = CheckpointException.changed(path, before, now);
+                }
             } catch (IOException e) {
                 throw CheckpointException.of(path, e);
             }
@@ -132,6 +149,12 @@ public final class CheckpointVerifier {
         @Override
         protected void closeFile(OpenedFile file) {
             file.close();
+        }
+
+        void throwIfChanged() {
+            if (changed != null) {
+                throw changed;
+            }
         }
     }
 

@@ -366,10 +366,12 @@ public final class LoadPlan {
     }
 
     private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
-        return new LoadRun<>(checkpoint, described -> {
-            LoadPlan plan = described == checkpoint ? this : new LoadPlan(described, options);
-            return new TensorLoad(plan, plan.chosen(), driver, listener);
-        });
+        return new LoadRun<>(
+                new TensorLoad(this, chosen(), driver, listener),
+                changed -> {
+                    LoadPlan plan = new LoadPlan(checkpoint.again(changed), options);
+                    return new TensorLoad(plan, plan.chosen(), driver, listener);
+                });
     }
 
     /**
@@ -403,7 +405,17 @@ public final class LoadPlan {
 
     private ParallelSource shared() {
         requireChoice((int) checkpoint.tensors().values().stream().filter(options.filter()).count());
-        return new ParallelSource(checkpoint, options);
+        return shared(checkpoint, options);
+    }
+
+    private static ParallelSource shared(Checkpoint checkpoint, LoadOptions options) {
+        return new ParallelSource(
+                checkpoint.path(),
+                checkpoint.files(),
+                List.copyOf(checkpoint.tensors().values()),
+                options,
+                checkpoint.headerNanos(),
+                changed -> shared(checkpoint.again(changed), options));
     }
 
     LoadOptions options() {

@@ -265,12 +265,13 @@ public final class ParallelLoadPlan {
     }
 
     private LoadRun<ParallelTensors> run(CuFileDriver driver, ProgressListener listener) {
-        return new LoadRun<>(source.checkpoint(), described -> {
-            ParallelLoadPlan plan = described == source.checkpoint() ? this
-                    : new ParallelLoadPlan(
-                            new ParallelSource(described, source.options()), world, destinations, rules);
-            return new SliceLoad(plan, plan.layout, driver, listener);
-        });
+        return new LoadRun<>(
+                new SliceLoad(this, layout, driver, listener),
+                changed -> {
+                    ParallelLoadPlan plan =
+                            new ParallelLoadPlan(source.again().apply(changed), world, destinations, rules);
+                    return new SliceLoad(plan, plan.layout, driver, listener);
+                });
     }
 
     private void checkRank(int rank) {

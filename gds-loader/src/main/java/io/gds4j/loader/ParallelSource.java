@@ -1,32 +1,27 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * What ranks share: a checkpoint and the options of the plan that chose from it.
  *
- * @param checkpoint the checkpoint
+ * @param path path of the checkpoint
+ * @param files its files
+ * @param tensors all of its tensors
  * @param options options of the plan
+ * @param headerNanos time to read the headers in nanoseconds
+ * @param again returns what is there after a save replaced the files; throws the exception that it gets if that does not fit
  */
-record ParallelSource(Checkpoint checkpoint, LoadOptions options) {
-    Path path() {
-        return checkpoint.path();
-    }
-
-    List<CheckpointFile> files() {
-        return checkpoint.files();
-    }
-
-    /** Returns all tensors of the checkpoint. */
-    List<TensorInfo> tensors() {
-        return List.copyOf(checkpoint.tensors().values());
-    }
-
-    /** Returns the time to read the headers in nanoseconds. */
-    long headerNanos() {
-        return checkpoint.headerNanos();
-    }
+record ParallelSource(
+        Path path,
+        List<CheckpointFile> files,
+        List<TensorInfo> tensors,
+        LoadOptions options,
+        long headerNanos,
+        Function<CheckpointException, ParallelSource> again) {
 }

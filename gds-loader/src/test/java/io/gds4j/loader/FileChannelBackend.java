@@ -4,7 +4,7 @@ import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.internal.OpenedFile;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;

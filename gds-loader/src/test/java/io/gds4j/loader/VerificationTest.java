@@ -112,14 +112,17 @@ class VerificationTest {
     }
 
     @Test
-    void truncatedFileIsNamed() throws IOException {
+    void truncatedFileDiffers() throws IOException {
         try (LoadedTensors tensors = load(MemoryKind.HOST)) {
+            TensorInfo flags = tensors.get("flags").info();
             try (RandomAccessFile shorter = new RandomAccessFile(file.toFile(), "rw")) {
-                shorter.setLength(tensors.get("flags").info().fileOffset() + 5);
+                shorter.setLength(flags.fileOffset() + 5);
             }
-            assertThatThrownBy(() -> CheckpointVerifier.verify(tensors))
-                    .isInstanceOf(CheckpointException.class)
-                    .hasMessageContaining("m.safetensors: file changed: the file had ");
+            TensorMismatch found = CheckpointVerifier.verify(tensors).mismatches().getFirst();
+            assertThat(found.tensor()).isEqualTo(flags);
+            assertThat(found.offset()).isEqualTo(5);
+            assertThat(found.expected()).isEqualTo(-1);
+            assertThat(found).hasToString("tensor 'flags': the file ends before byte 5 of it");
         }
     }
 
@@ -129,7 +132,7 @@ class VerificationTest {
             Files.delete(file);
             assertThatThrownBy(() -> CheckpointVerifier.verify(tensors))
                     .isInstanceOf(CheckpointException.class)
-                    .hasMessageContaining("m.safetensors: file changed: the file is gone");
+                    .hasMessageContaining("m.safetensors: no such file or folder");
         }
     }
 

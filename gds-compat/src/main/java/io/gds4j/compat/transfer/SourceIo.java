@@ -58,7 +58,7 @@ final class SourceIo {
 
     FileVersion version() {
         String version = call("RangeSource.contentVersion", this::identity, -1, -1, source::contentVersion).orElse("");
-        return new FileVersion(size(), version);
+        return new FileVersion(size(), "", version);
     }
 
     void force() {

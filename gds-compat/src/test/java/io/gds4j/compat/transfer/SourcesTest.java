@@ -157,7 +157,7 @@ class SourcesTest {
             };
             tagged.bytes[0] = 7;
             try (CuFileHandle handle = rig.driver().openSource(tagged)) {
-                assertThat(handle.version()).isEqualTo(new FileVersion(SIZE, "tag 7"));
+                assertThat(handle.version()).isEqualTo(new FileVersion(SIZE, "", "tag 7"));
                 tagged.bytes[0] = 0;
                 assertThatThrownBy(handle::version).isInstanceOf(CuFileException.class).hasMessageContaining("no tag");
             }

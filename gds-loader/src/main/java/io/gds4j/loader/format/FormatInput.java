@@ -2,7 +2,7 @@ package io.gds4j.loader.format;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.internal.OpenedFile;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.ByteBuffer;

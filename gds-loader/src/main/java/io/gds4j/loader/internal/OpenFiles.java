@@ -153,12 +153,7 @@ public abstract class OpenFiles<F> implements AutoCloseable {
      */
     public static void check(Path path, FileVersion before, FileVersion now) {
         if (!now.isSameAs(before)) {
-            throw changed(
-                    path,
-                    now.size() != before.size()
-                            ? "the file had %d bytes when its header was read, now it has %d"
-                                    .formatted(before.size(), now.size())
-                            : "when its header was read, the file had %s; now it has %s".formatted(before, now));
+            throw CheckpointException.changed(path, before, now);
         }
     }
 

@@ -2,10 +2,10 @@ package io.gds4j.loader.format.gguf;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
-import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -39,16 +39,11 @@ final class GgufMetadata implements Metadata {
         /** @throws CheckpointException FILE_CHANGED if this is no longer the file whose header was read */
         FormatInput open() {
             FormatInput in = FormatInput.open(path);
-            boolean same = false;
-            try {
-                OpenFiles.check(path, version, in.version());
-                same = true;
-                return in;
-            } finally {
-                if (!same) {
-                    in.close();
-                }
+            if (!in.version().isSameAs(version)) {
+                in.close();
+                throw CheckpointException.changed(path, version, in.version());
             }
+            return in;
         }
     }
 

@@ -1,4 +1,4 @@
-package io.gds4j.loader.internal;
+package io.gds4j.loader.internal.file;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -75,7 +75,7 @@ public final class OpenedFile implements AutoCloseable {
     /** Returns the version of the content now. */
     public FileVersion version() throws IOException {
         if (source != null) {
-            return new FileVersion(channel.size(), source.contentVersion().orElse(""));
+            return new FileVersion(channel.size(), "", source.contentVersion().orElse(""));
         }
         if (descriptor == NONE) {
             return FileVersion.ofSize(channel.size());
