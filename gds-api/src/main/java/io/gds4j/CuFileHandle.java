@@ -9,6 +9,7 @@ import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
@@ -576,6 +577,21 @@ public final class CuFileHandle implements AutoCloseable {
         enter("fstat", -1);
         try {
             return file.size();
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    /**
+     * Returns the version of the content now ({@code fstat} of the open file): another file of the same name does not change it.
+     *
+     * @return the version; where the backend knows no more, only the size
+     * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
+     */
+    public FileVersion version() {
+        enter("fstat", -1);
+        try {
+            return file.version();
         } finally {
             lifetime.exit();
         }

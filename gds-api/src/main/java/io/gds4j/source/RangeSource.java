@@ -2,6 +2,7 @@ package io.gds4j.source;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /**
  * Anything that can read a range of its bytes: an object of a store, an encrypted file, memory of the program.
@@ -44,6 +45,17 @@ public interface RangeSource {
      * @throws IOException if the source cannot tell
      */
     long size() throws IOException;
+
+    /**
+     * Returns what tells this content from others of the same size, such as a strong ETag. Two sources of one identity with the
+     * same version have the same bytes. The loader refuses an object whose version changed after its header was read.
+     *
+     * @return empty by default: the size alone tells
+     * @throws IOException if the source cannot tell
+     */
+    default Optional<String> contentVersion() throws IOException {
+        return Optional.empty();
+    }
 
     /** {@return the name for messages and logs, such as a URL; without passwords or keys} */
     String identity();

@@ -1,5 +1,6 @@
 package io.gds4j.spi;
 
+import io.gds4j.source.FileVersion;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -22,6 +23,15 @@ public interface BackendFile {
 
     /** {@return current size of the file, or capacity of the block device, in bytes} */
     long size();
+
+    /**
+     * Returns the version of the content now, of the open file and not of its name.
+     *
+     * @return only the size by default
+     */
+    default FileVersion version() {
+        return FileVersion.ofSize(size());
+    }
 
     /** {@return the path that its I/O takes, and the reason} */
     IoPathReport ioPath();

@@ -6,13 +6,16 @@ import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.SafetensorsText;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.function.Supplier;
 
 /**
  * A model checkpoint, as its headers describe it. Opening reads and checks the headers only: it reads no tensor data, needs no
@@ -41,14 +44,21 @@ public final class Checkpoint {
     private final Metadata metadata;
     private final List<String> warnings;
     private final long bytes;
+    private final boolean hasIndex;
     private final long headerNanos;
+    /** Finds the files and reads their headers. */
+    private final Supplier<CheckpointFiles> look;
 
-    private Checkpoint(Path path, CheckpointFiles found, long headerNanos) {
+    private Checkpoint(Path path, Supplier<CheckpointFiles> look) {
+        long start = System.nanoTime();
+        CheckpointFiles found = look.get();
+        this.headerNanos = System.nanoTime() - start;
         this.path = path;
+        this.look = look;
+        this.hasIndex = found.hasIndex();
         this.format = found.format();
         this.files = found.files();
         this.warnings = found.warnings();
-        this.headerNanos = headerNanos;
         Map<String, TensorInfo> byName = new LinkedHashMap<>();
         List<Metadata> parts = new ArrayList<>(files.size());
         long sum = 0;
@@ -79,9 +89,7 @@ public final class Checkpoint {
      */
     public static Checkpoint open(Path path) {
         Objects.requireNonNull(path, "path");
-        long start = System.nanoTime();
-        CheckpointFiles found = CheckpointFiles.open(path);
-        return new Checkpoint(path, found, System.nanoTime() - start);
+        return new Checkpoint(path, () -> CheckpointFiles.open(path));
     }
 
     /**
@@ -94,9 +102,7 @@ public final class Checkpoint {
     public static Checkpoint open(Path path, CheckpointFormat format) {
         Objects.requireNonNull(path, "path");
         Objects.requireNonNull(format, "format");
-        long start = System.nanoTime();
-        CheckpointFiles found = CheckpointFiles.open(path, format);
-        return new Checkpoint(path, found, System.nanoTime() - start);
+        return new Checkpoint(path, () -> CheckpointFiles.open(path, format));
     }
 
     /** Returns the formats that {@link #open(Path)} recognises: those of gds4j first, then those of the program. */
@@ -150,6 +156,48 @@ public final class Checkpoint {
     /** Returns a plan that loads every tensor into host memory; its methods change that. */
     public LoadPlan plan() {
         return new LoadPlan(this, LoadOptions.DEFAULTS);
+    }
+
+    /**
+     * Opens the path again, after a save replaced the shards.
+     *
+     * @param changed thrown if no index names the files, or if there is no checkpoint now that a plan of this one fits
+     */
+    Checkpoint again(CheckpointException changed) {
+        if (!hasIndex) {
+            throw changed;
+        }
+        Checkpoint now;
+        try {
+            now = new Checkpoint(path, look);
+        } catch (CheckpointException e) {
+            changed.addSuppressed(e);
+            throw changed;
+        }
+        if (!describesSameAs(now)) {
+            throw changed;
+        }
+        return now;
+    }
+
+    /** Returns whether both have the same tensors and metadata, wherever their bytes are; checksums are of the bytes. */
+    private boolean describesSameAs(Checkpoint other) {
+        return tensors.keySet().equals(other.tensors.keySet())
+                && tensors.values().stream().allMatch(tensor -> isSame(tensor, other.tensors.get(tensor.name())))
+                && withoutChecksums().equals(other.withoutChecksums());
+    }
+
+    private static boolean isSame(TensorInfo one, TensorInfo other) {
+        return one.dtype().equals(other.dtype())
+                && one.shape().equals(other.shape())
+                && one.order().equals(other.order())
+                && one.length() == other.length();
+    }
+
+    private Map<String, String> withoutChecksums() {
+        Map<String, String> texts = new HashMap<>(metadata());
+        texts.remove(SafetensorsText.CHECKSUMS);
+        return texts;
     }
 
     /** Returns the time of {@link #open} in nanoseconds. */

@@ -9,13 +9,18 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.internal.OpenFiles;
+import io.gds4j.source.FileVersion;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.function.Supplier;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -25,10 +30,23 @@ import org.jspecify.annotations.Nullable;
  * @param format format of all files
  * @param files the files with their headers read
  * @param warnings findings that are no errors, one line each
+ * @param hasIndex whether an index names the files
  */
-record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List<String> warnings) {
+record CheckpointFiles(
+        CheckpointFormat format, List<CheckpointFile> files, List<String> warnings, boolean hasIndex) {
 
     private static final String JSON_SUFFIX = ".json";
+    /** Number of looks at a folder that is being saved: a save of shards replaces the index twice. */
+    private static final int MOST_LOOKS = 8;
+    /** What a look meets while a save replaces the index and the files. */
+    private static final Set<CheckpointRule> SEEN_BESIDE_A_SAVE = Set.of(
+            CheckpointRule.FILE_NOT_FOUND,
+            CheckpointRule.FILE_CHANGED,
+            CheckpointRule.NO_CHECKPOINT,
+            CheckpointRule.MISSING_SHARD,
+            CheckpointRule.TENSOR_NOT_IN_SHARD,
+            CheckpointRule.TENSOR_NOT_IN_INDEX,
+            CheckpointRule.TENSOR_IN_TWO_FILES);
 
     CheckpointFiles {
         files = List.copyOf(files);
@@ -37,6 +55,30 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
 
     /** Finds the files, recognises their format and reads their headers. */
     static CheckpointFiles open(Path path) {
+        return settled(() -> look(path));
+    }
+
+    /** Finds the files of a format and reads their headers. */
+    static CheckpointFiles open(Path path, CheckpointFormat format) {
+        return settled(() -> look(path, format));
+    }
+
+    /** Looks again after what a save beside causes. The same failure twice is no accident. */
+    private static CheckpointFiles settled(Supplier<CheckpointFiles> look) {
+        String before = "";
+        for (int looks = 1;; looks++) {
+            try {
+                return look.get();
+            } catch (CheckpointException e) {
+                if (looks == MOST_LOOKS || !SEEN_BESIDE_A_SAVE.contains(e.rule()) || e.getMessage().equals(before)) {
+                    throw e;
+                }
+                before = e.getMessage();
+            }
+        }
+    }
+
+    private static CheckpointFiles look(Path path) {
         if (FormatInput.isFolder(path)) {
             return openFolder(CheckpointFolder.open(path));
         }
@@ -47,8 +89,7 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         return read(format, format.partsOf(path));
     }
 
-    /** Finds the files of a format and reads their headers. */
-    static CheckpointFiles open(Path path, CheckpointFormat format) {
+    private static CheckpointFiles look(Path path, CheckpointFormat format) {
         if (FormatInput.isFolder(path)) {
             CheckpointParts parts = format.partsIn(CheckpointFolder.open(path))
                     .orElseThrow(() -> CheckpointException.of(
@@ -130,12 +171,15 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
 
     private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts) {
         List<CheckpointFile> files = new ArrayList<>(parts.files().size());
+        Map<Path, FileVersion> versions = new HashMap<>();
         for (Path path : parts.files()) {
             try (FormatInput in = FormatInput.open(path)) {
                 if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
                     throw unsupported(path, unsupported);
                 }
-                files.add(format.read(in));
+                CheckpointFile file = format.read(in);
+                versions.put(file.path(), file.path().equals(path) ? in.version() : file.version());
+                files.add(file);
             }
         }
         List<String> warnings = List.of();
@@ -143,8 +187,15 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
             ShardIndex index = parts.index().get();
             index.check(files);
             warnings = index.warnings(files);
+            if (!index.isCurrent()) {
+                throw OpenFiles.changed(index.path(), "the index was replaced while the headers were read");
+            }
         }
-        return new CheckpointFiles(format, format.combine(files), warnings);
+        List<CheckpointFile> combined = new ArrayList<>();
+        for (CheckpointFile file : format.combine(files)) {
+            combined.add(file.withVersion(versions.getOrDefault(file.path(), file.version())));
+        }
+        return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
     }
 
     /** Returns the format of a file; null for an index. */

@@ -2,9 +2,12 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
+import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -12,17 +15,15 @@ import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Compares tensors in their target memory with their files. Reads the files by {@link FileChannel}, independently of the load.
+ * Refuses a file that was replaced since it was loaded.
  * Uses all cores, with a few MiB of memory for each.
  *
  * <pre>{@code
@@ -47,7 +48,7 @@ public final class CheckpointVerifier {
     /** For each tensor that is a slice, the bytes of the file; null for whole tensors. */
     private final List<@Nullable TensorSlice> slices = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
-    private final Map<Path, FileChannel> channels = new HashMap<>();
+    private final Sources sources = new Sources();
     private final @Nullable TensorMismatch[] mismatches;
     private long bytes;
 
@@ -75,6 +76,8 @@ public final class CheckpointVerifier {
      * Compares every tensor that was not taken.
      *
      * @param progress receives the bytes compared so far, on threads of the verifier, one call at a time
+     * @throws CheckpointException FILE_CHANGED if a file was replaced since its header was read, or written without a difference in
+     *         the tensors; FILE_NOT_FOUND if it is gone
      * @throws io.gds4j.error.CuFileException IO_ERROR if a file cannot be read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
@@ -84,16 +87,9 @@ public final class CheckpointVerifier {
 
     private VerificationReport run() {
         long start = System.nanoTime();
-        try {
-            for (LoadedTensor tensor : tensors) {
-                Path file = tensor.info().file();
-                if (!channels.containsKey(file)) {
-                    channels.put(file, open(file));
-                }
-            }
+        try (sources) {
             new Workers("gds-verify-", Workers.cores(), parts.size(), Comparison::new).run(FUNCTION);
-        } finally {
-            channels.values().forEach(CheckpointVerifier::closeQuietly);
+            sources.finish();
         }
         List<TensorMismatch> found = new ArrayList<>();
         for (TensorMismatch mismatch : mismatches) {
@@ -101,22 +97,64 @@ public final class CheckpointVerifier {
                 found.add(mismatch);
             }
         }
+        if (found.isEmpty()) {
+            sources.throwIfChanged();
+        }
         return new VerificationReport(tensors.size(), bytes, (System.nanoTime() - start) / 1e9, found);
     }
 
-    private static FileChannel open(Path file) {
-        try {
-            return FileChannel.open(file, StandardOpenOption.READ);
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
-        }
-    }
+    /**
+     * The files that were loaded. One that was replaced proves nothing. One that was written meanwhile may differ, which is what a
+     * verification tells; but it cannot prove that the tensors are right.
+     */
+    private final class Sources extends OpenFiles<OpenedFile> {
+        private @Nullable CheckpointException changed;
 
-    private static void closeQuietly(FileChannel channel) {
-        try {
-            channel.close();
-        } catch (IOException e) {
-            // opened for reading: no data can be lost
+        @Override
+        protected OpenedFile openFile(Path path) {
+            OpenedFile file;
+            try {
+                file = OpenedFile.open(path);
+            } catch (IOException e) {
+                throw CheckpointException.of(path, e);
+            }
+            boolean right = false;
+            try {
+                finishFile(path, file);
+                right = true;
+                return file;
+            } finally {
+                if (!right) {
+                    file.close();
+                }
+            }
+        }
+
+        @Override
+        protected void finishFile(Path path, OpenedFile file) {
+            try {
+                FileVersion before = loaded.version(path);
+                FileVersion now = file.version();
+                if (!now.isSameFileAs(before)) {
+                    throw CheckpointException.changed(path, before, now);
+                }
+                if (!now.isSameAs(before)) {
+                    changed = CheckpointException.changed(path, before, now);
+                }
+            } catch (IOException e) {
+                throw CheckpointException.of(path, e);
+            }
+        }
+
+        @Override
+        protected void closeFile(OpenedFile file) {
+            file.close();
+        }
+
+        void throwIfChanged() {
+            if (changed != null) {
+                throw changed;
+            }
         }
     }
 
@@ -190,13 +228,14 @@ public final class CheckpointVerifier {
         }
 
         private long read(TensorInfo tensor, long position, long offset, long length) throws IOException {
-            FileChannel channel = channels.get(tensor.file());
             ByteBuffer buffer = expected.asSlice(offset, length).asByteBuffer();
-            while (buffer.hasRemaining()) {
-                if (channel.read(buffer, position + buffer.position()) < 0) {
-                    break;
+            sources.use(tensor.file(), file -> {
+                while (buffer.hasRemaining()) {
+                    if (file.channel().read(buffer, position + buffer.position()) < 0) {
+                        break;
+                    }
                 }
-            }
+            });
             return buffer.position();
         }
 

@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import io.gds4j.loader.internal.Workers;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The future of a load; cancelling it ends the load.
@@ -27,6 +28,7 @@ final class LoadFuture<T> extends CompletableFuture<T> {
 
     private final Job<T> job;
     private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile @Nullable T loaded;
 
     private LoadFuture(Job<T> job) {
         this.job = job;
@@ -42,14 +44,22 @@ final class LoadFuture<T> extends CompletableFuture<T> {
     private void work() {
         try {
             T result = job.run();
+            loaded = result;
             if (!complete(result)) {
                 job.discard(result);
             }
         } catch (Throwable e) {
+            // first: completing runs dependent actions, for which a cancel does not wait
+            ended.countDown();
             completeExceptionally(e);
         } finally {
             ended.countDown();
         }
+    }
+
+    /** Returns whether the program has received the tensors: the load has ended, and only dependent actions may still run. */
+    private boolean isDelivered() {
+        return loaded != null && isDone() && !isCompletedExceptionally() && resultNow() == loaded;
     }
 
     @Override
@@ -57,7 +67,7 @@ final class LoadFuture<T> extends CompletableFuture<T> {
         boolean cancelled = super.cancel(mayInterruptIfRunning);
         // needed even if the future was completed by other means: the load may still run
         job.cancel();
-        if (!job.isOwnThread()) {
+        if (!isDelivered() && !job.isOwnThread()) {
             Workers.awaitUninterruptibly(ended);
         }
         return cancelled;

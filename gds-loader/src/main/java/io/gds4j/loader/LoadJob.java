@@ -1,7 +1,6 @@
 package io.gds4j.loader;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -12,6 +11,7 @@ import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
@@ -42,10 +42,11 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
     private final long headerNanos;
     private final List<CheckpointFile> files;
     private final List<BlockSpec> specs;
-    private final List<CuFileHandle> handles = new ArrayList<>();
+    private final DataFiles handles;
     private final AtomicInteger requests = new AtomicInteger();
     private final Workers workers;
     private volatile boolean stopped;
+    private boolean opened;
     private volatile @Nullable Thread runner;
 
     /**
@@ -67,6 +68,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         this.path = path;
         this.headerNanos = headerNanos;
         this.files = files;
+        this.handles = new DataFiles(driver, options, files);
         this.specs = specs;
         this.options = options;
         this.driver = driver;
@@ -99,13 +101,14 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         try {
             Map<IoPath, Long> before = driver.bytesByPath();
             DirectStorageDemand.checkMemory(options.directStorage(), specs);
-            openFiles();
+            handles.openAll(this::checkStopped);
+            opened = true;
             long memoryStart = System.nanoTime();
             allocate();
             long memoryNanos = System.nanoTime() - memoryStart;
             started();
             work();
-            closeFiles();
+            handles.finish();
             R result = result(report(start, memoryNanos, before));
             done = true;
             return result;
@@ -115,7 +118,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
             }
             if (!done) {
                 try {
-                    closeFiles();
+                    handles.close();
                 } finally {
                     Closing.all(blocks, DestinationBlock::release);
                 }
@@ -133,13 +136,6 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
     @Override
     public final boolean isOwnThread() {
         return Thread.currentThread() == runner || workers.isOwnThread();
-    }
-
-    private void openFiles() {
-        for (CheckpointFile file : files) {
-            checkStopped();
-            DataFile.open(driver, file, options, handles);
-        }
     }
 
     private void allocate() {
@@ -163,21 +159,26 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         }
     }
 
+    /** Returns whether all files were open, each as its header describes it. */
+    final boolean isOpened() {
+        return opened;
+    }
+
+    /** Returns the versions of the files. */
+    final Map<Path, FileVersion> versions() {
+        return DataFiles.versions(files);
+    }
+
     /** Reads a range of a file. */
     final void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
-        CuFileHandle handle = handles.get(file);
-        check(file, fileOffset, length, handle.read(memory, length, fileOffset, bufferOffset));
+        requests.incrementAndGet();
+        handles.read(file, fileOffset, length, handle -> handle.read(memory, length, fileOffset, bufferOffset));
     }
 
     /** Reads a range of a file for several destinations. */
     final void read(int file, long fileOffset, long length, List<ScatterCopy> copies) {
-        CuFileHandle handle = handles.get(file);
-        check(file, fileOffset, length, handle.readScattered(fileOffset, length, copies));
-    }
-
-    private void check(int file, long fileOffset, long length, long count) {
         requests.incrementAndGet();
-        DataFile.checkCount(files.get(file), handles.get(file), fileOffset, count, length);
+        handles.read(file, fileOffset, length, handle -> handle.readScattered(fileOffset, length, copies));
     }
 
     private void checkStopped() {
@@ -194,10 +195,6 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
                 .transferred(progress.bytes())
                 .detail("the load was cancelled; its memory is freed")
                 .buildInterrupted();
-    }
-
-    private void closeFiles() {
-        Closing.all(handles, CuFileHandle::close);
     }
 
     private LoadReport report(long start, long memoryNanos, Map<IoPath, Long> before) {

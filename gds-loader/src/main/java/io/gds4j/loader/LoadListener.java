@@ -10,7 +10,11 @@ public interface LoadListener extends ProgressListener {
     LoadListener NONE = new LoadListener() {
     };
 
-    /** Called once, after files are open and memory is allocated, before the first byte is read. */
+    /**
+     * Called once, after files are open and memory is allocated, before the first byte is read.
+     *
+     * @param plan the plan of the load; one of a newer checkpoint if a save replaced the shards
+     */
     default void started(LoadPlan plan) {
     }
 }

@@ -328,10 +328,14 @@ public final class LoadPlan {
      * Loads all chosen tensors, or throws and leaves nothing allocated. Reads run on threads of the loader. After an
      * interrupt of the calling thread the load waits for the pieces in flight, frees everything and throws.
      *
+     * <p>
+     * Every file must be the one whose header was read, until the end. If a save replaced shards of an index meanwhile, the load
+     * begins once more, with the shards that the index names now; they must describe the same tensors and metadata.
+     *
      * @param listener receives progress; an exception of it ends the load and is thrown as it is
      * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors; IO_NOT_SUPPORTED if the driver
      *         does not meet {@link #directStorage}
-     * @throws CheckpointException FILE_CHANGED if the size of a file changed after its header was read
+     * @throws CheckpointException FILE_CHANGED if a file is gone or changed after its header was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
      *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#read}
@@ -339,7 +343,7 @@ public final class LoadPlan {
     public LoadedTensors load(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return new TensorLoad(this, chosen(), driver, listener).run();
+        return run(driver, listener).run();
     }
 
     /** Loads without a listener; see {@link #loadAsync(CuFileDriver, LoadListener)}. */
@@ -349,8 +353,8 @@ public final class LoadPlan {
 
     /**
      * Starts a load and returns its future. {@code cancel} of this future (not of a dependent one) waits for the pieces in
-     * flight and frees everything before it returns; its argument has no effect. If the program completes the future by other
-     * means, the load frees its tensors.
+     * flight and frees everything before it returns; its argument has no effect. It returns false if the tensors came first: then
+     * they belong to the program, which closes them. If the program completes the future by other means, the load frees its tensors.
      *
      * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors; the future reports what
      *         {@link #load} throws
@@ -358,7 +362,16 @@ public final class LoadPlan {
     public CompletableFuture<LoadedTensors> loadAsync(CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return LoadFuture.start(new TensorLoad(this, chosen(), driver, listener));
+        return LoadFuture.start(run(driver, listener));
+    }
+
+    private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
+        return new LoadRun<>(
+                new TensorLoad(this, chosen(), driver, listener),
+                changed -> {
+                    LoadPlan plan = new LoadPlan(checkpoint.again(changed), options);
+                    return new TensorLoad(plan, plan.chosen(), driver, listener);
+                });
     }
 
     /**
@@ -391,9 +404,18 @@ public final class LoadPlan {
     }
 
     private ParallelSource shared() {
-        List<TensorInfo> tensors = List.copyOf(checkpoint.tensors().values());
-        requireChoice((int) tensors.stream().filter(options.filter()).count());
-        return new ParallelSource(checkpoint.path(), checkpoint.files(), tensors, options, checkpoint.headerNanos());
+        requireChoice((int) checkpoint.tensors().values().stream().filter(options.filter()).count());
+        return shared(checkpoint, options);
+    }
+
+    private static ParallelSource shared(Checkpoint checkpoint, LoadOptions options) {
+        return new ParallelSource(
+                checkpoint.path(),
+                checkpoint.files(),
+                List.copyOf(checkpoint.tensors().values()),
+                options,
+                checkpoint.headerNanos(),
+                changed -> shared(checkpoint.again(changed), options));
     }
 
     LoadOptions options() {

@@ -7,11 +7,14 @@ import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.FileVersion;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -40,6 +43,7 @@ public final class LoadedTensors implements AutoCloseable {
     private final List<DestinationBlock> blocks;
     private final MemoryAllocator allocator;
     private final LoadReport report;
+    private final Map<Path, FileVersion> versions;
     private boolean closed;
 
     /**
@@ -53,12 +57,18 @@ public final class LoadedTensors implements AutoCloseable {
         }
     }
 
+    /** @param versions versions of the files that were read */
     LoadedTensors(
-            Map<String, Held> held, List<DestinationBlock> blocks, MemoryAllocator allocator, LoadReport report) {
+            Map<String, Held> held,
+            List<DestinationBlock> blocks,
+            MemoryAllocator allocator,
+            LoadReport report,
+            Map<Path, FileVersion> versions) {
         this.held = held;
         this.blocks = new ArrayList<>(blocks);
         this.allocator = allocator;
         this.report = report;
+        this.versions = versions;
     }
 
     /** Returns the names of the tensors that were not taken, file by file in the order of their data. */
@@ -88,6 +98,11 @@ public final class LoadedTensors implements AutoCloseable {
     /** Returns the bytes of the file that a tensor consists of; empty if it is a whole tensor. Throws as {@link #get} does. */
     synchronized Optional<TensorSlice> slice(String name) {
         return Optional.ofNullable(held(name).slice());
+    }
+
+    /** Returns the version of a file from which a tensor came. */
+    FileVersion version(Path file) {
+        return Objects.requireNonNull(versions.get(file), "the file of no tensor");
     }
 
     /** Returns the address of a tensor; throws as {@link #get} does. */

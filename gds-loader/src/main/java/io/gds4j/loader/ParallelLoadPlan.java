@@ -48,6 +48,7 @@ public final class ParallelLoadPlan {
     private final ParallelSource source;
     private final int world;
     private final SortedMap<Integer, LoadDestination> destinations;
+    private final ParallelPlan rules;
     private final ParallelLayout layout;
     private final long bytes;
 
@@ -56,6 +57,7 @@ public final class ParallelLoadPlan {
         this.source = source;
         this.world = world;
         this.destinations = destinations;
+        this.rules = rules;
         Set<TensorInfo> chosen = new LinkedHashSet<>();
         for (TensorInfo tensor : source.tensors()) {
             if (source.options().filter().test(tensor)) {
@@ -236,7 +238,7 @@ public final class ParallelLoadPlan {
      *
      * @param listener receives progress, in bytes that all ranks together received; {@code tensorPlaced} is called when
      *        all slices of a tensor are in place
-     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the size of a file changed after its header was read
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED as of {@link LoadPlan#load}
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
      *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#readScattered}; IO_NOT_SUPPORTED as of
@@ -245,7 +247,7 @@ public final class ParallelLoadPlan {
     public ParallelTensors load(CuFileDriver driver, ProgressListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return new SliceLoad(this, layout, driver, listener).run();
+        return run(driver, listener).run();
     }
 
     /** Starts a load without a listener; see {@link #loadAsync(CuFileDriver, ProgressListener)}. */
@@ -259,7 +261,17 @@ public final class ParallelLoadPlan {
     public CompletableFuture<ParallelTensors> loadAsync(CuFileDriver driver, ProgressListener listener) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        return LoadFuture.start(new SliceLoad(this, layout, driver, listener));
+        return LoadFuture.start(run(driver, listener));
+    }
+
+    private LoadRun<ParallelTensors> run(CuFileDriver driver, ProgressListener listener) {
+        return new LoadRun<>(
+                new SliceLoad(this, layout, driver, listener),
+                changed -> {
+                    ParallelLoadPlan plan =
+                            new ParallelLoadPlan(source.again().apply(changed), world, destinations, rules);
+                    return new SliceLoad(plan, plan.layout, driver, listener);
+                });
     }
 
     private void checkRank(int rank) {

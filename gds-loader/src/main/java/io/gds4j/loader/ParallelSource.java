@@ -1,9 +1,11 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.function.Function;
 
 /**
  * What ranks share: a checkpoint and the options of the plan that chose from it.
@@ -13,7 +15,13 @@ import java.util.List;
  * @param tensors all of its tensors
  * @param options options of the plan
  * @param headerNanos time to read the headers in nanoseconds
+ * @param again returns what is there after a save replaced the files; throws the exception that it gets if that does not fit
  */
 record ParallelSource(
-        Path path, List<CheckpointFile> files, List<TensorInfo> tensors, LoadOptions options, long headerNanos) {
+        Path path,
+        List<CheckpointFile> files,
+        List<TensorInfo> tensors,
+        LoadOptions options,
+        long headerNanos,
+        Function<CheckpointException, ParallelSource> again) {
 }

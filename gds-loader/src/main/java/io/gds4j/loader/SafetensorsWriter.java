@@ -18,6 +18,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.PosixFileAttributeView;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -157,6 +158,7 @@ public final class SafetensorsWriter {
         boolean done = false;
         try (FileChannel channel =
                 FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
+            keepPermissions(temporary);
             writeAll(channel, ByteBuffer.wrap(header), 0);
             if (content == null) {
                 extend(channel, header.length + bytes());
@@ -180,6 +182,14 @@ public final class SafetensorsWriter {
             if (!done) {
                 deleteQuietly(temporary);
             }
+        }
+    }
+
+    /** Gives the new file the permissions of the file that it replaces. */
+    private void keepPermissions(Path temporary) throws IOException {
+        PosixFileAttributeView old = Files.getFileAttributeView(path, PosixFileAttributeView.class);
+        if (old != null && Files.exists(path)) {
+            Files.setPosixFilePermissions(temporary, old.readAttributes().permissions());
         }
     }
 

@@ -126,7 +126,7 @@ final class SliceLoad extends LoadJob<ParallelTensors> {
         LoadReport ofRank = new LoadReport(
                 report.files(), rank.tensors(), rank.bytes(), report.requests(), report.seconds(),
                 report.headerSeconds(), report.memorySeconds(), report.ioPaths(), report.peakStagingBytes());
-        return new LoadedTensors(held, own, driver.allocator(), ofRank);
+        return new LoadedTensors(held, own, driver.allocator(), ofRank, versions());
     }
 
     /** Describes a slice as a tensor. */

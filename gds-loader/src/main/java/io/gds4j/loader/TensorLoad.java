@@ -68,7 +68,7 @@ final class TensorLoad extends LoadJob<LoadedTensors> {
             MemoryRange range = block.range(placed.offset(), placed.tensor().length());
             held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), block));
         }
-        return new LoadedTensors(held, blocks, driver.allocator(), report);
+        return new LoadedTensors(held, blocks, driver.allocator(), report, versions());
     }
 
     @Override

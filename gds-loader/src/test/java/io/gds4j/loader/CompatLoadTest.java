@@ -144,15 +144,15 @@ class CompatLoadTest {
                 .tensor("huge", DType.F32, 5L << 28)
                 .tensor("last", DType.U8, 100_000)
                 .writeSparse();
-        Checkpoint checkpoint = Checkpoint.open(file);
-        assertThat(checkpoint.tensors().get("huge").length()).isEqualTo(5L << 30);
-        TensorInfo last = checkpoint.tensors().get("last");
+        TensorInfo last = Checkpoint.open(file).tensors().get("last");
         assertThat(last.fileOffset()).isGreaterThan(5L << 30);
         byte[] bytes = new byte[100_000];
         PATTERN.fill("last", 0, MemorySegment.ofArray(bytes));
         try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
             channel.write(ByteBuffer.wrap(bytes), last.fileOffset());
         }
+        Checkpoint checkpoint = Checkpoint.open(file);
+        assertThat(checkpoint.tensors().get("huge").length()).isEqualTo(5L << 30);
         LoadPlan whole = checkpoint.plan();
         assertThat(whole.requests().stream().mapToLong(LoadRequest::length).sum())
                 .isGreaterThanOrEqualTo((5L << 30) + 100_000);

@@ -3,7 +3,10 @@ package io.gds4j.loader;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
@@ -15,6 +18,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.List;
@@ -40,6 +44,7 @@ final class FileChannelBackend implements CuFileBackend {
     private final TrackingAllocator allocator = new TrackingAllocator();
     private final List<Read> reads = new CopyOnWriteArrayList<>();
     private final AtomicInteger openFiles = new AtomicInteger();
+    private final AtomicInteger mostOpenFiles = new AtomicInteger();
     private final AtomicInteger reading = new AtomicInteger();
     private final AtomicInteger mostReading = new AtomicInteger();
     private volatile IoPath ioPath = IoPath.COMPAT_BUFFERED;
@@ -57,6 +62,10 @@ final class FileChannelBackend implements CuFileBackend {
 
     int openFiles() {
         return openFiles.get();
+    }
+
+    int mostOpenFiles() {
+        return mostOpenFiles.get();
     }
 
     int reading() {
@@ -95,9 +104,15 @@ final class FileChannelBackend implements CuFileBackend {
     public BackendFile handleRegister(FileSource source) {
         Path path = ((FileSource.Named) source).path();
         try {
-            File file = new File(path, FileChannel.open(path, StandardOpenOption.READ), ioPath);
-            openFiles.incrementAndGet();
+            File file = new File(path, OpenedFile.open(path), ioPath);
+            mostOpenFiles.accumulateAndGet(openFiles.incrementAndGet(), Math::max);
             return file;
+        } catch (NoSuchFileException e) {
+            throw CuFileException.builder("cuFileHandleRegister")
+                    .error(CuFileError.IO_ERROR)
+                    .errno(Errno.ENOENT)
+                    .path(path)
+                    .build();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -105,12 +120,8 @@ final class FileChannelBackend implements CuFileBackend {
 
     @Override
     public void handleDeregister(BackendFile file) {
-        try {
-            ((File) file).channel.close();
-            openFiles.decrementAndGet();
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
-        }
+        ((File) file).file.close();
+        openFiles.decrementAndGet();
     }
 
     @Override
@@ -159,7 +170,7 @@ final class FileChannelBackend implements CuFileBackend {
         return done;
     }
 
-    private record File(Path name, FileChannel channel, IoPath ioPathOfAll) implements BackendFile {
+    private record File(Path name, OpenedFile file, IoPath ioPathOfAll) implements BackendFile {
         @Override
         public Optional<Path> path() {
             return Optional.of(name);
@@ -178,7 +189,16 @@ final class FileChannelBackend implements CuFileBackend {
         @Override
         public long size() {
             try {
-                return channel.size();
+                return file.version().size();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        }
+
+        @Override
+        public FileVersion version() {
+            try {
+                return file.version();
             } catch (IOException e) {
                 throw new UncheckedIOException(e);
             }

@@ -34,6 +34,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
@@ -387,6 +388,9 @@ class GgufFormatTest {
         Files.write(path, Arrays.copyOf(bytes, bytes.length - 1));
         CheckpointException e = catchThrowableOfType(
                 CheckpointException.class, () -> array(checkpoint, "tokens").values(0, 1));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
+        Files.move(Files.write(folder.resolve("same-size"), bytes), path, StandardCopyOption.REPLACE_EXISTING);
+        e = catchThrowableOfType(CheckpointException.class, () -> array(checkpoint, "tokens").values(0, 1));
         assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED);
         byte[] other = new byte[bytes.length];
         Arrays.fill(other, (byte) 0xfe);

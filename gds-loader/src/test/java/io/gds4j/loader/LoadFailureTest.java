@@ -307,6 +307,38 @@ class LoadFailureTest {
         assertThat(future.get().cancel(true)).isTrue();
     }
 
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    @Test
+    @Timeout(20)
+    void cancelOfALoadThatIsDoneWaitsForNoDependentAction() throws InterruptedException {
+        CountDownLatch registered = new CountDownLatch(1);
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        CompletableFuture<LoadedTensors> future = plan.loadAsync(driver, new LoadListener() {
+            @Override
+            public void started(LoadPlan started) {
+                await(registered);
+            }
+        });
+        CompletableFuture<Void> dependent = future.thenAccept(tensors -> {
+            running.countDown();
+            await(release);
+        });
+        registered.countDown();
+        running.await();
+        assertThat(future.cancel(true)).isFalse();
+        release.countDown();
+        dependent.join();
+        future.join().close();
+    }
+
     @Test
     void cancelAfterTheEndKeepsTheTensors() {
         CompletableFuture<LoadedTensors> future = plan.loadAsync(driver);

@@ -5,6 +5,7 @@ import io.gds4j.source.RangeSource;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
@@ -48,6 +49,11 @@ final class CachedSource implements RangeSource {
     @Override
     public String identity() {
         return source.identity();
+    }
+
+    @Override
+    public Optional<String> contentVersion() {
+        return source.contentVersion();
     }
 
     @Override

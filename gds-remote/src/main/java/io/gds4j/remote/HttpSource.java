@@ -107,6 +107,12 @@ public final class HttpSource implements RangeSource {
         return ObjectName.shown(uri);
     }
 
+    /** {@return the ETag if it is a strong one} */
+    @Override
+    public Optional<String> contentVersion() {
+        return version.canBeDemanded() ? Optional.of("ETag " + version.etag()) : Optional.empty();
+    }
+
     @Override
     public long preferredRequestBytes() {
         return (long) options().partBytes() * options().connections();

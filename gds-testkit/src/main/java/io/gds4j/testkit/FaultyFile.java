@@ -1,5 +1,6 @@
 package io.gds4j.testkit;
 
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
@@ -26,6 +27,11 @@ record FaultyFile(BackendFile delegate, FaultPlan plan) implements BackendFile {
     @Override
     public long size() {
         return delegate.size();
+    }
+
+    @Override
+    public FileVersion version() {
+        return delegate.version();
     }
 
     @Override

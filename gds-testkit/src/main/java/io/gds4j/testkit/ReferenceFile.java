@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
@@ -19,6 +20,8 @@ import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
@@ -34,6 +37,7 @@ import java.util.concurrent.TimeUnit;
  */
 final class ReferenceFile implements BackendFile {
     private static final String REGISTER = "cuFileHandleRegister";
+    private static final Set<String> INODE = Set.of("dev", "ino");
 
     private static final Map<String, Integer> ERRNO_BY_TEXT = Map.of(
             "No space left", Errno.ENOSPC,
@@ -48,6 +52,8 @@ final class ReferenceFile implements BackendFile {
     private final boolean readable;
     private final boolean writable;
     private final Optional<DescriptorKey> descriptor;
+    /** Attributes of the file when its name last led to it; empty where there are none. */
+    private volatile Map<String, Object> attributes;
 
     /** The descriptor that registered the file; its number alone could be reused. */
     record DescriptorKey(int number, Object file) {
@@ -64,6 +70,7 @@ final class ReferenceFile implements BackendFile {
         this.readable = readable;
         this.writable = writable;
         this.descriptor = descriptor;
+        this.attributes = attributes(path);
     }
 
     static ReferenceFile open(FileSource.Named source) {
@@ -216,6 +223,43 @@ final class ReferenceFile implements BackendFile {
             return channel.size();
         } catch (IOException e) {
             throw failure("fstat", e).path(path).build();
+        }
+    }
+
+    /**
+     * {@inheritDoc}
+     *
+     * <p>
+     * A channel has no {@code fstat}: the attributes are those of the name while it leads to this file, later the last of them.
+     */
+    @Override
+    public FileVersion version() {
+        Map<String, Object> known = attributes;
+        Map<String, Object> now = attributes(path);
+        if (INODE.stream().allMatch(key -> known.containsKey(key) && known.get(key).equals(now.get(key)))) {
+            attributes = now;
+        }
+        return version(attributes);
+    }
+
+    private FileVersion version(Map<String, Object> known) {
+        long size = size();
+        if (!known.getOrDefault("size", -1L).equals(size)) {
+            return FileVersion.ofSize(size);
+        }
+        long device = (Long) known.get("dev");
+        Instant changed = ((FileTime) known.get("lastModifiedTime")).toInstant();
+        // the kernel splits both numbers of a device in two
+        return FileVersion.ofInode(size, (int) (device >>> 8 & 0xfff | device >>> 32 & ~0xfff),
+                (int) (device & 0xff | device >>> 12 & ~0xff), (Long) known.get("ino"), changed.getEpochSecond(),
+                changed.getNano());
+    }
+
+    private static Map<String, Object> attributes(Optional<Path> path) {
+        try {
+            return path.isEmpty() ? Map.of() : Files.readAttributes(path.get(), "unix:dev,ino,size,lastModifiedTime");
+        } catch (IOException | UnsupportedOperationException | IllegalArgumentException e) {
+            return Map.of(); // gone, or a file system without inodes
         }
     }
 

@@ -52,7 +52,8 @@ final class Rooms {
 
     /** The packages of gds-loader, lowest first. Formats know neither each other nor the loader. */
     static final String[] LOADER_PACKAGES = {
-            "io.gds4j.loader.internal.text", "io.gds4j.loader.format", "io.gds4j.loader.internal.zip",
+            "io.gds4j.loader.internal.text", "io.gds4j.loader.internal.file", "io.gds4j.loader.format",
+            "io.gds4j.loader.internal.zip",
             "io.gds4j.loader.internal.metadata", "io.gds4j.loader.format.safetensors", "io.gds4j.loader.format.gguf",
             "io.gds4j.loader.format.torch",
             "io.gds4j.loader.format.numpy", "io.gds4j.loader.format.extents", "io.gds4j.loader.internal",

@@ -2,6 +2,7 @@ package io.gds4j.internal.routing;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
@@ -115,6 +116,11 @@ final class RoutedFile implements BackendFile {
     @Override
     public long size() {
         return serving().size();
+    }
+
+    @Override
+    public FileVersion version() {
+        return serving().version();
     }
 
     @Override

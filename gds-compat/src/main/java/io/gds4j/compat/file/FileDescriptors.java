@@ -3,8 +3,12 @@ package io.gds4j.compat.file;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.source.FileVersion;
 import io.gds4j.statistics.IoPath;
+import java.nio.file.Path;
+import java.util.Optional;
 
 /**
  * The private descriptors of one file in one access mode: a buffered one, and a direct one that is opened at first use. There
@@ -200,6 +204,16 @@ public final class FileDescriptors {
         }
         StatxResult status = posix.statx(buffered);
         return status.error() != 0 ? status.error() : status.size();
+    }
+
+    /** Returns the version of the file's content now. */
+    public FileVersion version(Optional<Path> path) {
+        if (traits.block()) {
+            return FileVersion.ofSize(PosixErrors.check("fstat", "ioctl", size(), path));
+        }
+        StatxResult status = posix.statx(buffered);
+        PosixErrors.check("fstat", "statx", status.error(), path);
+        return status.version();
     }
 
     /** Closes both descriptors; no request may be at work. */

@@ -9,6 +9,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
@@ -186,6 +187,12 @@ public final class CompatFile implements BackendFile {
             return source.size();
         }
         return PosixErrors.check("fstat", "statx", descriptors().size(), path);
+    }
+
+    @Override
+    public FileVersion version() {
+        checkRegistered("fstat");
+        return source != null ? source.version() : descriptors().version(path);
     }
 
     @Override

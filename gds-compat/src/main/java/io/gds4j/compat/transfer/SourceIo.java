@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.source.Cancellation;
+import io.gds4j.source.FileVersion;
 import io.gds4j.source.RangeSource;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.ClosedByInterruptException;
@@ -53,6 +54,11 @@ final class SourceIo {
                     .build();
         }
         return size;
+    }
+
+    FileVersion version() {
+        String version = call("RangeSource.contentVersion", this::identity, -1, -1, source::contentVersion).orElse("");
+        return new FileVersion(size(), "", version);
     }
 
     void force() {

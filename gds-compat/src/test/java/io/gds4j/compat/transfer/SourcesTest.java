@@ -18,6 +18,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
+import io.gds4j.source.FileVersion;
 import io.gds4j.source.RangeSource;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
@@ -26,6 +27,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
@@ -134,6 +136,30 @@ class SourcesTest {
                     assertThat(driver.bytesByPath()).containsOnlyKeys(IoPath.USER_SOURCE)
                             .containsEntry(IoPath.USER_SOURCE, 2L * (SIZE - 7));
                 }
+            }
+        }
+    }
+
+    @Test
+    void versionIsSizeAndWhatTheSourceTells() {
+        try (Rig rig = Rig.withWorkers()) {
+            try (CuFileHandle handle = rig.driver().openSource(new ArraySource(SIZE))) {
+                assertThat(handle.version()).isEqualTo(FileVersion.ofSize(SIZE));
+            }
+            ArraySource tagged = new ArraySource(SIZE) {
+                @Override
+                public Optional<String> contentVersion() throws IOException {
+                    if (bytes[0] == 0) {
+                        throw new IOException("no tag");
+                    }
+                    return Optional.of("tag " + bytes[0]);
+                }
+            };
+            tagged.bytes[0] = 7;
+            try (CuFileHandle handle = rig.driver().openSource(tagged)) {
+                assertThat(handle.version()).isEqualTo(new FileVersion(SIZE, "", "tag 7"));
+                tagged.bytes[0] = 0;
+                assertThatThrownBy(handle::version).isInstanceOf(CuFileException.class).hasMessageContaining("no tag");
             }
         }
     }

@@ -10,6 +10,7 @@ import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.libcufile.process.LibraryUser;
 import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
@@ -189,6 +190,23 @@ public final class LibraryFile implements BackendFile {
     @Override
     public long size() {
         return call("fstat", "statx", this::sizeNow);
+    }
+
+    @Override
+    public FileVersion version() {
+        if (descriptor.status().isBlockDevice()) {
+            return FileVersion.ofSize(size());
+        }
+        if (!enter()) {
+            throw refused("fstat");
+        }
+        try {
+            StatxResult status = posix.statx(descriptor.fd());
+            PosixErrors.check("fstat", "statx", status.error(), path());
+            return status.version();
+        } finally {
+            exit();
+        }
     }
 
     @Override

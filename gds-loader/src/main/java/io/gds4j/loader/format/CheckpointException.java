@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.AccessDeniedException;
@@ -96,6 +97,22 @@ public final class CheckpointException extends CuFileException {
                 of(CheckpointRule.READ_FAILED, path, -1, null, Errno.EIO, other.getReason());
             default -> of(CheckpointRule.READ_FAILED, path, -1, null, Errno.EIO, String.valueOf(e.getMessage()));
         };
+    }
+
+    /**
+     * Returns the exception for a file that is not the one whose header was read.
+     *
+     * @param before version that the header describes
+     * @param now version of the file that is open
+     */
+    public static CheckpointException changed(Path file, FileVersion before, FileVersion now) {
+        return of(
+                CheckpointRule.FILE_CHANGED,
+                file,
+                now.size() != before.size()
+                        ? "the file had %d bytes when its header was read, now it has %d"
+                                .formatted(before.size(), now.size())
+                        : "when its header was read, the file had %s; now it has %s".formatted(before, now));
     }
 
     /** Returns the exception for a tensor that occurs in two files. */

@@ -1,5 +1,6 @@
 package io.gds4j.loader.format;
 
+import io.gds4j.source.FileVersion;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -11,22 +12,33 @@ import java.util.Objects;
  * A file of a checkpoint, as its header describes it. Tensors may share bytes of the file, as tied weights do.
  *
  * @param path path of the file
- * @param size size in bytes when the header was read
+ * @param version version of the content that the header describes
  * @param dataOffset offset of the first byte of tensor data
  * @param tensors the tensors in the order of their data; the constructor sorts them
  * @param typedMetadata metadata with types; empty if the file has none
  * @since 0.1
  */
 public record CheckpointFile(
-        Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+        Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
 
     /** Not Comparator.comparingLong: a class archive lacks its lambda, which costs 2 ms of a first load. */
     private static final Comparator<TensorInfo> BY_OFFSET = (a, b) -> Long.compare(a.fileOffset(), b.fileOffset());
 
     public CheckpointFile {
         Objects.requireNonNull(path, "path");
+        Objects.requireNonNull(version, "version");
         Objects.requireNonNull(typedMetadata, "typedMetadata");
         tensors = sorted(tensors);
+    }
+
+    /**
+     * Creates a file of which only the size is known. The loader adds the version of the input that a format has read.
+     *
+     * @param size size in bytes when the header was read
+     */
+    public CheckpointFile(
+            Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+        this(path, FileVersion.ofSize(size), dataOffset, tensors, typedMetadata);
     }
 
     /** Creates a file whose metadata is text. */
@@ -44,6 +56,18 @@ public record CheckpointFile(
             }
         }
         return List.copyOf(tensors);
+    }
+
+    /** Returns the size in bytes when the header was read. */
+    public long size() {
+        return version.size();
+    }
+
+    /** Returns the same file with another version, unless it has more than a size already. */
+    public CheckpointFile withVersion(FileVersion known) {
+        return version.content().isEmpty() && version.isSameAs(known)
+                ? new CheckpointFile(path, known, dataOffset, tensors, typedMetadata)
+                : this;
     }
 
     /** Returns the metadata that is text: all of {@code __metadata__} of safetensors that a conversion gave no other type. */

@@ -2,13 +2,13 @@ package io.gds4j.loader.format;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.internal.file.OpenedFile;
+import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
@@ -21,14 +21,16 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FormatInput implements FileHead, AutoCloseable {
     private final Path path;
-    private final FileChannel channel;
+    private final OpenedFile file;
+    private final FileVersion version;
     private final long size;
     private @Nullable ByteBuffer first;
 
-    private FormatInput(Path path, FileChannel channel, long size) {
+    private FormatInput(Path path, OpenedFile file, FileVersion version) {
         this.path = path;
-        this.channel = channel;
-        this.size = size;
+        this.file = file;
+        this.version = version;
+        this.size = version.size();
     }
 
     /**
@@ -43,15 +45,15 @@ public final class FormatInput implements FileHead, AutoCloseable {
             throw CheckpointException.of(CheckpointRule.FILE_TYPE, path, "a folder instead of a file");
         }
         try {
-            FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
+            OpenedFile file = OpenedFile.open(path);
             boolean opened = false;
             try {
-                FormatInput in = new FormatInput(path, channel, channel.size());
+                FormatInput in = new FormatInput(path, file, file.version());
                 opened = true;
                 return in;
             } finally {
                 if (!opened) {
-                    channel.close();
+                    file.close();
                 }
             }
         } catch (IOException e) {
@@ -83,6 +85,11 @@ public final class FormatInput implements FileHead, AutoCloseable {
     /** Returns the path of the file. */
     public Path path() {
         return path;
+    }
+
+    /** Returns the version of the file when it was opened. */
+    public FileVersion version() {
+        return version;
     }
 
     @Override
@@ -121,7 +128,7 @@ public final class FormatInput implements FileHead, AutoCloseable {
         long position = offset;
         try {
             while (into.hasRemaining()) {
-                int count = channel.read(into, position);
+                int count = file.channel().read(into, position);
                 if (count < 0) {
                     throw CheckpointException.of(
                             CheckpointRule.FILE_CHANGED, path, position, "the file shrank while its header was read");
@@ -145,11 +152,7 @@ public final class FormatInput implements FileHead, AutoCloseable {
 
     @Override
     public void close() {
-        try {
-            channel.close();
-        } catch (IOException e) {
-            // opened for reading: no data can be lost
-        }
+        file.close();
     }
 
     @Override

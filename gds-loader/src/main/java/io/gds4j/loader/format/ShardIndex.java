@@ -8,6 +8,7 @@ import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
+import io.gds4j.source.FileVersion;
 import java.math.BigDecimal;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -33,12 +34,14 @@ public final class ShardIndex {
     private static final long LARGEST = 100_000_000;
 
     private final Path path;
+    private final FileVersion version;
     private final Map<String, String> fileOf = new LinkedHashMap<>();
     /** {@code total_size} as written, or null. */
     private @Nullable String totalSize;
 
-    private ShardIndex(Path path) {
+    private ShardIndex(Path path, FileVersion version) {
         this.path = path;
+        this.version = version;
     }
 
     /**
@@ -55,17 +58,17 @@ public final class ShardIndex {
                         path,
                         "the index has %d bytes, at most %d are allowed".formatted(in.size(), LARGEST));
             }
-            return parse(path, in.read(0, (int) in.size()).array());
+            return parse(path, in.version(), in.read(0, (int) in.size()).array());
         }
     }
 
-    private static ShardIndex parse(Path path, byte[] json) {
+    private static ShardIndex parse(Path path, FileVersion version, byte... json) {
         int bad = StrictJson.checkUtf8(json);
         if (bad >= 0) {
             throw CheckpointException.of(
                     CheckpointRule.INVALID_INDEX, path, bad, "the index is not UTF-8");
         }
-        ShardIndex index = new ShardIndex(path);
+        ShardIndex index = new ShardIndex(path, version);
         try {
             index.parse(new StrictJson(json));
         } catch (Malformed e) {
@@ -154,6 +157,17 @@ public final class ShardIndex {
     /** Returns the path of the index. */
     public Path path() {
         return path;
+    }
+
+    /**
+     * Returns whether the path still leads to this content. A save replaces the index before it replaces files.
+     *
+     * @throws CheckpointException if the file cannot be read
+     */
+    public boolean isCurrent() {
+        try (FormatInput now = FormatInput.open(path)) {
+            return now.version().isSameAs(version);
+        }
     }
 
     /**

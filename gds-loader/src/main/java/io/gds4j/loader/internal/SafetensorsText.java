@@ -14,6 +14,8 @@ import java.util.Map;
 public final class SafetensorsText {
     /** The key that no tensor may have. */
     public static final String METADATA = "__metadata__";
+    /** Key in {@code __metadata__} of the checksums: 8 hexadecimal digits for each tensor with bytes, in the order of the data. */
+    public static final String CHECKSUMS = "gds4j.crc32c";
     /** Largest header in bytes that readers accept. */
     public static final int LARGEST_HEADER = 100_000_000;
 

@@ -9,10 +9,11 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.Closing;
+import io.gds4j.loader.internal.CheckedFiles;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.source.FileVersion;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -41,7 +42,7 @@ public final class ChecksumVerifier {
 
     private final CuFileDriver driver;
     private final Checkpoint checkpoint;
-    private final Map<Path, CuFileHandle> handles = new HashMap<>();
+    private final CheckedFiles files;
     private final List<TensorInfo> tensors = new ArrayList<>();
     private final List<Integer> expected = new ArrayList<>();
     private final List<String> unchecked = new ArrayList<>();
@@ -50,6 +51,19 @@ public final class ChecksumVerifier {
     private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint) {
         this.driver = driver;
         this.checkpoint = checkpoint;
+        Map<Path, FileVersion> versions = new HashMap<>();
+        checkpoint.files().forEach(file -> versions.put(file.path(), file.version()));
+        this.files = new CheckedFiles(driver, versions, CuFileOpenOption.DIRECT) {
+            @Override
+            protected CuFileHandle openFile(Path path) {
+                try {
+                    FileCalls.SYSTEM.dropCached(path);
+                } catch (CuFileException e) {
+                    throw unopened(path, e);
+                }
+                return super.openFile(path);
+            }
+        };
     }
 
     /**
@@ -72,6 +86,7 @@ public final class ChecksumVerifier {
      * other readers bring there meanwhile.
      *
      * @param path as of {@link Checkpoint#open}
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if a file changed after its header was read
      * @throws CuFileException as {@link Checkpoint#open} and {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)};
      *         INVALID_VALUE if the checksums of a file are malformed
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
@@ -85,15 +100,11 @@ public final class ChecksumVerifier {
         Map<IoPath, Long> before = driver.bytesByPath();
         checkpoint.files().forEach(this::expect);
         int[] crcs = new int[parts.size()];
-        try {
-            for (TensorInfo tensor : tensors) {
-                handles.computeIfAbsent(tensor.file(), this::open);
-            }
+        try (files) {
             Workers workers = new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs));
             workers.run(FUNCTION);
             workers.<RuntimeException>throwFailure();
-        } finally {
-            Closing.all(handles.values(), CuFileHandle::close);
+            files.finish();
         }
         List<String> different = compare(crcs);
         Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
@@ -106,11 +117,6 @@ public final class ChecksumVerifier {
         long bytes = tensors.stream().mapToLong(TensorInfo::length).sum();
         return new ChecksumReport(
                 tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, paths);
-    }
-
-    private CuFileHandle open(Path file) {
-        FileCalls.SYSTEM.dropCached(file);
-        return driver.openFile(file, CuFileOpenOption.DIRECT);
     }
 
     private void expect(CheckpointFile file) {
@@ -160,7 +166,8 @@ public final class ChecksumVerifier {
         public void work(int number) {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
-            crcs[number] = TensorChecksums.of(handles.get(tensor.file()), part.offset, part.length, memory);
+            files.use(tensor.file(), handle -> crcs[number] =
+                    TensorChecksums.of(handle, part.offset, part.length, memory));
         }
 
         @Override

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.OptionalInt;
 
 /**
  * The calls of a save that are not transfers, one system call each. A call that fails throws CuFileException with its errno. Tests
@@ -23,8 +24,11 @@ interface FileCalls {
     /** Creates or replaces a small file, and forces it to the disk. */
     void write(Path file, byte[] content);
 
-    /** Gives {@code to} the permissions of {@code from}, if that exists and the file system has permissions. */
-    void copyPermissions(Path from, Path to);
+    /** Returns the permission bits of a file; empty if there is no such file. */
+    OptionalInt permissions(Path file);
+
+    /** Sets the permission bits of a file, if the file system has permissions. */
+    void setPermissions(Path file, int permissions);
 
     /** Renames a file over another one ({@code rename}). */
     void rename(Path from, Path to);

@@ -1,27 +1,25 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.CuFileHandle;
-import io.gds4j.CuFileOpenOption;
+import io.gds4j.loader.internal.CheckedFiles;
 import io.gds4j.loader.internal.Closing;
-import io.gds4j.loader.internal.FileSize;
+import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.FileVersion;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.HashMap;
-import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import java.util.Set;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -35,8 +33,8 @@ final class FileWriter implements AutoCloseable {
     private final SaveControl control;
     private final SaveListener listener;
     private final boolean staged;
-    private final List<CuFileHandle> handles = new ArrayList<>();
-    private final Map<Path, CuFileHandle> originals = new HashMap<>();
+    private final OutputFiles outputs;
+    private final CheckedFiles originals;
     private final Checksums checksums;
     private final ReorderedTensors reordered;
     private final List<int[]> shareChecksums = new ArrayList<>();
@@ -51,6 +49,8 @@ final class FileWriter implements AutoCloseable {
         this.control = control;
         this.listener = listener;
         this.staged = content.options().checksums() || readsTensors(content);
+        this.outputs = new OutputFiles(driver, content.options().direct());
+        this.originals = new CheckedFiles(driver, originals(content));
         this.checksums = new Checksums(content, driver.allocator());
         this.reordered = new ReorderedTensors(content, driver, control, this::readSource);
         this.total = content.files().stream().mapToLong(SaveFile::size).sum();
@@ -63,14 +63,23 @@ final class FileWriter implements AutoCloseable {
                 .anyMatch(tensor -> tensor.source() instanceof SaveTensor.InFile || tensor.moves().isPresent());
     }
 
+    /** Returns the files that the plan copies from, with the versions that their headers describe. */
+    private static Map<Path, FileVersion> originals(SaveContent content) {
+        Map<Path, FileVersion> versions = new LinkedHashMap<>();
+        for (SaveFile file : content.files()) {
+            for (SaveTensor tensor : file.tensors()) {
+                if (tensor.source() instanceof SaveTensor.InFile original) {
+                    versions.put(original.tensor().file(), original.version());
+                }
+            }
+        }
+        return versions;
+    }
+
     /** Creates the temporary files, reserves their space, and writes them. */
     void write(Publication publication) {
         openOriginals();
-        for (int i = 0; i < content.files().size(); i++) {
-            control.checkStopped();
-            handles.add(open(publication.temporary(i), StandardOpenOption.CREATE_NEW));
-            publication.copyPermissions(i);
-        }
+        create(publication, StandardOpenOption.CREATE_NEW);
         reserve();
         writeContent();
     }
@@ -78,8 +87,14 @@ final class FileWriter implements AutoCloseable {
     /** Opens the temporary files as one of several writers. */
     void openShare(Publication publication) {
         openOriginals();
+        create(publication, StandardOpenOption.CREATE);
+    }
+
+    private void create(Publication publication, OpenOption creation) {
         for (int i = 0; i < content.files().size(); i++) {
-            handles.add(open(publication.temporary(i), StandardOpenOption.CREATE));
+            control.checkStopped();
+            outputs.create(publication.temporary(i), creation);
+            publication.protect(i);
         }
     }
 
@@ -110,6 +125,7 @@ final class FileWriter implements AutoCloseable {
                 fragments[number] = fragment(pieces.size() + number, shared.get(number));
             }
         }));
+        originals.finish();
         List<Piece> all = new ArrayList<>(pieces);
         all.addAll(shared);
         for (int i = 0; i < content.files().size(); i++) {
@@ -126,7 +142,7 @@ final class FileWriter implements AutoCloseable {
     /** Writes ranges of whole pages of the temporary files, and forces these to the disk. */
     void writeShared(Publication publication, List<ShareFile.Fragment> ranges) {
         for (int i = 0; i < content.files().size(); i++) {
-            handles.add(open(publication.temporary(i), StandardOpenOption.READ));
+            outputs.add(publication.temporary(i));
         }
         control.run(
                 new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new PieceWriter() {
@@ -141,11 +157,11 @@ final class FileWriter implements AutoCloseable {
     /** Writes the only file once more, under its final name: for file systems without renames. */
     void writeInPlace(Publication publication) {
         openOriginals();
-        CuFileHandle handle = open(publication.place(0), StandardOpenOption.CREATE);
-        handles.add(handle);
+        outputs.forget();
+        outputs.create(publication.place(0), StandardOpenOption.CREATE);
         written = 0;
         publication.keepTemporary();
-        handle.truncate(0);
+        outputs.use(0, handle -> handle.truncate(0));
         reserve();
         writeContent();
         sync();
@@ -154,33 +170,15 @@ final class FileWriter implements AutoCloseable {
         publication.finishFile();
     }
 
-    private CuFileHandle open(Path path, OpenOption creation) {
-        Set<OpenOption> options = new HashSet<>(Set.of(creation, StandardOpenOption.WRITE));
-        if (content.options().direct()) {
-            options.add(CuFileOpenOption.DIRECT);
-        }
-        return driver.openFile(path, options.toArray(OpenOption[]::new));
-    }
-
     private void openOriginals() {
-        for (SaveFile file : content.files()) {
-            for (SaveTensor tensor : file.tensors()) {
-                if (tensor.source() instanceof SaveTensor.InFile original
-                        && !originals.containsKey(original.tensor().file())) {
-                    control.checkStopped();
-                    Path path = original.tensor().file();
-                    CuFileHandle handle = driver.openFile(path);
-                    originals.put(path, handle);
-                    FileSize.check(path, original.fileSize(), handle.size());
-                }
-            }
-        }
+        originals.openAll(List.copyOf(originals(content).keySet()), control::checkStopped);
     }
 
     private void reserve() {
-        for (int i = 0; i < handles.size(); i++) {
+        for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
-            handles.get(i).reserve(content.files().get(i).size());
+            long size = content.files().get(i).size();
+            outputs.use(i, handle -> handle.reserve(size));
         }
     }
 
@@ -205,18 +203,20 @@ final class FileWriter implements AutoCloseable {
                 writeHead(number, pieces);
             }
         }));
+        originals.finish();
     }
 
     /** Forces the files to the disk. A failure is final: the kernel may have dropped what it could not write. */
     void sync() {
-        control.run(new Workers("gds-save-", MOST_SYNCS, handles.size(), () -> number -> {
-            CuFileHandle handle = handles.get(number);
+        control.run(new Workers("gds-save-", MOST_SYNCS, content.files().size(), () -> number -> {
             long size = content.files().get(number).size();
-            // direct I/O of some file systems ends on a block, past the last byte
-            if (handle.size() != size) {
-                handle.truncate(size);
-            }
-            handle.force(false);
+            outputs.use(number, handle -> {
+                // direct I/O of some file systems ends on a block, past the last byte
+                if (handle.size() != size) {
+                    handle.truncate(size);
+                }
+            });
+            outputs.force(number);
         }));
     }
 
@@ -227,12 +227,8 @@ final class FileWriter implements AutoCloseable {
 
     @Override
     public void close() {
-        List<CuFileHandle> open = new ArrayList<>(handles);
-        open.addAll(originals.values());
-        handles.clear();
-        originals.clear();
         try (reordered) {
-            Closing.all(open, CuFileHandle::close);
+            Closing.all(List.of(outputs, originals), OpenFiles::close);
         }
     }
 
@@ -248,7 +244,9 @@ final class FileWriter implements AutoCloseable {
             case SaveTensor.Elsewhere other ->
                 throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
             case SaveTensor.InFile original ->
-                originals.get(original.tensor().file()).readFully(to, original.tensor().fileOffset() + offset);
+                originals.use(
+                        original.tensor().file(),
+                        handle -> handle.readFully(to, original.tensor().fileOffset() + offset));
         }
     }
 
@@ -263,11 +261,11 @@ final class FileWriter implements AutoCloseable {
             if (whole != null && (!staged || checksums.canRead(whole))) {
                 long offset = piece.begin() - file.begin(piece.tensor());
                 calculator.add(number, piece.tensor(), whole.range(), offset, piece.length());
-                handles.get(piece.file()).write(whole, piece.length(), piece.begin(), offset);
+                outputs.write(piece.file(), whole, piece.length(), piece.begin(), offset);
             } else {
                 MemoryRange memory = slab(Math.max(piece.length(), Piece.SLAB));
                 gather(number, piece, memory);
-                handles.get(piece.file()).write(memory, piece.length(), piece.begin(), 0);
+                outputs.write(piece.file(), memory, piece.length(), piece.begin(), 0);
             }
             progress(piece.length());
         }
@@ -281,14 +279,14 @@ final class FileWriter implements AutoCloseable {
                     memory.slice(file.dataOffset(), memory.length() - file.dataOffset()));
             byte[] header = file.header(calculator.ofTensors(number, pieces));
             driver.allocator().copyFromHost(MemorySegment.ofArray(header), memory);
-            handles.get(number).write(memory, head.length(), 0, 0);
+            outputs.write(number, memory, head.length(), 0, 0);
             progress(head.length());
         }
 
         void write(ShareFile.Fragment range) {
             MemoryRange memory = slab(Math.max(range.bytes().length, Piece.SLAB));
             driver.allocator().copyFromHost(MemorySegment.ofArray(range.bytes()), memory);
-            handles.get(range.file()).write(memory, range.bytes().length, range.offset(), 0);
+            outputs.write(range.file(), memory, range.bytes().length, range.offset(), 0);
             progress(range.bytes().length);
         }
 

@@ -5,13 +5,19 @@ import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
+import java.util.SortedMap;
+import java.util.TreeMap;
 import java.util.TreeSet;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Replaces the old checkpoint by the new one, whose temporary files are complete and durable. At each moment the names lead to one
@@ -23,12 +29,17 @@ import java.util.function.Predicate;
  * the temporary names go.
  */
 final class Publication {
+    private static final int OWNER_WRITES = 0200;
+
     private final SaveTarget target;
     private final FileCalls calls;
     private final List<SaveFile> files;
     private final List<String> names;
     private final List<String> temporaries = new ArrayList<>();
     private final String temporaryIndex;
+    private final String id;
+    /** Permissions of the old files, by their names; read once, before the first of them is replaced. */
+    private @Nullable SortedMap<String, Integer> oldPermissions;
     private boolean committed;
 
     /** @param id 16 hexadecimal digits, different for each save */
@@ -36,11 +47,16 @@ final class Publication {
         this.target = target;
         this.calls = calls;
         this.files = files;
+        this.id = id;
         this.names = target.names(files.size());
         for (String name : names) {
             temporaries.add(target.temporaryName(name, id));
         }
         this.temporaryIndex = target.temporaryName(target.indexName(), id);
+    }
+
+    String id() {
+        return id;
     }
 
     /** Returns the file that receives the content of a file of the plan. */
@@ -75,9 +91,57 @@ final class Publication {
         return name -> index.contains('"' + name + '"');
     }
 
-    /** Gives a temporary file the permissions of the file that it will replace. */
-    void copyPermissions(int file) {
-        calls.copyPermissions(place(file), temporary(file));
+    /**
+     * Returns true if temporary files of this save are files of the checkpoint: the index names them, or they have its names, too,
+     * because a crash left both.
+     */
+    boolean isLive() {
+        return isNamed() || IntStream.range(0, names.size()).anyMatch(i -> isSame(temporary(i), place(i)));
+    }
+
+    private static boolean isSame(Path one, Path other) {
+        try {
+            return Files.isSameFile(one, other);
+        } catch (IOException e) {
+            return false; // one of them is missing
+        }
+    }
+
+    /** Gives a temporary file the permissions of the file that it will replace; the owner may write until then. */
+    void protect(int file) {
+        OptionalInt old = oldPermissions(names.get(file));
+        if (old.isPresent()) {
+            calls.setPermissions(temporary(file), old.getAsInt() | OWNER_WRITES);
+        }
+    }
+
+    /** Takes the right to write from files whose old ones lacked it. */
+    private void protectForGood() {
+        for (int i = 0; i < names.size(); i++) {
+            OptionalInt old = oldPermissions(names.get(i));
+            if (old.isPresent() && (old.getAsInt() & OWNER_WRITES) == 0) {
+                calls.setPermissions(temporary(i), old.getAsInt());
+            }
+        }
+    }
+
+    /** Returns the permissions of an old file; those of another one of the old checkpoint if it had none of this name. */
+    private OptionalInt oldPermissions(String name) {
+        SortedMap<String, Integer> known = oldPermissions;
+        if (known == null) {
+            known = new TreeMap<>();
+            for (String old : present(target.isFolder() ? target::isPart : names::contains)) {
+                OptionalInt permissions = calls.permissions(target.folder().resolve(old));
+                if (permissions.isPresent()) {
+                    known.put(old, permissions.getAsInt());
+                }
+            }
+            oldPermissions = known;
+        }
+        if (known.isEmpty()) {
+            return OptionalInt.empty();
+        }
+        return OptionalInt.of(known.getOrDefault(name, known.get(known.firstKey())));
     }
 
     /**
@@ -86,6 +150,7 @@ final class Publication {
      * @return false if the file system renames no files; then nothing has changed, and the only file is to be written in place
      */
     boolean publish() {
+        protectForGood();
         return files.size() == 1 && !replacesFileOfIndex() ? publishFile() : publishFolder();
     }
 
@@ -123,7 +188,26 @@ final class Publication {
         Set<String> current = new HashSet<>(temporaries);
         current.add(target.indexName());
         removeOthers(current);
-        if (renames && linkAll()) {
+        if (renames) {
+            useFinalNames(index);
+        }
+        return true;
+    }
+
+    /** Goes on where a commit failed after it had replaced the index. */
+    void finish() {
+        if (isNamed()) {
+            Set<String> current = new HashSet<>(temporaries);
+            current.add(target.indexName());
+            removeOthers(current);
+            useFinalNames(target.folder().resolve(target.indexName()));
+        } else {
+            temporaries.forEach(this::delete);
+        }
+    }
+
+    private void useFinalNames(Path index) {
+        if (linkAll()) {
             sync();
             if (names.size() == 1) {
                 delete(target.indexName());
@@ -133,7 +217,6 @@ final class Publication {
             sync();
             temporaries.forEach(this::delete);
         }
-        return true;
     }
 
     /** Returns false if the index had to be written in place. */
@@ -141,6 +224,10 @@ final class Publication {
         byte[] text = IndexText.of(files, named);
         Path temporary = target.folder().resolve(temporaryIndex);
         calls.write(temporary, text);
+        OptionalInt permissions = oldPermissions(target.indexName());
+        if (permissions.isPresent()) {
+            calls.setPermissions(temporary, permissions.getAsInt());
+        }
         if (rename(temporary, index)) {
             return true;
         }
@@ -169,6 +256,8 @@ final class Publication {
     private void removeOthers(Set<String> current) {
         Set<String> others = present(name -> target.isPart(name) || target.isTemporary(name));
         others.removeAll(current);
+        // until the commit has ended: one that is interrupted may be repeated
+        others.removeIf(name -> target.isShare(name, id));
         if (others.remove(target.indexName())) {
             delete(target.indexName());
             sync();
@@ -179,6 +268,8 @@ final class Publication {
     private Set<String> present(Predicate<String> wanted) {
         Set<String> found = new TreeSet<>(calls.list(target.folder()));
         found.removeIf(wanted.negate());
+        // a save makes no folders: one of such a name belongs to the user
+        found.removeIf(name -> Files.isDirectory(target.folder().resolve(name), LinkOption.NOFOLLOW_LINKS));
         return found;
     }
 

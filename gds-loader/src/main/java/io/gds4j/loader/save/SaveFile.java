@@ -10,8 +10,7 @@ import java.util.Map;
 
 /** One file of a plan: its tensors in order, their offsets, and its header. Immutable. */
 final class SaveFile {
-    /** Key in {@code __metadata__} of the checksums: 8 hexadecimal digits for each tensor with bytes, in the order of the data. */
-    static final String CHECKSUMS = "gds4j.crc32c";
+    static final String CHECKSUMS = SafetensorsText.CHECKSUMS;
     static final int CHECKSUM_DIGITS = 8;
     static final long PAGE = 4096;
 

@@ -30,19 +30,27 @@ final class SaveFuture extends CompletableFuture<SaveReport> {
     }
 
     private void work() {
+        SaveReport report;
         try {
-            complete(job.run());
+            report = job.run();
         } catch (Throwable e) {
+            end();
             // a save that cancel() has stopped may end before cancel() completes the future
             if (cancelling && job.isStopped()) {
                 super.cancel(false);
             } else {
                 completeExceptionally(e);
             }
-        } finally {
-            released.countDown();
-            ended.countDown();
+            return;
         }
+        end();
+        complete(report);
+    }
+
+    /** Lets the threads go that wait for the save; before dependent actions run, for which they do not wait. */
+    private void end() {
+        released.countDown();
+        ended.countDown();
     }
 
     void awaitReleased() {

@@ -14,6 +14,7 @@ import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.metadata.MetadataText;
 import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.source.FileVersion;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -159,7 +160,7 @@ public final class SavePlan {
                 }
             }
             for (CheckpointFile file : checkpoint.files()) {
-                file.tensors().forEach(info -> add(info, file.size()));
+                file.tensors().forEach(info -> add(info, file.version()));
             }
             return this;
         }
@@ -176,7 +177,7 @@ public final class SavePlan {
             }
         }
 
-        private void add(TensorInfo info, long fileSize) {
+        private void add(TensorInfo info, FileVersion version) {
             DType dtype = info.dtype();
             long[] shape = shape(info);
             if (!DType.ofSafetensors().contains(dtype)) {
@@ -186,7 +187,7 @@ public final class SavePlan {
             }
             add("tensor " + OneLine.quote(info.name()),
                     new SaveTensor(
-                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize))
+                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, version))
                             .inOrderOf(info));
         }
 
@@ -364,8 +365,8 @@ public final class SavePlan {
      *
      * @param listener receives progress; an exception of it ends the save and is thrown as it is
      * @return what was written
-     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the size of a file of {@link Builder#checkpoint} changed
-     *         after its header was read
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if a file of {@link Builder#checkpoint} is gone or
+     *         changed after its header was read
      * @throws CuFileException INVALID_VALUE if a tensor is elsewhere; with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
      *         space, EBUSY if another save writes to the same name, EACCES or EROFS in a read-only folder, ENOENT if the
      *         folder is missing or disappears, EIO; NOMEM_ERROR if there is no room for a snapshot; as

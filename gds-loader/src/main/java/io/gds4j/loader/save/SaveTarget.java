@@ -94,6 +94,11 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
         return String.format(Locale.ROOT, ".%s.%s.part-%05d", stem, id, rank);
     }
 
+    /** Returns true for names of {@link #shareName} of one save. */
+    boolean isShare(String name, String id) {
+        return name.startsWith("." + stem + "." + id + ".part-");
+    }
+
     /** Returns true for names that a checkpoint of this stem has in a folder. */
     boolean isPart(String name) {
         return Pattern.matches(

@@ -4,6 +4,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -39,9 +40,9 @@ record SaveTensor(
     /**
      * Bytes in a file of a checkpoint.
      *
-     * @param fileSize size of the file when its header was read
+     * @param version version of the content that the file's header describes
      */
-    record InFile(TensorInfo tensor, long fileSize) implements Source {
+    record InFile(TensorInfo tensor, FileVersion version) implements Source {
     }
 
     /** Describes a tensor whose source is in row-major order. */

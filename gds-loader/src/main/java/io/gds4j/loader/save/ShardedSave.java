@@ -37,6 +37,8 @@ import org.jspecify.annotations.Nullable;
 public final class ShardedSave implements AutoCloseable {
     private static final String SUFFIX = ".tmp";
     private static final String READY = "ready";
+    /** A file in each temporary folder: what lacks it is not deleted. */
+    private static final String MARK = ".gds4j-save";
 
     private final FileCalls calls = FileCalls.SYSTEM;
     private final SaveTarget target;
@@ -55,7 +57,8 @@ public final class ShardedSave implements AutoCloseable {
      * Begins a save: removes what an interrupted save to this folder left, and creates the temporary folder.
      *
      * @param folder the checkpoint's folder, absent or empty; its parents are created
-     * @throws CuFileException IO_ERROR with EEXIST if the folder has entries or is a symbolic link, EBUSY if another process saves to it; otherwise with
+     * @throws CuFileException IO_ERROR with EEXIST if the folder has entries or is a symbolic link, or if the name of the temporary
+     *         folder belongs to something else; EBUSY if another process saves to it; otherwise with
      *         the errno of the call that failed
      */
     public static ShardedSave begin(Path folder) {
@@ -103,9 +106,26 @@ public final class ShardedSave implements AutoCloseable {
         if (used) {
             throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
         }
-        removeTree(temporary);
+        if (!isOwn()) {
+            throw failure(temporary, Errno.EEXIST,
+                    "this is not the temporary folder of a save, which needs its name; rename it");
+        }
+        removeTemporary();
         calls.createFolder(temporary);
+        calls.write(temporary.resolve(MARK), new byte[0]);
         calls.sync(parent);
+    }
+
+    /** Returns whether there is nothing that belongs to someone else: no folder, an empty one or one of a save. */
+    private boolean isOwn() {
+        if (!Files.exists(temporary, LinkOption.NOFOLLOW_LINKS)) {
+            return true;
+        }
+        if (!Files.isDirectory(temporary, LinkOption.NOFOLLOW_LINKS)) {
+            return false;
+        }
+        List<String> names = calls.list(temporary);
+        return names.isEmpty() || names.contains(MARK);
     }
 
     /**
@@ -179,9 +199,21 @@ public final class ShardedSave implements AutoCloseable {
             return;
         }
         try (held) {
-            removeTree(temporary);
+            removeTemporary();
         } catch (CuFileException e) {
             System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
+        }
+    }
+
+    /** Removes the temporary folder; its mark goes last, so that a crash leaves no folder that seems to be another's. */
+    private void removeTemporary() {
+        if (Files.exists(temporary, LinkOption.NOFOLLOW_LINKS)) {
+            for (String name : calls.list(temporary)) {
+                if (!name.equals(MARK)) {
+                    removeTree(temporary.resolve(name));
+                }
+            }
+            removeTree(temporary);
         }
     }
 

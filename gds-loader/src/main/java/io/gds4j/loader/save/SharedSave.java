@@ -16,7 +16,9 @@ import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 
 /**
  * One of several writers that save one checkpoint together, each with some of the tensors, in this or in other processes.
@@ -52,13 +54,17 @@ public final class SharedSave {
 
     private final SaveContent content;
     private final FileCalls calls = FileCalls.SYSTEM;
-    private final String id;
+    private final List<String> ids;
     private final int rank;
     private final int world;
 
-    private SharedSave(SaveContent content, String id, int rank, int world) {
+    /**
+     * @param ids two identifiers of the save. All writers take the first whose files are not those of the checkpoint: it has one of
+     *        them if a save of the same name was interrupted while it replaced the old checkpoint
+     */
+    private SharedSave(SaveContent content, List<String> ids, int rank, int world) {
         this.content = content;
-        this.id = id;
+        this.ids = ids;
         this.rank = rank;
         this.world = world;
     }
@@ -67,7 +73,8 @@ public final class SharedSave {
      * Returns one writer of a save.
      *
      * @param plan the tensors of all writers
-     * @param name a name that all writers of this save give and no earlier save of the same files has, such as the step
+     * @param name a name that all writers of this save give, such as the step. A save whose commit was interrupted may be repeated
+     *        with the same name
      * @param rank number of this writer, from 0
      * @param world number of writers, 1 to 99,999
      * @throws CuFileException INVALID_VALUE if a number is out of range
@@ -82,7 +89,10 @@ public final class SharedSave {
                             MOST_WRITERS));
         }
         byte[] digest = sha256(List.of(name.getBytes(StandardCharsets.UTF_8)));
-        return new SharedSave(plan.content(), HexFormat.of().formatHex(digest, 0, ID_BYTES), rank, world);
+        List<String> ids = List.of(
+                HexFormat.of().formatHex(digest, 0, ID_BYTES),
+                HexFormat.of().formatHex(digest, ID_BYTES, 2 * ID_BYTES));
+        return new SharedSave(plan.content(), ids, rank, world);
     }
 
     /** Writes without a listener; see {@link #write(CuFileDriver, SaveListener)}. */
@@ -149,11 +159,13 @@ public final class SharedSave {
      * @throws CuFileException with an errno if a file cannot be deleted
      */
     public void abandon() {
-        Publication publication = publication();
-        if (!publication.isNamed()) {
-            publication.abandon();
+        for (String id : ids) {
+            Publication publication = publication(id);
+            if (!publication.isLive()) {
+                publication.abandon();
+            }
+            removeShares(publication);
         }
-        removeShares();
     }
 
     /** The work of one writer. */
@@ -167,9 +179,10 @@ public final class SharedSave {
         @Override
         void work() {
             createFolder();
-            calls.delete(share(rank));
-            awaitStreams();
             Publication publication = publication();
+            // also what an interrupted commit left: it is not of these bytes
+            ids.forEach(id -> calls.delete(share(publication(id), rank)));
+            awaitStreams();
             List<Run> runs = Run.of(content.files());
             try (Snapshot sources = sources();
                     FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
@@ -186,7 +199,7 @@ public final class SharedSave {
                         throw replaced(content.target().path());
                     }
                     ShareFile share = new ShareFile(world, layout(), opened, tensors, fragments);
-                    calls.write(share(rank), share.toBytes());
+                    calls.write(share(publication, rank), share.toBytes());
                     calls.sync(content.target().folder());
                 });
             }
@@ -219,9 +232,17 @@ public final class SharedSave {
 
         private void commit() {
             SaveTarget target = content.target();
-            Publication publication = publication();
             SaveLock lock = SaveLock.take(target.folder(), target.lockName());
             try {
+                Publication publication = publication();
+                Optional<Publication> live = ids.stream().map(SharedSave.this::publication).filter(Publication::isLive)
+                        .findFirst();
+                if (live.isPresent() && !hasShares(publication) && hasShares(live.get())) {
+                    parseShares(live.get());
+                    live.get().finish();
+                    removeShares(live.get());
+                    return;
+                }
                 List<ShareFile> shares = shares(publication);
                 try (Snapshot sources = Snapshot.none(content);
                         FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
@@ -235,24 +256,34 @@ public final class SharedSave {
                             .detail("the file system renames no files, which several writers need")
                             .build();
                 }
-                removeShares();
+                removeShares(publication);
             } finally {
                 lock.close();
             }
         }
     }
 
+    /** Returns the files of this save, none of which belongs to the checkpoint. */
     private Publication publication() {
+        Publication first = publication(ids.getFirst());
+        return first.isLive() ? publication(ids.getLast()) : first;
+    }
+
+    private Publication publication(String id) {
         return new Publication(content.target(), calls, content.files(), id);
     }
 
-    private Path share(int writer) {
-        return content.target().folder().resolve(content.target().shareName(id, writer));
+    private Path share(Publication publication, int writer) {
+        return content.target().folder().resolve(content.target().shareName(publication.id(), writer));
     }
 
-    private void removeShares() {
+    private boolean hasShares(Publication publication) {
+        return IntStream.range(0, world).allMatch(writer -> Files.exists(share(publication, writer)));
+    }
+
+    private void removeShares(Publication publication) {
         for (int i = 0; i < world; i++) {
-            calls.delete(share(i));
+            calls.delete(share(publication, i));
         }
     }
 
@@ -266,11 +297,22 @@ public final class SharedSave {
         return tensors;
     }
 
+    /** Returns the shares of all writers, which have written to the files that are there. */
     private List<ShareFile> shares(Publication publication) {
+        List<ShareFile> shares = parseShares(publication);
         List<Long> inodes = inodes(publication);
+        for (int i = 0; i < world; i++) {
+            if (!shares.get(i).inodes().equals(inodes)) {
+                throw replaced(share(publication, i));
+            }
+        }
+        return shares;
+    }
+
+    private List<ShareFile> parseShares(Publication publication) {
         List<ShareFile> shares = new ArrayList<>();
         for (int i = 0; i < world; i++) {
-            Path path = share(i);
+            Path path = share(publication, i);
             if (!Files.exists(path)) {
                 throw CuFileException.builder(SaveFailure.FUNCTION)
                         .error(CuFileError.INVALID_VALUE)
@@ -278,11 +320,7 @@ public final class SharedSave {
                         .detail("writer %d of %d has not finished".formatted(i, world))
                         .build();
             }
-            ShareFile share = ShareFile.parse(path, calls.read(path), world, layout(), content.files());
-            if (!share.inodes().equals(inodes)) {
-                throw replaced(path);
-            }
-            shares.add(share);
+            shares.add(ShareFile.parse(path, calls.read(path), world, layout(), content.files()));
         }
         return shares;
     }

@@ -18,6 +18,7 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.LongSupplier;
 
@@ -115,13 +116,16 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
-    public void copyPermissions(Path from, Path to) {
-        StatxResult old = posix().statx(from.toString());
-        if (old.error() == 0) {
-            int result = posix().chmod(to.toString(), old.mode() & PERMISSIONS);
-            if (!NO_PERMISSIONS.contains(-result)) {
-                check(to, "set the permissions of the file", result);
-            }
+    public OptionalInt permissions(Path file) {
+        StatxResult status = posix().statx(file.toString());
+        return status.error() == 0 ? OptionalInt.of(status.mode() & PERMISSIONS) : OptionalInt.empty();
+    }
+
+    @Override
+    public void setPermissions(Path file, int permissions) {
+        int result = posix().chmod(file.toString(), permissions);
+        if (!NO_PERMISSIONS.contains(-result)) {
+            check(file, "set the permissions of the file", result);
         }
     }
 

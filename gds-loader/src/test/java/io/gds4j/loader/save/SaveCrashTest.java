@@ -238,15 +238,15 @@ class SaveCrashTest {
         WatchedCalls one = unhindered();
         save(folder, OLD, ONE_FILE, one);
         assertThat(one.names()).containsExactly(
-                "createFolder", "list", "open", "permissions", "reserve", "data", "data", "data", "header", "force",
+                "createFolder", "list", "open", "list", "reserve", "data", "data", "data", "header", "force",
                 "close", "rename", "sync", "list");
         WatchedCalls several = unhindered();
         save(folder, NEW, SHARDS, several);
         assertThat(several.names()).containsExactly(
-                "createFolder", "list", "open", "permissions", "open", "permissions", "reserve", "reserve", "data",
-                "data", "header", "header", "force", "force", "close", "close", "sync", "index", "rename", "sync",
-                "list",
-                "delete", "link", "link", "sync", "index", "rename", "sync", "delete", "delete");
+                "createFolder", "list", "open", "list", "permissions", "open", "permissions", "reserve", "reserve",
+                "data", "data", "header", "header", "force", "force", "close", "close", "sync", "index", "permissions",
+                "rename", "sync", "list", "delete", "link", "link", "sync", "index", "permissions", "rename", "sync",
+                "delete", "delete");
         remove(folder);
     }
 

@@ -382,6 +382,31 @@ class SavePlanTest {
     }
 
     @Test
+    @Timeout(20)
+    void cancelOfASaveThatIsDoneWaitsForNoDependentAction() {
+        CountDownLatch registered = new CountDownLatch(1);
+        CountDownLatch running = new CountDownLatch(1);
+        CountDownLatch release = new CountDownLatch(1);
+        try (Tensors tensors = Tensors.small(driver, 2)) {
+            CompletableFuture<SaveReport> saved = tensors.plan().toFolder(folder).saveAsync(driver, new SaveListener() {
+                @Override
+                public void released() {
+                    awaitQuietly(registered);
+                }
+            });
+            CompletableFuture<Void> dependent = saved.thenAccept(report -> {
+                running.countDown();
+                awaitQuietly(release);
+            });
+            registered.countDown();
+            awaitQuietly(running);
+            assertThat(saved.cancel(true)).isFalse();
+            release.countDown();
+            dependent.join();
+        }
+    }
+
+    @Test
     void cancelReturnsFalseOnlyForACompleteCheckpoint() {
         long seed = System.nanoTime();
         SplittableRandom random = new SplittableRandom(seed);

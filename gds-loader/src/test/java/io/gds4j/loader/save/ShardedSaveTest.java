@@ -118,12 +118,30 @@ class ShardedSaveTest {
         Files.createDirectories(folder.resolve("step-7.tmp/ready"));
         Files.write(folder.resolve("step-7.tmp/ready/model.safetensors"), new byte[10]);
         Files.write(folder.resolve("step-7.tmp/shard-00000-5.safetensors"), new byte[10]);
+        Files.createFile(folder.resolve("step-7.tmp/.gds4j-save"));
         Files.createDirectory(step());
         try (ShardedSave save = ShardedSave.begin(step())) {
-            assertThat(names(save.temporary())).isEmpty();
+            assertThat(names(save.temporary())).containsExactly(".gds4j-save");
             save.commit(List.of(shard(save, 0, 1, "a")));
         }
         assertThat(names(step())).containsExactly("model.safetensors");
+    }
+
+    @Test
+    void temporaryNameOfAnotherIsRefused() throws IOException {
+        Path other = Files.createDirectory(folder.resolve("step-7.tmp"));
+        Files.writeString(other.resolve("notes.txt"), "mine");
+        assertThatThrownBy(() -> ShardedSave.begin(step()))
+                .hasMessageContaining("not the temporary folder of a save")
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EEXIST));
+        assertThat(other.resolve("notes.txt")).hasContent("mine");
+        Path elsewhere = Files.move(other, folder.resolve("elsewhere"));
+        Files.createFile(elsewhere.resolve(".gds4j-save"));
+        Files.createSymbolicLink(other, elsewhere);
+        assertThatThrownBy(() -> ShardedSave.begin(step())).isInstanceOf(CuFileException.class);
+        assertThat(elsewhere.resolve("notes.txt")).hasContent("mine");
+        Files.delete(other);
+        ShardedSave.begin(step()).close();
     }
 
     @Test

@@ -34,11 +34,14 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Several writers save one checkpoint. */
 @Timeout(60)
 class SharedSaveTest {
     private static final int WORLD = 3;
+    private static final int[] SHARDED = {300_000, 6000, 400_000};
+    private static final SaveOptions TWO_FILES = SaveOptions.DEFAULTS.withMaxShardBytes(350_000);
 
     @TempDir
     Path folder;
@@ -54,12 +57,16 @@ class SharedSaveTest {
 
     /** Sizes that decide which pages the writers share: tensor i belongs to writer i % 3. */
     private SavePlan plan(int rank, int[] sizes, SaveOptions options) {
+        return plan(rank, sizes, options, 5);
+    }
+
+    private SavePlan plan(int rank, int[] sizes, SaveOptions options, long seed) {
         SavePlan.Builder builder = SavePlan.builder().options(options);
         for (int i = 0; i < sizes.length; i++) {
             if (i % WORLD == rank) {
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Math.max(1, sizes[i]));
                 memories.add(memory);
-                new TensorPattern(5).fill("t" + i, 0, memory.segment().asSlice(0, sizes[i]));
+                new TensorPattern(seed).fill("t" + i, 0, memory.segment().asSlice(0, sizes[i]));
                 builder.tensor("t" + i, DType.U8, memory.range().slice(0, sizes[i]), sizes[i]);
             } else {
                 builder.elsewhere("t" + i, DType.U8, sizes[i]);
@@ -322,5 +329,74 @@ class SharedSaveTest {
         slow.write(driver);
         second.commit(driver);
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    private List<SharedSave> writers(long seed) {
+        return IntStream.range(0, WORLD)
+                .mapToObj(rank -> SharedSave.of(plan(rank, SHARDED, TWO_FILES, seed), "step-1", rank, WORLD))
+                .toList();
+    }
+
+    /** Leaves what a crash leaves after the first index has replaced the old one: a folder stands where a file gets its name. */
+    private void interruptCommit(long seed, String obstacle) throws IOException {
+        List<SharedSave> writers = writers(seed);
+        writers.forEach(writer -> writer.write(driver));
+        Path full = Files.createDirectories(folder.resolve(obstacle).resolve("full"));
+        assertThatThrownBy(() -> writers.get(0).commit(driver)).isInstanceOf(CuFileException.class);
+        Files.delete(full);
+        Files.delete(full.getParent());
+        assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(seed);
+    }
+
+    /** Leaves what a crash leaves before the temporary names go: both names of a file lead to the checkpoint. */
+    private void keepBothNames(long seed) throws IOException {
+        List<SharedSave> writers = writers(seed);
+        writers.forEach(writer -> writer.write(driver));
+        List<String> temporaries = names().stream().filter(name -> name.endsWith(".safetensors")).toList();
+        writers.get(0).commit(driver);
+        for (String name : temporaries) {
+            String last = name.substring(1, name.indexOf('.', 1)) + ".safetensors";
+            Files.createLink(folder.resolve(name), folder.resolve(last));
+        }
+        assertThat(temporaries).hasSize(2);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", ""})
+    void repeatedSaveLeavesTheCheckpointAloneUntilItsCommit(String obstacle) throws IOException {
+        if (obstacle.isEmpty()) {
+            keepBothNames(5);
+        } else {
+            interruptCommit(5, obstacle);
+        }
+        List<SharedSave> again = writers(6);
+        for (SharedSave writer : again) {
+            writer.write(driver);
+            assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(5);
+        }
+        again.get(0).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(6);
+        assertThat(names()).containsExactly(
+                "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json");
+    }
+
+    @Test
+    void interruptedCommitIsRepeated() throws IOException {
+        interruptCommit(5, "model-00002-of-00002.safetensors");
+        writers(5).get(1).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        assertThat(names()).containsExactly(
+                "model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json");
+    }
+
+    @Test
+    void commitAfterAnInterruptedOneNeedsEveryWriterThatBeganAgain() throws IOException {
+        interruptCommit(5, "model-00001-of-00002.safetensors");
+        List<SharedSave> again = writers(6);
+        again.get(1).write(driver);
+        assertThatThrownBy(() -> again.get(1).commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
+        assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(5);
+        again.get(0).abandon();
+        assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(5);
     }
 }

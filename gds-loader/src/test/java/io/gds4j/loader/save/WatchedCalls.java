@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
@@ -11,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.OptionalInt;
 
 /** All calls of a save that change files, counted as they happen. A test decides what happens before each. */
 final class WatchedCalls implements FileCalls {
@@ -100,6 +102,11 @@ final class WatchedCalls implements FileCalls {
         }
 
         @Override
+        public FileVersion version() {
+            return file.version();
+        }
+
+        @Override
         public IoPathReport ioPath() {
             return file.ioPath();
         }
@@ -148,9 +155,14 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
-    public void copyPermissions(Path from, Path to) {
+    public OptionalInt permissions(Path file) {
+        return system.permissions(file);
+    }
+
+    @Override
+    public void setPermissions(Path file, int permissions) {
         begin("permissions");
-        system.copyPermissions(from, to);
+        system.setPermissions(file, permissions);
     }
 
     @Override

@@ -1,5 +1,7 @@
 package io.gds4j.ffi.posix;
 
+import io.gds4j.source.FileVersion;
+
 /**
  * The result of {@code statx(2)}.
  *
@@ -49,6 +51,11 @@ public record StatxResult(
     /** A failed call. */
     public static StatxResult failed(int negativeErrno) {
         return new StatxResult(negativeErrno, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+    }
+
+    /** Returns the version of the file's content. */
+    public FileVersion version() {
+        return FileVersion.ofInode(size, deviceMajor, deviceMinor, inode, mtimeSeconds, mtimeNanos);
     }
 
     public boolean isRegularFile() {

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
+import io.gds4j.source.FileVersion;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -17,6 +18,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.OptionalInt;
@@ -73,6 +75,37 @@ public abstract class HandleContract extends BackendContract {
             assertThat(handle.write(memory.range(), 2 * PAGE + 17, PAGE - 5, 3)).isEqualTo(2 * PAGE + 17);
             file.expectWrite(PAGE - 5, memory.expected(3, 2 * PAGE + 17));
             file.verify(place);
+        }
+    }
+
+    @Test
+    void versionIsOfTheOpenFileAndNotOfItsName() throws IOException {
+        Path name = newFile(SIZE).path().resolveSibling("version.bin");
+        Path link = name.resolveSibling("link.bin");
+        Files.write(name, new byte[SIZE]);
+        Files.setLastModifiedTime(name, FileTime.fromMillis(1_000_000_000_000L));
+        try (CuFileHandle handle = driver().openFile(name, StandardOpenOption.READ, StandardOpenOption.WRITE);
+                GuardedMemory memory = memory(PAGE)) {
+            FileVersion first = handle.version();
+            assertThat(first.size()).isEqualTo(SIZE);
+            Files.createLink(link, name);
+            assertThat(handle.version()).isEqualTo(first);
+            handle.write(memory.range(), 0);
+            FileVersion second = handle.version();
+            Files.delete(name);
+            Files.write(name, new byte[SIZE]);
+            assertThat(handle.version()).isEqualTo(second);
+            try (CuFileHandle other = driver().openFile(name)) {
+                // a backend may tell the size only
+                if (!first.content().isEmpty()) {
+                    assertThat(second.isSameAs(first)).isFalse();
+                    assertThat(other.version().isSameAs(second)).isFalse();
+                }
+            }
+            memory.verify();
+        } finally {
+            Files.deleteIfExists(link);
+            Files.deleteIfExists(name);
         }
     }
 

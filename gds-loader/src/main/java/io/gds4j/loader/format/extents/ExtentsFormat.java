@@ -8,6 +8,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -85,10 +86,11 @@ public final class ExtentsFormat implements CheckpointFormat {
     }
 
     private static CheckpointFile file(Path path, List<TensorInfo> tensors) {
-        long size;
+        FileVersion version;
         try (FormatInput data = FormatInput.open(path)) {
-            size = data.size();
+            version = data.version();
         }
+        long size = version.size();
         long first = size;
         for (TensorInfo tensor : tensors) {
             first = Math.min(first, tensor.fileOffset());
@@ -106,6 +108,6 @@ public final class ExtentsFormat implements CheckpointFormat {
                                         size));
             }
         }
-        return new CheckpointFile(path, size, first, tensors, Metadata.of(Map.of()));
+        return new CheckpointFile(path, version, first, tensors, Metadata.of(Map.of()));
     }
 }

@@ -60,7 +60,7 @@ final class GgufHeader {
         this.size = in.size();
         this.types = types;
         this.in = new GgufCursor(in, 0);
-        this.source = new GgufMetadata.Source(path, size);
+        this.source = new GgufMetadata.Source(path, in.version());
     }
 
     /** Reads a file whose magic and version were checked. */

@@ -3,10 +3,10 @@ package io.gds4j.loader.format.gguf;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
+import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -33,17 +33,15 @@ final class GgufMetadata implements Metadata {
     /**
      * A file whose values are read later.
      *
-     * @param size size in bytes when the header was read
+     * @param version version of the content that the header describes
      */
-    record Source(Path path, long size) {
+    record Source(Path path, FileVersion version) {
+        /** @throws CheckpointException FILE_CHANGED if this is no longer the file whose header was read */
         FormatInput open() {
             FormatInput in = FormatInput.open(path);
-            if (in.size() != size) {
+            if (!in.version().isSameAs(version)) {
                 in.close();
-                throw CheckpointException.of(
-                        CheckpointRule.FILE_CHANGED,
-                        path,
-                        "the file had %d bytes when its header was read, now it has %d".formatted(size, in.size()));
+                throw CheckpointException.changed(path, version, in.version());
             }
             return in;
         }

@@ -1,0 +1,62 @@
+package io.gds4j.loader.internal;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileException;
+import io.gds4j.source.FileVersion;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.util.Map;
+
+/** Files whose headers were read. Each must be the same file when a driver opens it and when its use ends. Thread-safe. */
+public class CheckedFiles extends OpenFiles<CuFileHandle> {
+    private final CuFileDriver driver;
+    private final Map<Path, FileVersion> versions;
+    private final OpenOption[] options;
+
+    /**
+     * @param versions versions of the files when their headers were read
+     * @param options how to open them
+     */
+    public CheckedFiles(CuFileDriver driver, Map<Path, FileVersion> versions, OpenOption... options) {
+        this.driver = driver;
+        this.versions = Map.copyOf(versions);
+        this.options = options.clone();
+    }
+
+    /** Called with each file that was opened, before its version is compared. */
+    protected void opened(Path path, CuFileHandle handle) {
+        // nothing to demand
+    }
+
+    @Override
+    protected CuFileHandle openFile(Path path) {
+        CuFileHandle handle;
+        try {
+            handle = driver.openFile(path, options);
+        } catch (CuFileException e) {
+            throw unopened(path, e);
+        }
+        boolean right = false;
+        try {
+            opened(path, handle);
+            finishFile(path, handle);
+            right = true;
+            return handle;
+        } finally {
+            if (!right) {
+                handle.close();
+            }
+        }
+    }
+
+    @Override
+    protected final void finishFile(Path path, CuFileHandle handle) {
+        check(path, versions.get(path), handle.version());
+    }
+
+    @Override
+    protected final void closeFile(CuFileHandle handle) {
+        handle.close();
+    }
+}

@@ -1,0 +1,103 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.loader.internal.OpenFiles;
+import io.gds4j.memory.IoMemory;
+import java.nio.file.OpenOption;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+
+/**
+ * The files that a save writes, by their numbers. A file that is closed before the save ends is forced to the disk first: a later
+ * descriptor might not learn of a write that failed. Thread-safe, once all files are added.
+ */
+final class OutputFiles extends OpenFiles<CuFileHandle> {
+    private final CuFileDriver driver;
+    private final boolean direct;
+    private final List<Path> paths = new ArrayList<>();
+    /** How to create the files that do not exist yet. */
+    private final Map<Path, OpenOption> creations = new ConcurrentHashMap<>();
+    /** Files with writes that are not forced to the disk. */
+    private final Set<Path> written = ConcurrentHashMap.newKeySet();
+
+    OutputFiles(CuFileDriver driver, boolean direct) {
+        this.driver = driver;
+        this.direct = direct;
+    }
+
+    /** Adds a file and creates it. */
+    void create(Path path, OpenOption creation) {
+        creations.put(path, creation);
+        add(path);
+        use(path, handle -> {
+        });
+    }
+
+    /** Forgets all files, which are closed. */
+    void forget() {
+        paths.clear();
+    }
+
+    /** Adds a file that exists. */
+    void add(Path path) {
+        paths.add(path);
+    }
+
+    /** Calls {@code action} with an open file. */
+    void use(int number, Use<? super CuFileHandle, RuntimeException> action) {
+        use(paths.get(number), action);
+    }
+
+    /** Writes as {@link CuFileHandle#write(IoMemory, long, long, long)}. */
+    void write(int number, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        Path path = paths.get(number);
+        use(path, handle -> {
+            written.add(path);
+            handle.write(memory, size, fileOffset, bufferOffset);
+        });
+    }
+
+    /** Forces a file to the disk. */
+    void force(int number) {
+        Path path = paths.get(number);
+        use(path, handle -> {
+            written.remove(path);
+            handle.force(false);
+        });
+    }
+
+    @Override
+    protected CuFileHandle openFile(Path path) {
+        Set<OpenOption> options = new HashSet<>(Set.of(StandardOpenOption.WRITE));
+        OpenOption creation = creations.get(path);
+        if (creation != null) {
+            options.add(creation);
+        }
+        if (direct) {
+            options.add(CuFileOpenOption.DIRECT);
+        }
+        CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
+        creations.remove(path);
+        return handle;
+    }
+
+    @Override
+    protected void finishFile(Path path, CuFileHandle handle) {
+        if (written.remove(path)) {
+            handle.force(false);
+        }
+    }
+
+    @Override
+    protected void closeFile(CuFileHandle handle) {
+        handle.close();
+    }
+}

@@ -1,0 +1,136 @@
+package io.gds4j.loader.internal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
+import java.util.List;
+import java.util.Set;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
+import org.junit.jupiter.api.Test;
+
+/** Few files are open, and each is checked when it is closed. */
+class OpenFilesTest {
+    /** Names instead of files, and what happened to them. */
+    private static final class Names extends OpenFiles<Path> {
+        private final Set<Path> open = new HashSet<>();
+        private final List<Path> finished = new ArrayList<>();
+        private int most;
+        private int limit = Integer.MAX_VALUE;
+        private int opened;
+
+        Names(int most) {
+            super(most);
+        }
+
+        @Override
+        protected synchronized Path openFile(Path path) {
+            if (open.size() == limit) {
+                throw CuFileException.builder("open").error(CuFileError.IO_ERROR).errno(Errno.EMFILE).build();
+            }
+            assertThat(open.add(path)).isTrue();
+            opened++;
+            most = Math.max(most, open.size());
+            return path;
+        }
+
+        @Override
+        protected synchronized void finishFile(Path path, Path file) {
+            assertThat(open).contains(file);
+            finished.add(path);
+            if (path.toString().endsWith("bad")) {
+                throw new IllegalStateException("bad");
+            }
+        }
+
+        @Override
+        protected synchronized void closeFile(Path file) {
+            assertThat(open.remove(file)).isTrue();
+        }
+    }
+
+    private static List<Path> paths(int count) {
+        return IntStream.range(0, count).mapToObj(i -> Path.of("f" + i)).toList();
+    }
+
+    @Test
+    void firstFilesStayOpen() {
+        try (Names names = new Names(3)) {
+            names.openAll(paths(10), () -> {
+            });
+            assertThat(names.open).containsExactlyInAnyOrderElementsOf(paths(3));
+            assertThat(names.opened).isEqualTo(10);
+            for (Path path : paths(10)) {
+                names.use(path, file -> assertThat(names.open).contains(file));
+            }
+            assertThat(names.opened).isEqualTo(17);
+            names.finish();
+            assertThat(names.finished).hasSize(17);
+        }
+    }
+
+    @Test
+    void filesInUseStayOpen() {
+        try (Names names = new Names(1)) {
+            names.use(Path.of("a"), a -> names.use(Path.of("b"), b -> {
+                assertThat(names.open).containsExactlyInAnyOrder(a, b);
+                names.use(Path.of("a"), again -> assertThat(again).isSameAs(a));
+            }));
+            names.use(Path.of("c"), c -> assertThat(names.open).containsExactly(c));
+        }
+    }
+
+    @Test
+    void exhaustedDescriptorsCloseWhatIsUnused() {
+        try (Names names = new Names(100)) {
+            names.limit = 4;
+            for (Path path : paths(10)) {
+                names.use(path, file -> {
+                });
+            }
+            assertThat(names.most).isEqualTo(4);
+        }
+        try (Names none = new Names(100)) {
+            none.limit = 0;
+            assertThatThrownBy(() -> none.use(Path.of("a"), file -> {
+            })).isInstanceOf(CuFileException.class);
+        }
+    }
+
+    @Test
+    void fileThatFailsItsCheckIsClosed() {
+        try (Names names = new Names(1)) {
+            names.use(Path.of("bad"), file -> {
+            });
+            assertThatThrownBy(() -> names.use(Path.of("a"), file -> {
+            })).hasMessage("bad");
+            assertThat(names.open).isEmpty();
+            names.use(Path.of("a"), file -> {
+            });
+        }
+    }
+
+    @Test
+    void threadsShareFiles() {
+        long seed = System.nanoTime();
+        try (Names names = new Names(5)) {
+            IntStream.range(0, 8).parallel().forEach(thread -> {
+                SplittableRandom random = new SplittableRandom(seed + thread);
+                for (int i = 0; i < 2000; i++) {
+                    Path path = Path.of("f" + random.nextInt(20));
+                    names.use(path, file -> assertThat(file).as("seed %d", seed).isEqualTo(path));
+                }
+            });
+            assertThat(names.most).as("seed %d", seed).isLessThanOrEqualTo(8);
+            names.finish();
+            assertThat(names.open).isEmpty();
+            assertThat(names.finished).hasSize(names.opened);
+        }
+    }
+}

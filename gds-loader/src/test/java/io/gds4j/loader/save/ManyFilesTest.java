@@ -1,0 +1,80 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.compat.CompatBackend;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.ChildJvm;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.CheckpointVerifier;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.MemoryFolder;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Locale;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** Thousands of files with few descriptors. */
+@Timeout(180)
+class ManyFilesTest {
+    private static final int FILES = 2000;
+    private static final int BYTES = 64;
+    private static final String DESCRIPTORS = "256";
+
+    @TempDir(factory = MemoryFolder.class)
+    Path folder;
+
+    @Test
+    void twoThousandShardsAreLoadedVerifiedAndCopied() throws IOException {
+        StringBuilder index = new StringBuilder("{\"weight_map\": {");
+        for (int i = 0; i < FILES; i++) {
+            String name = String.format(Locale.ROOT, "model-%05d-of-%05d.safetensors", i + 1, FILES);
+            new SafetensorsWriter(folder.resolve(name))
+                    .durable(false)
+                    .tensor("t" + i, DType.U8, BYTES)
+                    .write(new TensorPattern(1));
+            index.append(i == 0 ? "" : ", ").append("\"t").append(i).append("\": \"").append(name).append('"');
+        }
+        Files.writeString(folder.resolve("model.safetensors.index.json"), index.append("}}"));
+        ChildJvm child = new ChildJvm(Child.class, folder, SavePlan.class, CompatBackend.class);
+        ChildJvm.End end = child.runBehind(
+                List.of("sh", "-c", "ulimit -n " + DESCRIPTORS + " && exec \"$@\"", "sh"),
+                child.places(), folder.toString());
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output()).isEqualTo("2000 tensors, verified true, copy verified true\n");
+    }
+
+    /** A process with few descriptors. */
+    static final class Child {
+        private Child() {
+        }
+
+        /** @param arguments the folder */
+        public static void main(String[] arguments) {
+            Path from = Path.of(arguments[0]);
+            Path to = from.resolve("copy");
+            Checkpoint checkpoint = Checkpoint.open(from);
+            try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+                boolean verified;
+                int tensors;
+                try (LoadedTensors loaded = checkpoint.plan().load(driver)) {
+                    tensors = loaded.tensors().size();
+                    verified = CheckpointVerifier.verify(loaded).verified();
+                }
+                // more files than descriptors on this side, too
+                SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(4 * BYTES).withChecksums(true);
+                SavePlan.builder().checkpoint(checkpoint).options(options).toFolder(to).save(driver);
+                System.out.printf(Locale.ROOT, "%d tensors, verified %b, copy verified %b%n", tensors, verified,
+                        ChecksumVerifier.verify(driver, to).verified());
+            }
+        }
+    }
+}

@@ -1,0 +1,131 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.loader.MemoryFolder;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.ReferenceBackend;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
+import java.util.Map;
+import java.util.TreeMap;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** New files have the permissions of old ones, whoever writes them, and folders stay. */
+@Timeout(60)
+class PermissionsTest {
+    private static final int BYTES = 8192;
+    private static final String INDEX = "model.safetensors.index.json";
+    private static final String FIRST = "model-00001-of-00002.safetensors";
+    private static final String SECOND = "model-00002-of-00002.safetensors";
+
+    @TempDir(factory = MemoryFolder.class)
+    Path folder;
+
+    private final CuFileDriver driver = CuFileDriver.open(new ReferenceBackend());
+    private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, BYTES);
+
+    @AfterEach
+    void close() {
+        memory.close();
+        driver.close();
+    }
+
+    private void save(boolean shared, int files) {
+        SavePlan.Builder builder =
+                SavePlan.builder().options(SaveOptions.DEFAULTS.withMaxShardBytes(files == 1 ? Long.MAX_VALUE : BYTES));
+        for (int i = 0; i < files; i++) {
+            builder.tensor("t" + i, DType.U8, memory.range(), BYTES);
+        }
+        SavePlan plan = builder.toFolder(folder);
+        if (shared) {
+            SharedSave save = SharedSave.of(plan, "step", 0, 1);
+            save.write(driver);
+            save.commit(driver);
+        } else {
+            plan.save(driver);
+        }
+    }
+
+    private void set(String name, String permissions) throws IOException {
+        Files.setPosixFilePermissions(folder.resolve(name), PosixFilePermissions.fromString(permissions));
+    }
+
+    private Map<String, String> permissions() throws IOException {
+        Map<String, String> found = new TreeMap<>();
+        try (Stream<Path> files = Files.list(folder)) {
+            for (Path file : files.toList()) {
+                found.put(
+                        file.getFileName().toString(),
+                        PosixFilePermissions.toString(Files.getPosixFilePermissions(file)));
+            }
+        }
+        return found;
+    }
+
+    @ParameterizedTest
+    @CsvSource({"false, rw-r-----", "true, rw-r-----", "false, r--------", "true, r--r--r--", "true, rwxrwxrwx"})
+    void oneFileKeepsThem(boolean shared, String permissions) throws IOException {
+        save(false, 1);
+        set("model.safetensors", permissions);
+        save(shared, 1);
+        assertThat(permissions()).isEqualTo(Map.of("model.safetensors", permissions));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void eachShardAndTheIndexKeepTheirs(boolean shared) throws IOException {
+        save(false, 2);
+        Map<String, String> chosen = Map.of(INDEX, "rw-------", FIRST, "rw-rw----", SECOND, "r--r-----");
+        for (Map.Entry<String, String> one : chosen.entrySet()) {
+            set(one.getKey(), one.getValue());
+        }
+        save(shared, 2);
+        assertThat(permissions()).isEqualTo(chosen);
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void newNamesTakeThoseOfTheOldCheckpoint(boolean shared) throws IOException {
+        save(false, 1);
+        set("model.safetensors", "rw-------");
+        save(shared, 2);
+        assertThat(permissions()).isEqualTo(Map.of(INDEX, "rw-------", FIRST, "rw-------", SECOND, "rw-------"));
+        save(shared, 1);
+        assertThat(permissions()).isEqualTo(Map.of("model.safetensors", "rw-------"));
+    }
+
+    @Test
+    void writerOfSafetensorsKeepsThem() throws IOException {
+        Path file = folder.resolve("a.safetensors");
+        SafetensorsWriter writer = new SafetensorsWriter(file).tensor("t", DType.U8, 100);
+        writer.write(new TensorPattern(1));
+        set("a.safetensors", "r--r-----");
+        writer.write(new TensorPattern(2));
+        assertThat(permissions()).isEqualTo(Map.of("a.safetensors", "r--r-----"));
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void emptyFolderNamedAsAFileOfACheckpointStays(boolean shared) throws IOException {
+        Path own = Files.createDirectory(folder.resolve("model-00007-of-00009.safetensors"));
+        Path hidden = Files.createDirectory(folder.resolve(".model.0123456789abcdef.safetensors"));
+        save(shared, 2);
+        assertThat(own).isEmptyDirectory();
+        assertThat(hidden).isEmptyDirectory();
+    }
+}
