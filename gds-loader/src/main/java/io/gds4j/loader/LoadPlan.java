@@ -363,7 +363,8 @@ public final class LoadPlan {
 
     /**
      * Returns a plan that loads for several ranks at once: rank {@code i} receives its slices at destination {@code i}. Options of
-     * this plan apply, except those of its destination. Each byte of a file is read at most once.
+     * this plan apply, except those of its destination. Each byte of a file is read at most once. The rules take from the model what
+     * they lack ({@link ParallelPlan#forModel}).
      *
      * @param destinations memory of the ranks, 1 or more; memory of the caller must not overlap
      * @param rules how ranks share the tensors; the rules must fit the whole checkpoint
@@ -393,7 +394,13 @@ public final class LoadPlan {
     private ParallelSource shared() {
         List<TensorInfo> tensors = List.copyOf(checkpoint.tensors().values());
         requireChoice((int) tensors.stream().filter(options.filter()).count());
-        return new ParallelSource(checkpoint.path(), checkpoint.files(), tensors, options, checkpoint.headerNanos());
+        return new ParallelSource(
+                checkpoint.path(),
+                checkpoint.files(),
+                tensors,
+                checkpoint.typedMetadata(),
+                options,
+                checkpoint.headerNanos());
     }
 
     LoadOptions options() {

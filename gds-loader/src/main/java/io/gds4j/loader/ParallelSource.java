@@ -1,6 +1,7 @@
 package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import java.nio.file.Path;
 import java.util.List;
@@ -11,9 +12,15 @@ import java.util.List;
  * @param path path of the checkpoint
  * @param files its files
  * @param tensors all of its tensors
+ * @param metadata its metadata
  * @param options options of the plan
  * @param headerNanos time to read the headers in nanoseconds
  */
 record ParallelSource(
-        Path path, List<CheckpointFile> files, List<TensorInfo> tensors, LoadOptions options, long headerNanos) {
+        Path path,
+        List<CheckpointFile> files,
+        List<TensorInfo> tensors,
+        Metadata metadata,
+        LoadOptions options,
+        long headerNanos) {
 }
