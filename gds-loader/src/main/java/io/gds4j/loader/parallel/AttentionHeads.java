@@ -62,7 +62,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
         return ModelConfig.of(checkpoint).heads().or(() -> ofGguf(metadata));
     }
 
-    private static Optional<AttentionHeads> ofGguf(Metadata metadata) {
+    static Optional<AttentionHeads> ofGguf(Metadata metadata) {
         if (!(metadata.get("general.architecture").orElse(null) instanceof MetadataValue.Text(String architecture))) {
             return Optional.empty();
         }

@@ -1,8 +1,10 @@
 package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.parallel.Split.Part;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Stream;
 
 /** The names of layers whose outputs or inputs are attention heads. */
 final class AttentionLayers {
@@ -35,23 +37,54 @@ final class AttentionLayers {
         return OF_HEADS.stream().anyMatch(names -> names.contains(layer));
     }
 
-    /** Returns whether a rule is for outputs that are heads, and does not tell how many. */
+    /** Returns whether a rule may be for outputs that are heads, and does not tell how many. */
     static boolean lackHeads(ParallelRule rule) {
-        return rule.split() instanceof Split.Column column && lackHeads(rule.pattern() + ".weight", column.parts());
+        return rule.split() instanceof Split.Column(List<Part> parts, boolean roundUp)
+                && parts.stream().anyMatch(part -> part.heads() == 0)
+                && OF_HEADS.stream().flatMap(Set::stream).anyMatch(name -> isFor(rule, name));
     }
 
-    /** Returns a rule with the numbers of heads, if it is for heads and does not have them. */
-    static ParallelRule withHeads(ParallelRule rule, AttentionHeads heads) {
+    /** Returns whether the last component of a pattern, or the last but one, is for layers of a name. */
+    private static boolean isFor(ParallelRule rule, String layer) {
+        return glob(Layers.parameter(rule.pattern())).matches(layer)
+                || Layers.parameter(Layers.layer(rule.pattern())).equals(layer);
+    }
+
+    private static ParallelRule glob(String component) {
+        return new ParallelRule(component, Split.replicate());
+    }
+
+    /**
+     * Returns a rule with the numbers of heads, if it is for heads and does not have them. A pattern for layers of several names
+     * becomes a rule for each kind of attention layer and the rule itself.
+     */
+    static List<ParallelRule> withHeads(ParallelRule rule, AttentionHeads heads) {
         String own = Layers.parameter(rule.pattern());
-        String layer = isOfHeads(own) || OUTPUT.contains(own) ? own : Layers.parameter(Layers.layer(rule.pattern()));
-        Split split = switch (rule.split()) {
+        if (own.indexOf('*') < 0) {
+            boolean layer = isOfHeads(own) || OUTPUT.contains(own);
+            String name = layer ? own : Layers.parameter(Layers.layer(rule.pattern()));
+            return List.of(new ParallelRule(rule.pattern(), withHeads(rule.split(), name, heads), rule.optional()));
+        }
+        List<ParallelRule> rules = new ArrayList<>();
+        String before = rule.pattern().substring(0, rule.pattern().length() - own.length());
+        Stream.concat(OF_HEADS.stream(), Stream.of(OUTPUT)).flatMap(Set::stream).sorted().forEach(name -> {
+            Split split = withHeads(rule.split(), name, heads);
+            if (!split.equals(rule.split()) && glob(own).matches(name)) {
+                rules.add(new ParallelRule(before + name, split, true));
+            }
+        });
+        rules.add(rule);
+        return rules;
+    }
+
+    private static Split withHeads(Split split, String layer, AttentionHeads heads) {
+        return switch (split) {
             case Split.Column column when column.parts().equals(Split.WHOLE) ->
                 new Split.Column(outputs(layer, heads), column.roundUp());
             case Split.Row row when row.parts().equals(Split.WHOLE) && OUTPUT.contains(layer) ->
                 new Split.Row(List.of(new Part(1, heads.heads())), row.roundUp());
-            default -> rule.split();
+            default -> split;
         };
-        return new ParallelRule(rule.pattern(), split, rule.optional());
     }
 
     private static List<Part> outputs(String layer, AttentionHeads heads) {

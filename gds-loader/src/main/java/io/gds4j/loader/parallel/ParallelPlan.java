@@ -13,6 +13,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -130,7 +131,7 @@ public final class ParallelPlan implements Serializable {
     public ParallelPlan withHeads(AttentionHeads heads) {
         return new ParallelPlan(
                 name,
-                rules.stream().map(rule -> AttentionLayers.withHeads(rule, heads)).toList(),
+                rules.stream().flatMap(rule -> AttentionLayers.withHeads(rule, heads).stream()).toList(),
                 naturalGroups);
     }
 
@@ -145,14 +146,24 @@ public final class ParallelPlan implements Serializable {
      * @throws CuFileException if a file cannot be read
      */
     public ParallelPlan forModel(Path checkpoint, Metadata metadata) {
-        ParallelPlan plan = this;
-        if (rules.stream().anyMatch(AttentionLayers::lackHeads)) {
-            plan = AttentionHeads.of(checkpoint, metadata).map(this::withHeads).orElse(this);
+        boolean lacksHeads = rules.stream().anyMatch(AttentionLayers::lackHeads);
+        boolean hasRows = rules.stream().anyMatch(rule -> rule.split() instanceof Split.Row);
+        if (!lacksHeads && (naturalGroups || !hasRows)) {
+            return this;
         }
-        if (!naturalGroups && rules.stream().anyMatch(rule -> rule.split() instanceof Split.Row)) {
-            plan = new ParallelPlan(name, plan.rules, ModelConfig.of(checkpoint).naturalGroups());
+        ModelConfig config;
+        try {
+            config = ModelConfig.of(checkpoint);
+        } catch (CheckpointException e) {
+            if (lacksHeads) {
+                throw e;
+            }
+            return this; // without the order of groups, ranks receive all of them
         }
-        return plan;
+        Optional<AttentionHeads> heads =
+                lacksHeads ? config.heads().or(() -> AttentionHeads.ofGguf(metadata)) : Optional.empty();
+        List<ParallelRule> ofModel = heads.map(this::withHeads).orElse(this).rules;
+        return new ParallelPlan(name, ofModel, naturalGroups || config.naturalGroups());
     }
 
     private static void add(List<ParallelRule> rules, Split split, String... patterns) {

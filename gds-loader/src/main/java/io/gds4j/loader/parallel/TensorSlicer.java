@@ -123,8 +123,8 @@ final class TensorSlicer {
         }
         Axis axis = outputs ? axes.outputs() : axes.inputs();
         if (outputs && axis.dimension() >= 0 && AttentionLayers.lackHeads(tensor.name(), parts)) {
-            throw new Uneven("is of an attention layer, and the number of its heads is unknown: neither config.json nor"
-                    + " metadata tells it; give --heads QUERY,KEY_VALUE, or heads in its rule");
+            throw new Uneven("is of an attention layer, and the number of its heads is unknown; give --heads"
+                    + " QUERY,KEY_VALUE, a config.json, or heads in its rule, with parts if it is fused");
         }
         return divided(tensor, axis, parts, roundUp, rank);
     }

@@ -449,6 +449,32 @@ class ParallelLayoutsTest {
                 .containsExactly(1L, 8L);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"*", "self_attn.*", "self_attn.k_*", "self_attn.k_proj", "k_proj.weight",
+            "layers.*.self_attn.k_proj"})
+    void headsReachEveryPattern(String pattern) {
+        TensorInfo key = tensor("layers.0.self_attn.k_proj.weight", DType.F32, 8, 8);
+        String config = "{\"num_attention_heads\": 4, \"num_key_value_heads\": 2}";
+        ParallelPlan plan = config(rule(pattern, Split.column()), config);
+        assertThat(shape(plan.slice(FILE, List.of(key), 4), 3, key.name())).containsExactly(4L, 8L);
+        ParallelPlan named = config(rule(pattern, Split.column(new Split.Part(1, 4))), config);
+        assertThat(shape(named.slice(FILE, List.of(key), 4), 3, key.name())).containsExactly(2L, 8L);
+    }
+
+    @Test
+    void fusedLayersKeepTheOrderOfTheirHeads() {
+        TensorInfo bloom = tensor("h.0.query_key_value.weight", DType.F32, 48, 8);
+        ParallelPlan plan = ParallelPlan.of("p", List.of(new ParallelRule("query_key_value", Split.column())));
+        assertThat(shape(plan.withHeads(new AttentionHeads(4, 4)).slice(FILE, List.of(bloom), 2), 1, bloom.name()))
+                .containsExactly(24L, 8L);
+        refused(plan.withHeads(new AttentionHeads(4, 2)), 2, "with parts if it is fused", bloom);
+        TensorInfo latent = tensor("kv_b_proj.weight", DType.F32, 48, 8);
+        refused(rule("kv_b_proj", Split.column()), 2, "give --heads", latent);
+        assertThat(
+                rule("kv_b_proj", Split.column()).withHeads(new AttentionHeads(4, 1)).slice(FILE, List.of(latent), 4))
+                .extracting(TensorSlice::shape).containsOnly(List.of(12L, 8L));
+    }
+
     private Optional<AttentionHeads> heads(String config) throws IOException {
         Files.writeString(folder.resolve("config.json"), config);
         Optional<AttentionHeads> heads = AttentionHeads.of(folder, NONE);
@@ -497,7 +523,7 @@ class ParallelLayoutsTest {
     void malformedConfigurationsMatterOnlyToPlansThatNeedThem() throws IOException {
         Files.writeString(folder.resolve("config.json"), "no JSON");
         ParallelPlan.replicate().forModel(folder, NONE);
-        ParallelPlan.llama(HEADS);
+        ParallelPlan.llama(HEADS).forModel(folder, NONE);
         assertThatThrownBy(() -> ParallelPlan.llama().forModel(folder, NONE)).hasMessageContaining("config.json");
     }
 }
