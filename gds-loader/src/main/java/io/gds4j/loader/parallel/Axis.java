@@ -65,7 +65,7 @@ record Axis(int dimension, long elements, long block, long indices) {
 
     /** Returns the axis of groups of equal size. */
     static Axis ofGroups(int dimension, long groups, long elements) throws Uneven {
-        if (groups < 1 || elements % groups != 0) {
+        if (groups < 1 || elements < groups || elements % groups != 0) {
             throw new Uneven("has %d groups, which do not divide the inputs of its weight".formatted(groups));
         }
         return new Axis(dimension, elements, elements / groups, 1);

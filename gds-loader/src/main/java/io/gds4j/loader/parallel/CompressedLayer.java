@@ -54,7 +54,7 @@ final class CompressedLayer {
             case "weight_packed" -> new Axes(Axis.of(last - 1, outputs), packedInputs());
             case "weight_scale" -> scales(tensor);
             case "weight_zero_point" -> zeros(tensor);
-            case "weight_g_idx" -> tensor.shape().size() == 1 && inputBits % tensor.shape().getFirst() == 0
+            case "weight_g_idx" -> tensor.shape().size() == 1
                     ? new Axes(Axis.NONE, Axis.ofGroups(0, tensor.shape().getFirst(), inputBits))
                     : null;
             case "weight_shape", "weight_global_scale", "input_global_scale" -> Axes.WHOLE;

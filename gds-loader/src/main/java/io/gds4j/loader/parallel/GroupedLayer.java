@@ -42,6 +42,9 @@ record GroupedLayer(boolean awq, long outputs, long inputs, long bits, boolean o
             return UNKNOWN;
         }
         long bits = zeros == null ? 0 : bits(zeros.shape().get(1), outputs);
+        if (zeros != null && bits == 0) {
+            return UNKNOWN;
+        }
         if (words.get(1) == outputs) {
             long positions = order == null || order.shape().size() != 1 ? 0 : order.shape().getFirst();
             long width = bits == 0 ? bits(words.getFirst(), positions) : bits;

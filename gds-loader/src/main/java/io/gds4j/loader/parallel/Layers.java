@@ -99,21 +99,32 @@ final class Layers {
         }
         Map<String, TensorInfo> siblings = siblings(tensor);
         String parameter = parameter(tensor.name());
-        Axes axes;
-        if (siblings.containsKey("qweight")) {
-            axes = GroupedLayer.of(siblings, naturalGroups).axes(parameter, tensor);
-        } else if (siblings.containsKey("trellis")) {
-            axes = exl3(siblings, parameter, tensor);
-        } else if (siblings.containsKey("weight_packed")) {
-            axes = CompressedLayer.of(siblings).axes(parameter, tensor);
-        } else if (siblings.containsKey("_weight_qdata")) {
-            axes = TorchaoLayer.of(siblings).axes(parameter, tensor);
-        } else if (siblings.containsKey("weight") && siblings.containsKey("scales")) {
-            axes = mlx(siblings, parameter, tensor);
-        } else {
-            axes = plain(siblings, parameter, tensor);
+        if (!tensor.equals(siblings.get(parameter))) {
+            return Optional.empty(); // another tensor, or pieces of another one, have the same name
         }
-        return Optional.ofNullable(axes);
+        try {
+            return Optional.ofNullable(axes(siblings, parameter, tensor));
+        } catch (ArithmeticException e) {
+            throw new Uneven("has sizes that do not fit its layer");
+        }
+    }
+
+    private @Nullable Axes axes(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor) throws Uneven {
+        if (siblings.containsKey("qweight")) {
+            return GroupedLayer.of(siblings, naturalGroups).axes(parameter, tensor);
+        }
+        if (siblings.containsKey("trellis")) {
+            return exl3(siblings, parameter, tensor);
+        }
+        if (siblings.containsKey("weight_packed")) {
+            return CompressedLayer.of(siblings).axes(parameter, tensor);
+        }
+        if (siblings.containsKey("_weight_qdata")) {
+            return TorchaoLayer.of(siblings).axes(parameter, tensor);
+        }
+        return siblings.containsKey("weight") && siblings.containsKey("scales")
+                ? mlx(siblings, parameter, tensor)
+                : plain(siblings, parameter, tensor);
     }
 
     /** Returns the axes of a bias; null if it does not have a value for each output. */
@@ -165,7 +176,7 @@ final class Layers {
         TensorInfo scale = siblings.get("weight_scale");
         // BitNet packs outputs into bytes, and has one scale; others pack inputs, and have scales for each output
         boolean packedOutputs = weight.dtype().equals(DType.U8) && scale != null && scale.shape().size() < dimensions;
-        if (layers.containsKey(weight.name()) || packedOutputs) {
+        if (dimensions == 0 || layers.containsKey(weight.name()) || packedOutputs) {
             return null;
         }
         return dimensions <= 2 || dimensions == 3 && STACKED.matcher(layer(weight.name())).matches()
@@ -193,7 +204,8 @@ final class Layers {
             TensorInfo weight = parameter.endsWith(suffix)
                     ? siblings.get(parameter.substring(0, parameter.length() - suffix.length()))
                     : null;
-            if (weight != null && BARE.contains(parameter(weight.name())) && weight.shape().size() <= 3) {
+            int sizes = weight == null ? 0 : weight.shape().size();
+            if (weight != null && BARE.contains(parameter(weight.name())) && sizes >= 1 && sizes <= 3) {
                 Axes axes = matrices(weight);
                 return scales(tensor, weight, axes.outputs().elements(), axes.inputs().elements());
             }

@@ -20,8 +20,6 @@ final class ModelConfig {
     private static final String NAME = "config.json";
     /** Configuration of GPTQ in models that older programs wrote. */
     private static final String QUANTIZATION_NAME = "quantize_config.json";
-    /** Largest file that is read, in bytes; real ones have a few KiB. */
-    private static final long LARGEST = 16L << 20;
 
     private static final List<String> HEADS = List.of("num_attention_heads", "n_head", "n_heads", "num_heads",
             "attention_heads", "decoder_attention_heads");
@@ -90,7 +88,7 @@ final class ModelConfig {
 
     private void read(Path file, boolean model) {
         try {
-            StrictJson in = StrictJson.ofPython(PlanFile.bytes(file, LARGEST));
+            StrictJson in = StrictJson.ofPython(JsonFile.bytes(file));
             in.expect(Token.START_OBJECT, "a configuration", "one JSON object");
             if (model) {
                 object(in);
@@ -98,7 +96,7 @@ final class ModelConfig {
                 order(in);
             }
         } catch (Malformed e) {
-            throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
+            throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
         } catch (IOException e) {
             throw CheckpointException.of(file, e);
         }

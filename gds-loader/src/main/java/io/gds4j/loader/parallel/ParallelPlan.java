@@ -35,7 +35,7 @@ public final class ParallelPlan implements Serializable {
     private static final long serialVersionUID = 1L;
 
     /** A plan that is not JSON of the expected structure. */
-    public static final CheckpointRule INVALID_PLAN = new CheckpointRule("InvalidPlan", "broken parallel plan");
+    public static final CheckpointRule INVALID_PLAN = JsonFile.INVALID;
     /** A rule that matches no tensor, or a tensor that no rule matches. */
     public static final CheckpointRule PLAN_MISMATCH =
             new CheckpointRule("PlanMismatch", "the parallel plan does not fit the checkpoint");

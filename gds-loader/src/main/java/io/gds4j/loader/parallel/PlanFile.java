@@ -5,8 +5,6 @@ import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -17,7 +15,6 @@ import java.util.Set;
 final class PlanFile {
     private static final Set<String> ENVELOPES =
             Set.of("base_model_tp_plan", "tp_plan", "base_model_ep_plan", "ep_plan");
-    private static final long LARGEST = 16L << 20;
     private static final String STYLES =
             "colwise, rowwise, packed_colwise, packed_rowwise, their local_ and _rep forms,"
                     + " embedding_rowwise, embedding_colwise, replicate, expert, grouped_gemm, dimension or an object";
@@ -36,7 +33,7 @@ final class PlanFile {
     static ParallelPlan read(Path file) {
         try {
             PlanFile plan = new PlanFile();
-            StrictJson in = new StrictJson(bytes(file, LARGEST));
+            StrictJson in = new StrictJson(JsonFile.bytes(file));
             in.expect(Token.START_OBJECT, "a plan", "one JSON object");
             plan.rules(in, true);
             in.end();
@@ -46,25 +43,10 @@ final class PlanFile {
             }
             return new ParallelPlan(String.valueOf(file.getFileName()), plan.rules);
         } catch (Malformed e) {
-            throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
+            throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
         } catch (IOException e) {
             throw CheckpointException.of(file, e);
         }
-    }
-
-    static byte[] bytes(Path file, long most) throws IOException, Malformed {
-        byte[] bytes;
-        try (InputStream in = Files.newInputStream(file)) {
-            bytes = in.readNBytes((int) most + 1);
-        }
-        if (bytes.length > most) {
-            throw new Malformed((int) most, "the file has more than %d bytes".formatted(most));
-        }
-        int bad = StrictJson.checkUtf8(bytes);
-        if (bad >= 0) {
-            throw new Malformed(bad, "the file is not UTF-8");
-        }
-        return bytes;
     }
 
     private void rules(StrictJson in, boolean outermost) throws Malformed {

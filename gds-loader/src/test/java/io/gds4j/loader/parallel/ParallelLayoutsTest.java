@@ -234,6 +234,37 @@ class ParallelLayoutsTest {
         }
     }
 
+    @Test
+    void anyShapesAreDividedOrRefused() {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        SplittableRandom random = new SplittableRandom(seed);
+        long[] sizes = {0, 1, 2, 3, 8, 64, 128, 256, Long.MAX_VALUE, -1};
+        List<String> names = List.of("weight", "bias", "weight_scale", "weight_scale_inv", "weight_zero_point",
+                "weight_g_idx", "weight_packed", "scales", "biases", "qweight", "qzeros", "g_idx", "_weight_qdata",
+                "_weight_scale", "_weight_zero_point", "_weight_act_pre_scale", "trellis", "suh", "svh", "su");
+        List<DType> types = List.of(DType.I32, DType.U32, DType.U8, DType.F8_E4M3, DType.BF16, DType.F4);
+        int divided = 0;
+        for (int round = 0; round < 20_000; round++) {
+            List<TensorInfo> all = new ArrayList<>();
+            for (int i = 1 + random.nextInt(4); i > 0; i--) {
+                DType type = types.get(random.nextInt(types.size()));
+                List<Long> shape = random.ints(random.nextInt(4), 0, sizes.length).mapToObj(j -> sizes[j]).toList();
+                String name = "x." + names.get(random.nextInt(names.size()));
+                type.bytes(shape).ifPresent(bytes -> all.add(new TensorInfo(name, type, shape, FILE, 0, bytes)));
+            }
+            ParallelPlan plan = ParallelPlan.of("p", List.of(
+                    new ParallelRule("*", random.nextBoolean() ? Split.column() : Split.row())));
+            try {
+                divided += plan.slice(FILE, all, 2).size();
+            } catch (CheckpointException e) {
+                assertThat(e.getMessage()).doesNotContain("\n");
+            } catch (RuntimeException e) {
+                throw new AssertionError("-Dgds4j.property.seed=%d, round %d: %s".formatted(seed, round, all), e);
+            }
+        }
+        assertThat(divided).isPositive();
+    }
+
     /** Returns a plan for a model whose groups follow the order of the inputs. */
     private ParallelPlan natural(ParallelPlan plan) {
         return config(plan, "{\"quantization_config\": {\"desc_act\": false}}");
