@@ -376,7 +376,8 @@ public final class LoadPlan {
 
     /**
      * Returns a plan that loads for several ranks at once: rank {@code i} receives its slices at destination {@code i}. Options of
-     * this plan apply, except those of its destination. Each byte of a file is read at most once.
+     * this plan apply, except those of its destination. Each byte of a file is read at most once. The rules take from the model what
+     * they lack ({@link ParallelPlan#forModel}).
      *
      * @param destinations memory of the ranks, 1 or more; memory of the caller must not overlap
      * @param rules how ranks share the tensors; the rules must fit the whole checkpoint
@@ -413,6 +414,7 @@ public final class LoadPlan {
                 checkpoint.path(),
                 checkpoint.files(),
                 List.copyOf(checkpoint.tensors().values()),
+                checkpoint.typedMetadata(),
                 options,
                 checkpoint.headerNanos(),
                 changed -> shared(checkpoint.again(changed), options));

@@ -23,7 +23,7 @@ import java.util.concurrent.CompletableFuture;
  * Describes a load whose tensors several ranks share. Each byte of a file is read at most once, whatever the number of ranks.
  *
  * <pre>{@code
- * ParallelPlan rules = ParallelPlan.llama(AttentionHeads.of(path));
+ * ParallelPlan rules = ParallelPlan.llama();
  * ParallelLoadPlan plan = checkpoint.plan().across(List.of(LoadDestination.gpu(0), LoadDestination.gpu(1)), rules);
  * try (ParallelTensors tensors = plan.load(driver)) {
  *     tensors.rank(1).address("model.layers.0.mlp.up_proj.weight");
@@ -64,8 +64,8 @@ public final class ParallelLoadPlan {
                 chosen.add(tensor);
             }
         }
-        List<TensorSlice> slices = rules.slice(
-                source.path(), source.tensors(), chosen::contains, world);
+        ParallelPlan ofModel = world == 1 ? rules : rules.forModel(source.path(), source.metadata());
+        List<TensorSlice> slices = ofModel.slice(source.path(), source.tensors(), chosen::contains, world);
         this.layout = ParallelLayoutPlanner.plan(source.files(), slices, destinations, source.options());
         this.bytes = layout.tensors().stream().mapToLong(TensorInfo::length).sum();
     }

@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import java.nio.file.Path;
 import java.util.List;
@@ -13,6 +14,7 @@ import java.util.function.Function;
  * @param path path of the checkpoint
  * @param files its files
  * @param tensors all of its tensors
+ * @param metadata its metadata
  * @param options options of the plan
  * @param headerNanos time to read the headers in nanoseconds
  * @param again returns what is there after a save replaced the files; throws the exception that it gets if that does not fit
@@ -21,6 +23,7 @@ record ParallelSource(
         Path path,
         List<CheckpointFile> files,
         List<TensorInfo> tensors,
+        Metadata metadata,
         LoadOptions options,
         long headerNanos,
         Function<CheckpointException, ParallelSource> again) {

@@ -5,10 +5,14 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.loader.parallel.ParallelRule;
+import io.gds4j.loader.parallel.Split;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -57,6 +61,23 @@ class DistributedCheckpointTest {
         assertThat(checkpoint.metadata()).containsEntry("w.global_shape", "[3, 4]")
                 .doesNotContainKey("b.global_shape");
         assertThat(checkpoint.tensors().get("w[2:3,0:4]").shape()).isEqualTo(List.of(1L, 4L));
+    }
+
+    @Test
+    void ranksShareTheWholeTensor() {
+        shard(1, "[2,4]", 8, at("[0,0]"));
+        shard(2, "[4,4]", 16, at("[2,0]"));
+        ParallelPlan plan = ParallelPlan.of("w", List.of(
+                new ParallelRule("w", Split.dimension(0)), new ParallelRule("b", Split.replicate())));
+        ParallelLoadPlan load =
+                Checkpoint.open(folder).plan().across(Collections.nCopies(3, LoadDestination.host()), plan);
+        assertThat(load.ranks()).allSatisfy(rank -> assertThat(load.slices(rank))
+                .filteredOn(slice -> slice.tensor().name().startsWith("w"))
+                .extracting(slice -> slice.tensor().name() + slice.shape() + " from byte "
+                        + (slice.copies().getFirst().fileOffset() - slice.tensor().fileOffset()))
+                .containsExactly(List.of(
+                        "w[0:2,0:4][2, 4] from byte 0", "w[2:6,0:4][2, 4] from byte 0",
+                        "w[2:6,0:4][2, 4] from byte 32").get(rank)));
     }
 
     @Test

@@ -36,7 +36,7 @@ class GpuParallelLoadTest {
     Path folder;
 
     static Stream<Arguments> plansAndDestinations() {
-        ParallelPlan llama = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+        ParallelPlan llama = ParallelPlan.llama(new AttentionHeads(2, 2));
         LoadDestination first = LoadDestination.gpu(0);
         LoadDestination second = LoadDestination.gpu(1);
         LoadDestination pool = LoadDestination.of(MemoryKind.CUDA_POOL, 0);

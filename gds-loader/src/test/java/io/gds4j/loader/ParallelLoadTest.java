@@ -39,7 +39,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class ParallelLoadTest {
     private static final TensorPattern PATTERN = new TensorPattern(9);
-    private static final ParallelPlan LLAMA = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+    private static final ParallelPlan LLAMA = ParallelPlan.llama(new AttentionHeads(12, 12));
 
     @TempDir
     Path folder;
@@ -270,6 +270,22 @@ class ParallelLoadTest {
         plan.load(driver, listener).close();
         assertThat(progress).isSorted().last().isEqualTo(plan.deliveredBytes());
         assertThat(placed).containsExactlyInAnyOrderElementsOf(checkpoint.tensors().keySet());
+    }
+
+    @Test
+    void piecesOfTensorsFillTheRanks() {
+        new SafetensorsWriter(folder.resolve("pieces.safetensors")).durable(false)
+                .tensor("l.up_proj.weight[0:4,0:8]", DType.F32, 4, 8)
+                .tensor("l.up_proj.weight[4:12,0:8]", DType.F32, 8, 8)
+                .tensor("l.down_proj.weight[0:8,0:3]", DType.F32, 8, 3)
+                .tensor("l.down_proj.weight[0:8,3:12]", DType.F32, 8, 9)
+                .write(PATTERN);
+        ParallelLoadPlan plan =
+                Checkpoint.open(folder.resolve("pieces.safetensors")).plan().across(destinations(2), LLAMA);
+        try (ParallelTensors tensors = plan.load(driver)) {
+            check(plan, tensors);
+            assertThat(plan.bytes(0)).isEqualTo(plan.bytes(1)).isEqualTo(2 * 4 * 6 * 8);
+        }
     }
 
     @Test

@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * CheckpointJobs.verify(spark, "/models/llama").filter("not verified").show();
- * CheckpointJobs.load(spark, "/models/llama", 8, ParallelPlan.llama(heads), ModelPlan.WHOLE).show();
+ * CheckpointJobs.load(spark, "/models/llama", 8, ParallelPlan.llama(), ModelPlan.WHOLE).show();
  * }</pre>
  *
  * <p>
@@ -152,7 +152,8 @@ public final class CheckpointJobs {
             Checkpoint checkpoint = Checkpoint.open(place);
             CheckpointStamp stamp = CheckpointStamp.of(checkpoint);
             // rules that do not fit fail here, before any task
-            rules.slice(place, List.copyOf(checkpoint.tensors().values()), world);
+            ParallelPlan ofModel = world == 1 ? rules : rules.forModel(place, checkpoint.typedMetadata());
+            ofModel.slice(place, List.copyOf(checkpoint.tensors().values()), world);
             ModelPlan[] plans = new ModelPlan[world];
             for (int rank = 0; rank < world; rank++) {
                 plans[rank] = plan.slice(rank, world, rules);

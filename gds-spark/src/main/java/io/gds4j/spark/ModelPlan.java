@@ -14,7 +14,7 @@ import java.util.Objects;
  *
  * <pre>{@code
  * ModelPlan plan = ModelPlan.WHOLE.including("^model\\.layers\\.").to(Target.GPU);
- * ModelPlan slice = plan.slice(rank, world, ParallelPlan.llama(heads));
+ * ModelPlan slice = plan.slice(rank, world, ParallelPlan.llama());
  * }</pre>
  *
  * @param include the tensors in whose name this regular expression is found; empty for all

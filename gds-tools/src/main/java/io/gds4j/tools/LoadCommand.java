@@ -1,12 +1,15 @@
 package io.gds4j.tools;
 
+import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.load.ParallelMode;
 import io.gds4j.tools.load.Target;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
@@ -71,6 +74,11 @@ final class LoadCommand implements Callable<Integer> {
                     + " base_model_tp_plan). Default: replicate.")
     private @Nullable ParallelMode parallel;
 
+    @Option(names = "--heads", paramLabel = "QUERY[,KEY_VALUE]", converter = HeadsConverter.class,
+            description = "Attention heads of the model, such as 32,8, for slices that never cut a head. Default:"
+                    + " those in config.json beside the checkpoint, or in the keys of a GGUF file.")
+    private @Nullable AttentionHeads heads;
+
     @Mixin
     private final BackendOption backend = new BackendOption();
 
@@ -99,8 +107,12 @@ final class LoadCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
+        if (heads != null && (parallel == null || !parallel.divides())) {
+            throw CommandFailure.usage("--heads is for slices: it needs --parallel column or --parallel plan:FILE");
+        }
         LoadArguments arguments = new LoadArguments(
-                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel, backend.value(),
+                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel,
+                Optional.ofNullable(heads), backend.value(),
                 directStorage.value(), tensor, verify, digest, list);
         return LoadRun.run(arguments, statistics.with(output.of(terminal, "load"))).code();
     }

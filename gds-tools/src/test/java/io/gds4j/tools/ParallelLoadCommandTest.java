@@ -13,7 +13,9 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.stream.IntStream;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -36,6 +38,10 @@ class ParallelLoadCommandTest {
         return file;
     }
 
+    private void heads(String config) throws IOException {
+        Files.writeString(folder.resolve("config.json"), config);
+    }
+
     private static JsonNode entry(JsonNode json, int rank, String name) {
         return StreamSupport.stream(json.get("tensorList").spliterator(), false)
                 .filter(each -> each.get("rank").asInt() == rank && each.get("name").asText().contains(name))
@@ -49,6 +55,7 @@ class ParallelLoadCommandTest {
 
     @Test
     void columnSlicesHaveTheBytesOfTheirRanks() throws Exception {
+        heads("{\"num_attention_heads\": 4, \"num_key_value_heads\": 2, \"x\": Infinity}");
         GdsRun run = gds("load", llama().toString(), "--target", "host,host", "--parallel", "column", "--digest",
                 "--verify", "--json");
         assertThat(run.err()).isEmpty();
@@ -86,6 +93,7 @@ class ParallelLoadCommandTest {
 
     @Test
     void planFilesShareTensors() throws IOException {
+        heads("{\"n_head\": 4}");
         Path plan = Files.writeString(folder.resolve("plan.json"), """
                 {"layers.*.self_attn.q_proj": "colwise", "layers.*.mlp.down_proj": "rowwise", "*": "replicate"}""");
         JsonNode json = gds("load", llama().toString(), "--target", "host,host", "--parallel", "plan:" + plan,
@@ -97,6 +105,7 @@ class ParallelLoadCommandTest {
 
     @Test
     void wrongPlansAreStatusThree() throws IOException {
+        heads("{\"num_attention_heads\": 4}");
         String file = llama().toString();
         Path plan = folder.resolve("plan.json");
         for (String[] wrong : new String[][]{{"{\"x_proj\": \"colwise\"}", "for another model"},
@@ -113,11 +122,54 @@ class ParallelLoadCommandTest {
     }
 
     @Test
+    void headsAreTheModelsOrThoseOfTheOption() throws IOException {
+        Path file = folder.resolve("heads.safetensors");
+        new SafetensorsWriter(file)
+                .tensor("l.q_proj.weight", DType.BF16, 16, 16)
+                .tensor("l.k_proj.weight", DType.BF16, 8, 16)
+                .tensor("l.v_proj.weight", DType.BF16, 8, 16)
+                .tensor("l.o_proj.weight", DType.BF16, 16, 16)
+                .write(PATTERN);
+        String[] command = {"load", file.toString(), "--target", "host,host,host,host", "--parallel", "column"};
+        oneLine(gds(command), 3, "give --heads QUERY,KEY_VALUE");
+        Path plan = Files.writeString(folder.resolve("plan.json"), "{\"*\": \"colwise\"}");
+        oneLine(gds("load", file.toString(), "--target", "host,host", "--parallel", "plan:" + plan), 3,
+                "the number of its heads is unknown");
+        long option = bytesOfRank(gds(with(command, "--heads", "4,2", "--json")));
+        assertThat(option).isEqualTo(2 * (4 * 16 + 2 * 4 * 16 + 16 * 4));
+        heads("{\"num_attention_heads\": 4, \"num_key_value_heads\": 2}");
+        assertThat(bytesOfRank(gds(with(command, "--json")))).isEqualTo(option);
+        assertThat(bytesOfRank(gds(with(command, "--heads", "4", "--json")))).isLessThan(option);
+    }
+
+    private static String[] with(String[] command, String... more) {
+        return Stream.concat(Stream.of(command), Stream.of(more)).toArray(String[]::new);
+    }
+
+    private static long bytesOfRank(GdsRun run) {
+        assertThat(run.err()).isEmpty();
+        return run.json().get("targets").get(3).get("bytes").asLong();
+    }
+
+    @Test
+    void keptDemoHasSlices() {
+        gds("demo", "--size", "2M", "--dir", folder.toString(), "--keep");
+        GdsRun run = gds("load", folder.resolve("gds-demo").toString(), "--target", "host,host", "--parallel", "column",
+                "--tensor", "self_attn"); // the vocabulary may be odd
+        assertThat(run.err()).isEmpty();
+        assertThat(run.status()).isZero();
+    }
+
+    @Test
     void wrongOptionsAreStatusTwo() {
         String file = llama().toString();
         assertThat(gds("load", file, "--target", "host,hist").status()).isEqualTo(2);
         assertThat(gds("load", file, "--parallel", "sideways").status()).isEqualTo(2);
         assertThat(gds("load", file, "--parallel", "plan:").status()).isEqualTo(2);
+        for (String heads : List.of("0", "4,0", "4,2,1", "x", "-4")) {
+            assertThat(gds("load", file, "--parallel", "column", "--heads=" + heads).status()).as(heads).isEqualTo(2);
+        }
+        assertThat(gds("load", file, "--heads", "4,2").status()).isEqualTo(2);
     }
 
     private static void oneLine(GdsRun run, int status, String message) {

@@ -21,6 +21,8 @@ import io.gds4j.loader.parallel.Split;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,7 +39,9 @@ class ParallelGuideTest {
     private Path path;
 
     @BeforeEach
-    void writeCheckpoint() {
+    void writeCheckpoint() throws IOException {
+        Files.writeString(
+                folder.resolve("config.json"), "{\"num_attention_heads\": 8, \"num_key_value_heads\": 2}");
         path = folder.resolve("model.safetensors");
         new SafetensorsWriter(path)
                 .tensor("model.embed_tokens.weight", DType.BF16, 32, 512)
@@ -54,7 +58,7 @@ class ParallelGuideTest {
         List<LoadDestination> destinations = List.of(LoadDestination.host(), LoadDestination.host());
         try (CuFileDriver driver = CuFileDriver.open()) {
             Checkpoint checkpoint = Checkpoint.open(path);
-            ParallelPlan rules = ParallelPlan.llama(AttentionHeads.of(path));
+            ParallelPlan rules = ParallelPlan.llama();
             ParallelLoadPlan plan = checkpoint.plan().across(destinations, rules);
             try (ParallelTensors tensors = plan.load(driver)) {
                 LoadedTensor slice = tensors.rank(1).get("model.layers.0.mlp.up_proj.weight");
@@ -73,7 +77,7 @@ class ParallelGuideTest {
     @Test
     void processReadsItsShare() {
         Checkpoint checkpoint = Checkpoint.open(path);
-        ParallelPlan rules = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+        ParallelPlan rules = ParallelPlan.llama(new AttentionHeads(8, 2));
         int rank = 1;
         int world = 2;
         try (CuFileDriver driver = CuFileDriver.open()) {
@@ -92,9 +96,10 @@ class ParallelGuideTest {
                 new ParallelRule("mlp.gate_up_proj", Split.column(new Split.Part(1, 0), new Split.Part(1, 0))),
                 new ParallelRule("self_attn.k_proj", Split.column(new Split.Part(1, 8))),
                 new ParallelRule("mlp.experts.*.*", Split.expert()),
+                new ParallelRule("mixer.A_log", Split.dimension(0)),
                 new ParallelRule("*", Split.replicate())));
 
-        assertThat(own.rules()).hasSize(4);
+        assertThat(own.rules()).hasSize(5);
     }
 
     @Test

@@ -1,87 +1,101 @@
 package io.gds4j.loader.parallel;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.internal.text.StrictJson;
-import io.gds4j.loader.internal.text.StrictJson.Malformed;
-import io.gds4j.loader.internal.text.StrictJson.Token;
-import java.io.IOException;
-import java.nio.file.Files;
+import io.gds4j.loader.format.Metadata;
+import io.gds4j.loader.format.MetadataValue;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 
 /**
  * The number of attention heads of a model.
  *
- * @param heads query heads; 0 if unknown
- * @param keyValueHeads heads of keys and values; 0 if unknown
+ * @param heads query heads, 1 or more
+ * @param keyValueHeads heads of keys and values, 1 or more
+ * @param headSize elements of a head of queries or keys, for a check; 0 if unknown
  * @since 0.1
  */
-public record AttentionHeads(long heads, long keyValueHeads) {
-    /** Heads whose number is unknown. */
-    public static final AttentionHeads UNKNOWN = new AttentionHeads(0, 0);
+public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
 
-    private static final String NAME = "config.json";
-    /** Largest file that is read, in bytes; real ones have a few KiB. */
-    private static final long LARGEST = 16L << 20;
     private static final long MOST_HEADS = 1L << 20;
+    /** Most elements of an array that are compared, one for each layer. */
+    private static final int MOST_LAYERS = 65_536;
 
     /**
-     * Reads {@code num_attention_heads} and {@code num_key_value_heads} from the {@code config.json} of a checkpoint.
+     * Creates numbers of heads.
+     *
+     * @throws CuFileException INVALID_VALUE for a number out of range
+     */
+    public AttentionHeads {
+        if (!isCount(heads) || !isCount(keyValueHeads) || headSize < 0) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "AttentionHeads",
+                    "there are %d heads of queries, and %d of keys and values, of %d elements; allowed are 1 to %d heads"
+                            .formatted(heads, keyValueHeads, headSize, MOST_HEADS));
+        }
+    }
+
+    /** Creates numbers of heads of any size. */
+    public AttentionHeads(long heads, long keyValueHeads) {
+        this(heads, keyValueHeads, 0);
+    }
+
+    static boolean isCount(long heads) {
+        return heads >= 1 && heads <= MOST_HEADS;
+    }
+
+    /**
+     * Returns the heads of a model: those of the {@code config.json} beside its checkpoint in any spelling of transformers, such as
+     * {@code num_attention_heads} or {@code n_head}, at the top or in {@code text_config}; otherwise those of GGUF's keys, such as
+     * {@code llama.attention.head_count}.
      *
      * @param checkpoint folder of the checkpoint, or a file in it
-     * @return {@link #UNKNOWN} if there is no such file
+     * @param metadata metadata of the checkpoint
+     * @return empty if neither tells them, or if layers differ
      * @throws CheckpointException INVALID_PLAN if the file is no JSON or a number is out of range
      * @throws CuFileException if the file cannot be read
      */
-    public static AttentionHeads of(Path checkpoint) {
-        Path file = Files.isDirectory(checkpoint) ? checkpoint.resolve(NAME) : checkpoint.resolveSibling(NAME);
-        return Files.isRegularFile(file) ? read(file) : UNKNOWN;
+    public static Optional<AttentionHeads> of(Path checkpoint, Metadata metadata) {
+        return ModelConfig.of(checkpoint).heads().or(() -> ofGguf(metadata));
     }
 
-    private static AttentionHeads read(Path file) {
-        Counts counts = new Counts();
-        try {
-            counts.object(new StrictJson(PlanFile.bytes(file, LARGEST)), false);
-        } catch (Malformed e) {
-            throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
+    static Optional<AttentionHeads> ofGguf(Metadata metadata) {
+        if (!(metadata.get("general.architecture").orElse(null) instanceof MetadataValue.Text(String architecture))) {
+            return Optional.empty();
         }
-        return counts.heads == 0
-                ? UNKNOWN
-                : new AttentionHeads(counts.heads, counts.keyValueHeads == 0 ? counts.heads : counts.keyValueHeads);
+        String attention = architecture + ".attention.";
+        long heads = same(metadata, attention + "head_count");
+        long keyValueHeads = metadata.get(attention + "head_count_kv").isEmpty()
+                ? heads
+                : same(metadata, attention + "head_count_kv");
+        long headSize = Math.max(0, same(metadata, attention + "key_length"));
+        return isCount(heads) && isCount(keyValueHeads)
+                ? Optional.of(new AttentionHeads(heads, keyValueHeads, headSize))
+                : Optional.empty();
     }
 
-    private static final class Counts {
-        private long heads;
-        private long keyValueHeads;
+    /** Returns a number that all layers with attention have; 0 if there is none. */
+    private static long same(Metadata metadata, String key) {
+        return switch (metadata.get(key).orElse(null)) {
+            case MetadataValue.Whole(long value, boolean unsigned) -> value;
+            case MetadataValue.Array array when array.size() <= MOST_LAYERS ->
+                same(array.values(0, (int) array.size()));
+            case null, default -> 0;
+        };
+    }
 
-        /** Reads an object; models of text and images have the numbers in {@code text_config}. */
-        private void object(StrictJson in, boolean nested) throws Malformed {
-            if (!nested) {
-                in.expect(Token.START_OBJECT, "a configuration", "one JSON object");
+    private static long same(List<MetadataValue> layers) {
+        long same = 0;
+        for (MetadataValue layer : layers) {
+            long value = layer instanceof MetadataValue.Whole(long whole, boolean unsigned) ? whole : -1;
+            if (value != 0 && same != 0 && value != same) {
+                return 0;
             }
-            while (in.next() == Token.NAME) {
-                String name = in.text();
-                Token token = in.next();
-                if (name.equals("num_attention_heads") && token == Token.NUMBER) {
-                    heads = count(in, name);
-                } else if (name.equals("num_key_value_heads") && token == Token.NUMBER) {
-                    keyValueHeads = count(in, name);
-                } else if (name.equals("text_config") && token == Token.START_OBJECT && !nested) {
-                    object(in, true);
-                } else {
-                    in.skip();
-                }
-            }
+            same = value == 0 ? same : value;
         }
-
-        private static long count(StrictJson in, String name) throws Malformed {
-            long count = in.unsigned(name);
-            if (count < 1 || count > MOST_HEADS) {
-                throw in.here("%s is %s; allowed are 1 to %d".formatted(name, in.text(), MOST_HEADS));
-            }
-            return count;
-        }
+        return same;
     }
 }

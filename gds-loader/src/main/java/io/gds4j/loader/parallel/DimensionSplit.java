@@ -3,9 +3,9 @@ package io.gds4j.loader.parallel;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Divides the indices of one dimension among ranks. */
+/** Divides the elements of one dimension among ranks. */
 final class DimensionSplit {
-    /** Indices that a rank keeps. */
+    /** Elements that a rank keeps. */
     record Range(long start, long length) {
         long end() {
             return start + length;
@@ -24,7 +24,7 @@ final class DimensionSplit {
     private DimensionSplit() {
     }
 
-    /** Returns the indices of a rank, one range for each part; a range may be empty after rounding up. */
+    /** Returns the elements of a rank, one range for each part; a range may be empty after rounding up. */
     static List<Range> ranges(long size, List<Split.Part> parts, boolean roundUp, int world, int rank) throws Uneven {
         long shares = 0;
         for (Split.Part part : parts) {
@@ -42,19 +42,24 @@ final class DimensionSplit {
         long start = 0;
         for (Split.Part part : parts) {
             long length = perShare * part.share();
-            ranges.add(range(start, length, part.heads(), roundUp, world, rank));
+            ranges.add(range(start, length, part, roundUp, world, rank));
             start += length;
         }
         return ranges;
     }
 
-    private static Range range(long start, long length, long heads, boolean roundUp, int world, int rank)
+    private static Range range(long start, long length, Split.Part part, boolean roundUp, int world, int rank)
             throws Uneven {
+        long heads = Math.max(0, part.heads());
         long units = heads == 0 ? length : heads;
         if (units != 0 && length % units != 0) {
             throw new Uneven("has %d elements there, which %d heads do not divide".formatted(length, heads));
         }
         long unit = units == 0 ? 0 : length / units;
+        if (heads > 0 && part.headSize() > 0 && unit % part.headSize() != 0) {
+            throw new Uneven("has %d elements there, which are not %d heads of %d; a rule may tell its heads"
+                    .formatted(length, heads, part.headSize()));
+        }
         long first;
         long count;
         if (heads > 0 && heads < world) {

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.Split.Part;
 import java.io.Serializable;
@@ -12,6 +13,7 @@ import java.util.ArrayList;
 import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -33,7 +35,7 @@ public final class ParallelPlan implements Serializable {
     private static final long serialVersionUID = 1L;
 
     /** A plan that is not JSON of the expected structure. */
-    public static final CheckpointRule INVALID_PLAN = new CheckpointRule("InvalidPlan", "broken parallel plan");
+    public static final CheckpointRule INVALID_PLAN = JsonFile.INVALID;
     /** A rule that matches no tensor, or a tensor that no rule matches. */
     public static final CheckpointRule PLAN_MISMATCH =
             new CheckpointRule("PlanMismatch", "the parallel plan does not fit the checkpoint");
@@ -49,10 +51,17 @@ public final class ParallelPlan implements Serializable {
     /** An immutable list, which the JDK can serialize. */
     @SuppressWarnings("serial")
     private final List<ParallelRule> rules;
+    /** Whether the groups of GPTQ are known to follow the order of the inputs. */
+    private final boolean naturalGroups;
 
     ParallelPlan(String name, List<ParallelRule> rules) {
+        this(name, rules, false);
+    }
+
+    private ParallelPlan(String name, List<ParallelRule> rules, boolean naturalGroups) {
         this.name = Objects.requireNonNull(name, "name");
         this.rules = List.copyOf(rules);
+        this.naturalGroups = naturalGroups;
     }
 
     /**
@@ -76,11 +85,13 @@ public final class ParallelPlan implements Serializable {
 
     /**
      * Reads a plan from JSON: an object with a style for each pattern, or an object that contains such an object as
-     * {@code base_model_tp_plan}. Styles are those of transformers, such as {@code "colwise"} and {@code "rowwise_rep"}.
+     * {@code base_model_tp_plan} or {@code base_model_ep_plan}. Styles are those of transformers, such as {@code "colwise"} and
+     * {@code "rowwise_rep"}.
      *
      * <p>
      * A style may be an object, too: {@code {"style": "packed_colwise", "parts": [4, 1, 1], "heads": [32, 8, 8]}}. Further fields
-     * are {@code round_up}, {@code dim} (of {@code expert}) and {@code rank} (of {@code owner}).
+     * are {@code round_up}, {@code optional} (the rule may match no tensor), {@code dim} (of {@code expert} and {@code dimension})
+     * and {@code rank} (of {@code owner}).
      *
      * @throws CheckpointException INVALID_PLAN if the file breaks a rule; FILE_NOT_FOUND and others if it cannot be read
      */
@@ -91,30 +102,68 @@ public final class ParallelPlan implements Serializable {
     /**
      * Returns the plan for models with the names of Llama, in safetensors and in GGUF. Query, key, value, gate and up projections
      * are divided by column, output and down projections by row, embedding and head by vocabulary. Norms and routers go to every
-     * rank, experts to their owners.
-     *
-     * @param heads attention heads, which are never cut; {@link AttentionHeads#UNKNOWN} divides by elements
+     * rank, experts to their owners. The heads are those of the model; {@link #withHeads} tells others.
      */
-    public static ParallelPlan llama(AttentionHeads heads) {
+    public static ParallelPlan llama() {
         List<ParallelRule> rules = new ArrayList<>();
         add(rules, Split.replicate(), "*norm*", "rotary_emb.*", "rope_freqs", "mlp.gate", "block_sparse_moe.gate",
                 "mlp.router", "ffn_gate_inp", "shared_expert_gate");
         add(rules, Split.expert(), "experts.*.*", "experts.gate_up_proj", "experts.down_proj", "ffn_gate_exps",
                 "ffn_up_exps", "ffn_down_exps");
-        add(rules, Split.column(), "embed_tokens", "lm_head", "tok_embeddings", "token_embd", "output");
-        add(rules, Split.column(new Part(1, heads.heads())), "q_proj", "wq", "attn_q");
-        add(rules, Split.column(new Part(1, heads.keyValueHeads())), "k_proj", "v_proj", "wk", "wv", "attn_k",
-                "attn_v");
-        if (heads.heads() > 0) {
-            Part query = new Part(heads.heads(), heads.heads());
-            Part other = new Part(heads.keyValueHeads(), heads.keyValueHeads());
-            add(rules, Split.column(query, other, other), "qkv_proj", "attn_qkv");
-        }
-        add(rules, Split.column(), "gate_proj", "up_proj", "w1", "w3", "ffn_gate", "ffn_up");
+        add(rules, Split.column(), "embed_tokens", "lm_head", "tok_embeddings", "token_embd", "output", "q_proj", "wq",
+                "attn_q", "k_proj", "v_proj", "wk", "wv", "attn_k", "attn_v", "qkv_proj", "attn_qkv", "gate_proj",
+                "up_proj", "w1", "w3", "ffn_gate", "ffn_up");
         add(rules, Split.column(new Part(1, 0), new Part(1, 0)), "gate_up_proj");
-        add(rules, Split.row(new Part(1, heads.heads())), "o_proj", "wo", "attn_output");
-        add(rules, Split.row(), "down_proj", "w2", "ffn_down");
+        add(rules, Split.row(), "o_proj", "wo", "attn_output", "down_proj", "w2", "ffn_down");
         return new ParallelPlan("llama", rules);
+    }
+
+    /** Returns the plan for models with the names of Llama and these heads; see {@link #llama()}. */
+    public static ParallelPlan llama(AttentionHeads heads) {
+        return llama().withHeads(heads);
+    }
+
+    /**
+     * Returns a plan whose rules for the queries, keys, values and outputs of attention have numbers of heads, unless a rule has
+     * its own. Heads are never cut. {@link #slice} refuses rules for queries, keys and values without heads, if there are several
+     * ranks.
+     */
+    public ParallelPlan withHeads(AttentionHeads heads) {
+        return new ParallelPlan(
+                name,
+                rules.stream().flatMap(rule -> AttentionLayers.withHeads(rule, heads).stream()).toList(),
+                naturalGroups);
+    }
+
+    /**
+     * Returns a plan with what a model says of itself: the heads, unless the rules have them ({@link AttentionHeads#of}), and
+     * whether the groups of GPTQ follow the activation order ({@code desc_act} of {@code config.json}). Loads of several ranks do
+     * so themselves.
+     *
+     * @param checkpoint folder of the checkpoint, or a file in it
+     * @param metadata metadata of the checkpoint
+     * @throws CheckpointException INVALID_PLAN if the plan needs {@code config.json}, and the file is malformed
+     * @throws CuFileException if a file cannot be read
+     */
+    public ParallelPlan forModel(Path checkpoint, Metadata metadata) {
+        boolean lacksHeads = rules.stream().anyMatch(AttentionLayers::lackHeads);
+        boolean hasRows = rules.stream().anyMatch(rule -> rule.split() instanceof Split.Row);
+        if (!lacksHeads && (naturalGroups || !hasRows)) {
+            return this;
+        }
+        ModelConfig config;
+        try {
+            config = ModelConfig.of(checkpoint);
+        } catch (CheckpointException e) {
+            if (lacksHeads) {
+                throw e;
+            }
+            return this; // without the order of groups, ranks receive all of them
+        }
+        Optional<AttentionHeads> heads =
+                lacksHeads ? config.heads().or(() -> AttentionHeads.ofGguf(metadata)) : Optional.empty();
+        List<ParallelRule> ofModel = heads.map(this::withHeads).orElse(this).rules;
+        return new ParallelPlan(name, ofModel, naturalGroups || config.naturalGroups());
     }
 
     private static void add(List<ParallelRule> rules, Split split, String... patterns) {
@@ -134,7 +183,8 @@ public final class ParallelPlan implements Serializable {
     }
 
     /**
-     * Computes the slices of all tensors.
+     * Computes the slices of all tensors. Pieces of distributed checkpoints, whose names end with their ranges, give a rank what
+     * they have of its share of the whole.
      *
      * @param checkpoint path for messages
      * @param tensors all tensors of the checkpoint
@@ -142,18 +192,20 @@ public final class ParallelPlan implements Serializable {
      * @param world number of ranks, 1 to {@value #MAX_WORLD}
      * @return the slices of each chosen tensor, rank by rank; a rank that keeps nothing of a tensor has no slice of it
      * @throws CheckpointException PLAN_MISMATCH if a rule matches no tensor or no rule matches a tensor; UNEVEN_SPLIT if a tensor
-     *         cannot be divided as its rule says
+     *         cannot be divided as its rule says, if its layout is not known ({@link Split}), or if a rule would cut heads whose
+     *         number is unknown
      * @throws CuFileException INVALID_VALUE for a number of ranks out of range
      */
     public List<TensorSlice> slice(
             Path checkpoint, List<TensorInfo> tensors, Predicate<TensorInfo> chosen, int world) {
         checkWorld(world);
-        TensorSlicer slicer = new TensorSlicer(tensors, world);
-        List<ParallelRule> ofTensors = match(checkpoint, tensors, slicer);
+        List<WholeTensor> wholes = WholeTensor.of(tensors);
+        TensorSlicer slicer = new TensorSlicer(WholeTensor.byName(wholes), naturalGroups, world);
+        List<ParallelRule> ofTensors = match(checkpoint, wholes, slicer);
         List<TensorSlice> slices = new ArrayList<>();
-        for (int i = 0; i < tensors.size(); i++) {
-            TensorInfo tensor = tensors.get(i);
-            if (!chosen.test(tensor)) {
+        for (int i = 0; i < wholes.size(); i++) {
+            WholeTensor tensor = wholes.get(i);
+            if (!chosen.test(tensor.stored())) {
                 continue;
             }
             for (int rank = 0; rank < world; rank++) {
@@ -185,19 +237,19 @@ public final class ParallelPlan implements Serializable {
         }
     }
 
-    private List<ParallelRule> match(Path checkpoint, List<TensorInfo> tensors, TensorSlicer slicer) {
+    private List<ParallelRule> match(Path checkpoint, List<WholeTensor> tensors, TensorSlicer slicer) {
         BitSet matched = new BitSet(rules.size());
         List<ParallelRule> ofTensors = new ArrayList<>(tensors.size());
         TensorInfo without = null;
-        for (TensorInfo tensor : tensors) {
-            TensorInfo weight = slicer.scaled(tensor);
-            ParallelRule own = first(tensor, matched);
-            ParallelRule rule = weight == null ? own : first(weight, matched);
+        for (WholeTensor tensor : tensors) {
+            TensorInfo weight = slicer.weight(tensor);
+            ParallelRule own = first(tensor.name(), matched);
+            ParallelRule rule = weight == null ? own : first(weight.name(), matched);
             if (rule == null) {
                 rule = own;
             }
             if (rule == null) {
-                without = without == null ? tensor : without;
+                without = without == null ? tensor.stored() : without;
             } else {
                 ofTensors.add(rule);
             }
@@ -225,10 +277,10 @@ public final class ParallelPlan implements Serializable {
     }
 
     /** Returns the first rule that matches a tensor, and marks all that do. */
-    private @Nullable ParallelRule first(TensorInfo tensor, BitSet matched) {
+    private @Nullable ParallelRule first(String tensor, BitSet matched) {
         ParallelRule first = null;
         for (int i = 0; i < rules.size(); i++) {
-            if ((first == null || !matched.get(i)) && rules.get(i).matches(tensor.name())) {
+            if ((first == null || !matched.get(i)) && rules.get(i).matches(tensor)) {
                 matched.set(i);
                 first = first == null ? rules.get(i) : first;
             }

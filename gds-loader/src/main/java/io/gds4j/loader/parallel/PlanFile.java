@@ -5,8 +5,6 @@ import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -15,13 +13,18 @@ import java.util.Set;
 
 /** Reads rules from JSON in the vocabulary of transformers' {@code base_model_tp_plan}. */
 final class PlanFile {
-    private static final Set<String> ENVELOPES = Set.of("base_model_tp_plan", "tp_plan");
-    private static final long LARGEST = 16L << 20;
+    private static final Set<String> ENVELOPES =
+            Set.of("base_model_tp_plan", "tp_plan", "base_model_ep_plan", "ep_plan");
     private static final String STYLES =
             "colwise, rowwise, packed_colwise, packed_rowwise, their local_ and _rep forms,"
-                    + " embedding_rowwise, replicate, expert, grouped_gemm or an object";
+                    + " embedding_rowwise, embedding_colwise, replicate, expert, grouped_gemm, dimension or an object";
+    /** Styles for modules that act on what passes through them: their own tensors are whole, or have rules of their own. */
+    private static final Set<String> OF_MODULES = Set.of("gather", "local", "moe_tp_experts", "ep_router",
+            "ep_dispatch_experts", "moe_identity_expert", "local_params", "all_reduce");
 
     private final List<ParallelRule> rules = new ArrayList<>();
+    /** Rules for modules, which come last: the rule of a tensor counts, wherever it stands. */
+    private final List<ParallelRule> ofModules = new ArrayList<>();
     private final Set<String> patterns = new HashSet<>();
 
     private PlanFile() {
@@ -30,34 +33,20 @@ final class PlanFile {
     static ParallelPlan read(Path file) {
         try {
             PlanFile plan = new PlanFile();
-            StrictJson in = new StrictJson(bytes(file, LARGEST));
+            StrictJson in = new StrictJson(JsonFile.bytes(file));
             in.expect(Token.START_OBJECT, "a plan", "one JSON object");
             plan.rules(in, true);
             in.end();
+            plan.rules.addAll(plan.ofModules);
             if (plan.rules.isEmpty()) {
                 throw new Malformed(0, "the plan has no rule");
             }
             return new ParallelPlan(String.valueOf(file.getFileName()), plan.rules);
         } catch (Malformed e) {
-            throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
+            throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
         } catch (IOException e) {
             throw CheckpointException.of(file, e);
         }
-    }
-
-    static byte[] bytes(Path file, long most) throws IOException, Malformed {
-        byte[] bytes;
-        try (InputStream in = Files.newInputStream(file)) {
-            bytes = in.readNBytes((int) most + 1);
-        }
-        if (bytes.length > most) {
-            throw new Malformed((int) most, "the file has more than %d bytes".formatted(most));
-        }
-        int bad = StrictJson.checkUtf8(bytes);
-        if (bad >= 0) {
-            throw new Malformed(bad, "the file is not UTF-8");
-        }
-        return bytes;
     }
 
     private void rules(StrictJson in, boolean outermost) throws Malformed {
@@ -74,11 +63,11 @@ final class PlanFile {
             if (!patterns.add(pattern)) {
                 throw in.here("the pattern %s occurs twice".formatted(CheckpointException.quote(pattern)));
             }
-            rules.add(rule(in, pattern));
+            rule(in, pattern);
         }
     }
 
-    private static ParallelRule rule(StrictJson in, String pattern) throws Malformed {
+    private void rule(StrictJson in, String pattern) throws Malformed {
         Settings settings = new Settings();
         Token token = in.next();
         int start = in.mark();
@@ -90,15 +79,12 @@ final class PlanFile {
             throw in.here("the style of %s must be %s, found %s"
                     .formatted(CheckpointException.quote(pattern), STYLES, in.found()));
         }
-        return new ParallelRule(pattern, settings.split(start, pattern), isOfModules(settings.style));
-    }
-
-    /** Returns whether the style concerns modules without tensors of their own. */
-    private static boolean isOfModules(String style) {
-        return switch (style) {
-            case "gather", "local", "moe_tp_experts", "ep_router", "sequence_parallel", "moe_identity_expert" -> true;
-            default -> false;
-        };
+        if (OF_MODULES.contains(settings.style)) {
+            ofModules.add(new ParallelRule(pattern, Split.replicate(), true));
+        } else {
+            boolean optional = settings.optional || settings.style.equals("sequence_parallel");
+            rules.add(new ParallelRule(pattern, settings.split(start, pattern), optional));
+        }
     }
 
     /** The fields of a rule that is an object. */
@@ -107,7 +93,8 @@ final class PlanFile {
         private List<Long> parts = List.of();
         private List<Long> heads = List.of();
         private boolean roundUp;
-        private long dimension;
+        private boolean optional;
+        private long dimension = -1;
         private long rank = -1;
 
         void read(StrictJson in) throws Malformed {
@@ -119,18 +106,22 @@ final class PlanFile {
                     case "heads" -> heads = numbers(in, field);
                     case "dim" -> dimension = number(in, field, 63);
                     case "rank" -> rank = number(in, field, Integer.MAX_VALUE);
-                    case "round_up" -> {
-                        Token token = in.next();
-                        if (token != Token.TRUE && token != Token.FALSE) {
-                            throw in.here("round_up must be true or false, found " + in.found());
-                        }
-                        roundUp = token == Token.TRUE;
-                    }
+                    case "round_up" -> roundUp = truth(in, field);
+                    case "optional" -> optional = truth(in, field);
                     default ->
-                        throw in.here("%s is no field of a rule; known are style, parts, heads, round_up, dim and rank"
+                        throw in.here(("%s is no field of a rule; known are style, parts, heads, round_up,"
+                                + " optional, dim and rank")
                                 .formatted(CheckpointException.quote(field)));
                 }
             }
+        }
+
+        private static boolean truth(StrictJson in, String field) throws Malformed {
+            Token token = in.next();
+            if (token != Token.TRUE && token != Token.FALSE) {
+                throw in.here("%s must be true or false, found %s".formatted(field, in.found()));
+            }
+            return token == Token.TRUE;
         }
 
         private static List<Long> numbers(StrictJson in, String field) throws Malformed {
@@ -167,39 +158,43 @@ final class PlanFile {
 
         Split split(int at, String pattern) throws Malformed {
             return switch (style) {
-                case "colwise", "colwise_rep", "colwise_gather_output", "local_colwise", "local_colwise_rep",
-                        "embedding_rowwise", "column" ->
-                    new Split.Column(parts(1, at), roundUp);
-                case "packed_colwise", "packed_colwise_rep", "local_packed_colwise" ->
-                    new Split.Column(parts(2, at), roundUp);
+                case "colwise", "local_colwise", "embedding_rowwise", "column" ->
+                    new Split.Column(parts(1, 0, at), roundUp);
+                // the ranks gather the outputs again, so that they need no whole heads
+                case "colwise_rep", "colwise_gather_output", "local_colwise_rep" ->
+                    new Split.Column(parts(1, Split.Part.GATHERED, at), roundUp);
+                case "packed_colwise", "local_packed_colwise" -> new Split.Column(parts(2, 0, at), roundUp);
+                case "packed_colwise_rep" -> new Split.Column(parts(2, Split.Part.GATHERED, at), roundUp);
                 case "rowwise", "rowwise_rep", "rowwise_split_input", "local_rowwise", "local_rowwise_rep", "row" ->
-                    new Split.Row(parts(1, at), roundUp);
+                    new Split.Row(parts(1, 0, at), roundUp);
                 case "packed_rowwise", "packed_rowwise_rep", "local_packed_rowwise" ->
-                    new Split.Row(parts(2, at), roundUp);
-                case "replicate", "replicated", "replicated_with_grad_allreduce" -> Split.replicate();
-                case "expert", "grouped_gemm" -> new Split.Expert((int) dimension, roundUp);
+                    new Split.Row(parts(2, 0, at), roundUp);
+                case "embedding_colwise" -> new Split.Dimension(1, parts(1, 0, at), roundUp);
+                case "dimension" -> {
+                    if (dimension < 0) {
+                        throw new Malformed(at, "the style dimension needs a dim");
+                    }
+                    yield new Split.Dimension((int) dimension, parts(1, 0, at), roundUp);
+                }
+                case "replicate", "replicated", "replicated_with_grad_allreduce", "mla_kv_a_proj",
+                        "sequence_parallel" ->
+                    Split.replicate();
+                case "expert", "grouped_gemm" -> new Split.Expert((int) Math.max(0, dimension), roundUp);
                 case "owner" -> {
                     if (rank < 0) {
                         throw new Malformed(at, "the style owner needs a rank");
                     }
                     yield new Split.Owner((int) rank);
                 }
-                default -> {
-                    if (isOfModules(style)) {
-                        yield Split.replicate();
-                    }
-                    throw new Malformed(
-                            at,
-                            "the style of %s is %s; known are %s"
-                                    .formatted(
-                                            CheckpointException.quote(pattern),
-                                            CheckpointException.quote(style),
-                                            STYLES));
-                }
+                default -> throw new Malformed(
+                        at,
+                        "the style of %s is %s; known are %s"
+                                .formatted(
+                                        CheckpointException.quote(pattern), CheckpointException.quote(style), STYLES));
             };
         }
 
-        private List<Split.Part> parts(int usual, int at) throws Malformed {
+        private List<Split.Part> parts(int usual, long usualHeads, int at) throws Malformed {
             int count = parts.isEmpty() ? Math.max(usual, heads.size()) : parts.size();
             if (heads.size() > 1 && heads.size() != count) {
                 throw new Malformed(
@@ -207,7 +202,7 @@ final class PlanFile {
             }
             List<Split.Part> all = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
-                long units = heads.isEmpty() ? 0 : heads.get(heads.size() == 1 ? 0 : i);
+                long units = heads.isEmpty() ? usualHeads : heads.get(heads.size() == 1 ? 0 : i);
                 // heads of one size: the parts are as large as their numbers of heads
                 long share = !parts.isEmpty() ? parts.get(i) : heads.size() > 1 ? heads.get(i) : 1;
                 all.add(new Split.Part(share, units));

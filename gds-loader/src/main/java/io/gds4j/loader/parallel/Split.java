@@ -6,11 +6,23 @@ import java.io.Serializable;
 import java.util.List;
 
 /**
- * A way to divide a tensor among ranks. Linear layers store their weights as {@code [out, in]}.
+ * A way to divide a tensor among ranks.
  *
  * <p>
- * {@link Column} divides the outputs and {@link Row} the inputs. Tensors of one element, and biases under {@link Row}, go to every
- * rank. Tensors named {@code qweight}, {@code qzeros}, {@code scales} and {@code g_idx} have the transposed layout of GPTQ and AWQ.
+ * {@link Column} divides the outputs of a layer and {@link Row} its inputs. Both need a layer whose layout is known:
+ *
+ * <ul>
+ * <li>{@code weight} as {@code [out, in]}, or a stack of them for experts, with {@code bias}
+ * <li>weights of 8 and 4 bits with scales for each output, group or block ({@code weight_scale}, {@code weight_scale_inv})
+ * <li>GPTQ and AWQ ({@code qweight}), MLX ({@code weight} with {@code scales}), compressed-tensors ({@code weight_packed}), torchao
+ * ({@code _weight_qdata}) and EXL3 ({@code trellis})
+ * <li>weights with the name of their layer, such as {@code experts.gate_up_proj}
+ * </ul>
+ *
+ * <p>
+ * Scales, zero points and group indices follow the ranges of their weight. If the groups of GPTQ or compressed-tensors follow the
+ * activation order, {@link Row} gives all of them to every rank. Tensors of one element, and biases under {@link Row}, go to every
+ * rank. Any other tensor is refused; {@link Dimension} divides it.
  *
  * @since 0.1
  */
@@ -19,20 +31,31 @@ public sealed interface Split extends Serializable {
      * A part of a dimension that is divided on its own, such as q, k and v of a fused tensor.
      *
      * @param share size relative to the other parts, 1 or more
-     * @param heads number of units that are never cut, such as attention heads; 0 if single elements are the units. With fewer
-     *        heads than ranks, several consecutive ranks receive the same head
+     * @param heads number of units that are never cut, such as attention heads. With fewer heads than ranks, several consecutive
+     *        ranks receive the same head. 0 if single elements are the units; a plan then looks for the heads of queries, keys and
+     *        values ({@link ParallelPlan#withHeads}). {@link #GATHERED} if single elements are the units even of these
+     * @param headSize elements of a head, for a check; 0 if unknown. A head may have a multiple of them
      */
-    record Part(long share, long heads) implements Serializable {
+    record Part(long share, long heads, long headSize) implements Serializable {
+
+        /** Heads of a tensor whose outputs the ranks gather again, so that a rank may compute a part of a head. */
+        public static final long GATHERED = -1;
+
         /**
          * Creates a part.
          *
          * @throws CuFileException INVALID_VALUE for a value out of range
          */
         public Part {
-            if (share < 1 || heads < 0) {
-                throw invalid("a part has share %d and %d heads; allowed are 1 and more, and 0 and more"
-                        .formatted(share, heads));
+            if (share < 1 || heads < GATHERED || headSize < 0) {
+                throw invalid("a part has share %d and %d heads of %d elements; allowed are 1 and more, and 0 and more"
+                        .formatted(share, heads, headSize));
             }
+        }
+
+        /** Creates a part whose heads have any size. */
+        public Part(long share, long heads) {
+            this(share, heads, 0);
         }
     }
 
@@ -44,7 +67,7 @@ public sealed interface Split extends Serializable {
     }
 
     /**
-     * The last dimension but one is divided, or the only one: outputs of a linear layer, the vocabulary of an embedding.
+     * The outputs of a layer are divided, or the vocabulary of an embedding.
      *
      * @param parts parts that are divided one by one, 1 or more
      * @param roundUp true to give every rank the rounded-up share and the last ones what is left; false refuses an uneven split
@@ -57,8 +80,8 @@ public sealed interface Split extends Serializable {
     }
 
     /**
-     * The last dimension is divided: inputs of a linear layer. For modules with the name of an embedding it is the vocabulary, as
-     * in PyTorch's RowwiseParallel.
+     * The inputs of a layer are divided. For modules with the name of an embedding it is the vocabulary, as in PyTorch's
+     * RowwiseParallel.
      *
      * @param parts parts that are divided one by one, 1 or more
      * @param roundUp as of {@link Column}
@@ -87,6 +110,27 @@ public sealed interface Split extends Serializable {
             if (dimension < 0) {
                 throw invalid("the dimension of experts is %d; allowed are 0 and more".formatted(dimension));
             }
+        }
+    }
+
+    /**
+     * One dimension is divided, whatever the tensor is.
+     *
+     * @param dimension the dimension, 0 or more
+     * @param parts parts that are divided one by one, 1 or more
+     * @param roundUp as of {@link Column}
+     */
+    record Dimension(int dimension, List<Part> parts, boolean roundUp) implements Split {
+        /**
+         * Creates a split.
+         *
+         * @throws CuFileException INVALID_VALUE for a negative dimension
+         */
+        public Dimension {
+            if (dimension < 0) {
+                throw invalid("the dimension is %d; allowed are 0 and more".formatted(dimension));
+            }
+            parts = checked(parts);
         }
     }
 
@@ -129,6 +173,16 @@ public sealed interface Split extends Serializable {
      */
     static Split row(Part... parts) {
         return new Row(parts.length == 0 ? WHOLE : List.of(parts), false);
+    }
+
+    /**
+     * Returns an even split of one dimension, for tensors of any layout.
+     *
+     * @param dimension the dimension, 0 or more
+     * @param parts parts that are divided one by one; none for the whole dimension
+     */
+    static Split dimension(int dimension, Part... parts) {
+        return new Dimension(dimension, parts.length == 0 ? WHOLE : List.of(parts), false);
     }
 
     /** Returns an even split by experts, which stacked tensors have in dimension 0. */

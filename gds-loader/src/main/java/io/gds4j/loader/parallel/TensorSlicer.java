@@ -19,94 +19,65 @@ final class TensorSlicer {
     private static final Pattern EXPERT = Pattern.compile("(?:^|.*\\.)experts\\.(\\d{1,9})(?:\\..*|$)");
     private static final Set<String> EMBEDDINGS =
             Set.of("embed_tokens", "wte", "tok_embeddings", "token_embd", "word_embeddings", "embed_in");
-    /** Tensors of GPTQ and AWQ, whose dimensions are those of the weight in reverse order. */
-    private static final Set<String> TRANSPOSED = Set.of("qweight", "qzeros", "scales", "g_idx");
-    private static final List<String> SCALE_SUFFIXES = List.of("_scale_inv", "_scale");
 
     private final int world;
-    private final Map<String, TensorInfo> byName = new HashMap<>();
+    private final Layers layers;
     /** For the name before the number of an expert, the number of experts. */
     private final Map<String, Long> experts = new HashMap<>();
 
-    TensorSlicer(List<TensorInfo> tensors, int world) {
+    TensorSlicer(Map<String, TensorInfo> tensors, boolean naturalGroups, int world) {
         this.world = world;
-        for (TensorInfo tensor : tensors) {
-            byName.put(tensor.name(), tensor);
-            Matcher expert = EXPERT.matcher(tensor.name());
+        layers = new Layers(tensors, naturalGroups);
+        for (String name : tensors.keySet()) {
+            Matcher expert = EXPERT.matcher(name);
             if (expert.matches()) {
-                String prefix = tensor.name().substring(0, expert.start(1));
+                String prefix = name.substring(0, expert.start(1));
                 experts.merge(prefix, Long.parseLong(expert.group(1)) + 1, Math::max);
             }
         }
     }
 
-    /** Returns the weight that a tensor scales; null for a tensor that is no scale. */
+    /** Returns the weight whose rule decides about a tensor; null if its own does. */
     @Nullable
-    TensorInfo scaled(TensorInfo tensor) {
-        for (String suffix : SCALE_SUFFIXES) {
-            if (tensor.name().endsWith(suffix)) {
-                String weight = tensor.name().substring(0, tensor.name().length() - suffix.length());
-                TensorInfo known = byName.get(weight);
-                if (known != null) {
-                    return known;
-                }
-            }
-        }
-        return null;
+    TensorInfo weight(WholeTensor tensor) {
+        return layers.weight(tensor.info());
     }
 
     /** Returns a rank's slice; null if the rank keeps nothing of the tensor. */
     @Nullable
-    TensorSlice slice(TensorInfo tensor, Split split, int rank) {
-        return switch (split) {
-            case Split.Replicate all -> whole(tensor, rank);
-            case Split.Owner owner -> {
-                if (owner.rank() >= world) {
-                    throw refused(tensor,
-                            "belongs to rank %d; the ranks are 0 to %d".formatted(owner.rank(), world - 1));
+    TensorSlice slice(WholeTensor tensor, Split split, int rank) {
+        TensorInfo stored = tensor.stored();
+        try {
+            return switch (split) {
+                case Split.Replicate all -> whole(stored, rank);
+                case Split.Owner owner -> {
+                    if (owner.rank() >= world) {
+                        throw new Uneven(
+                                "belongs to rank %d; the ranks are 0 to %d".formatted(owner.rank(), world - 1));
+                    }
+                    yield owner.rank() == rank ? whole(stored, rank) : null;
                 }
-                yield owner.rank() == rank ? whole(tensor, rank) : null;
-            }
-            case Split.Expert expert -> expert(tensor, expert, rank);
-            case Split.Column column ->
-                divided(tensor, columnDimension(tensor), column.parts(), column.roundUp(), rank);
-            case Split.Row row -> {
-                int dimension = isEmbedding(tensor.name()) ? columnDimension(tensor) : rowDimension(tensor);
-                yield divided(tensor, dimension, row.parts(), row.roundUp(), rank);
-            }
-        };
-    }
-
-    private static String lastComponent(String name) {
-        return name.substring(name.lastIndexOf('.') + 1);
+                case Split.Expert expert -> expert(tensor, expert, rank);
+                case Split.Dimension dimension ->
+                    dimension(tensor, dimension.dimension(), dimension.parts(), dimension.roundUp(), rank);
+                case Split.Column column -> role(tensor, true, column.parts(), column.roundUp(), rank);
+                case Split.Row row -> role(tensor, isEmbedding(tensor.name()), row.parts(), row.roundUp(), rank);
+            };
+        } catch (Uneven e) {
+            throw CheckpointException.of(
+                    ParallelPlan.UNEVEN_SPLIT,
+                    stored.file(),
+                    -1,
+                    stored.name(),
+                    "tensor %s %s".formatted(CheckpointException.quote(stored.name()), e.getMessage()));
+        }
     }
 
     private static boolean isEmbedding(String name) {
-        int end = name.lastIndexOf('.');
-        return end > 0 && EMBEDDINGS.contains(lastComponent(name.substring(0, end)));
+        return EMBEDDINGS.contains(Layers.parameter(Layers.layer(name)));
     }
 
-    /** Returns the dimension of the outputs; -1 if the tensor has none. */
-    private static int columnDimension(TensorInfo tensor) {
-        int dimensions = tensor.shape().size();
-        String last = lastComponent(tensor.name());
-        if (TRANSPOSED.contains(last)) {
-            return last.equals("g_idx") ? -1 : dimensions - 1;
-        }
-        return dimensions == 1 ? 0 : dimensions - 2;
-    }
-
-    /** Returns the dimension of the inputs; -1 if the tensor has none, as a bias. */
-    private static int rowDimension(TensorInfo tensor) {
-        int dimensions = tensor.shape().size();
-        String last = lastComponent(tensor.name());
-        if (TRANSPOSED.contains(last)) {
-            return last.equals("g_idx") ? 0 : dimensions - 2;
-        }
-        return dimensions < 2 ? -1 : dimensions - 1;
-    }
-
-    private TensorSlice whole(TensorInfo tensor, int rank) {
+    private static TensorSlice whole(TensorInfo tensor, int rank) {
         List<StridedCopy> copies = tensor.length() == 0
                 ? List.of()
                 : List.of(new StridedCopy(
@@ -114,81 +85,88 @@ final class TensorSlicer {
         return new TensorSlice(tensor, rank, tensor.shape(), tensor.length(), copies);
     }
 
-    private @Nullable TensorSlice expert(TensorInfo tensor, Split.Expert split, int rank) {
+    private @Nullable TensorSlice expert(WholeTensor tensor, Split.Expert split, int rank) throws Uneven {
         Matcher expert = EXPERT.matcher(tensor.name());
         if (!expert.matches()) {
-            if (split.dimension() >= tensor.shape().size()) {
-                throw refused(tensor, "has %d dimensions, so dimension %d of the rule does not exist"
-                        .formatted(tensor.shape().size(), split.dimension()));
-            }
-            return divided(tensor, split.dimension(), Split.WHOLE, split.roundUp(), rank);
+            return dimension(tensor, split.dimension(), Split.WHOLE, split.roundUp(), rank);
         }
         long count = experts.get(tensor.name().substring(0, expert.start(1)));
         if (count % world != 0 && !split.roundUp()) {
-            throw refused(
-                    tensor,
+            throw new Uneven(
                     "is one of %d experts, which %d ranks do not divide; a rule may round up".formatted(count, world));
         }
         long owner = Long.parseLong(expert.group(1)) / Math.ceilDiv(count, (long) world);
-        return owner == rank ? whole(tensor, rank) : null;
+        return owner == rank ? whole(tensor.stored(), rank) : null;
     }
 
-    private TensorSlice divided(
-            TensorInfo tensor, int dimension, List<Split.Part> parts, boolean roundUp, int rank) {
-        boolean single = tensor.length() > 0 && tensor.shape().stream().allMatch(size -> size == 1);
-        if (dimension < 0 || tensor.shape().isEmpty() || single || world == 1) {
-            return whole(tensor, rank);
+    private @Nullable TensorSlice dimension(
+            WholeTensor tensor, int dimension, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
+        List<Long> shape = tensor.info().shape();
+        if (dimension >= shape.size()) {
+            throw new Uneven("has %d dimensions, so dimension %d of the rule does not exist"
+                    .formatted(shape.size(), dimension));
         }
-        if (tensor.shape().get(dimension) < 0) {
-            throw refused(tensor, "has a dimension that exceeds 2^63-1");
+        return divided(tensor, Axis.of(dimension, shape.get(dimension)), parts, roundUp, rank);
+    }
+
+    /** Divides the outputs or the inputs of a layer. */
+    private @Nullable TensorSlice role(
+            WholeTensor tensor, boolean outputs, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
+        if (world == 1) {
+            return whole(tensor.stored(), rank);
+        }
+        Layers.Axes axes = layers.axes(tensor.info()).orElse(null);
+        boolean vector = tensor.info().shape().size() == 1 && Layers.parameter(tensor.name()).equals("weight");
+        if (axes == null || !outputs && vector && axes != Layers.Axes.WHOLE) {
+            throw new Uneven("%s; a rule for it may name the dimension to divide, or replicate it".formatted(
+                    axes == null ? "is in no layout that is known" : "has one dimension, and no inputs"));
+        }
+        Axis axis = outputs ? axes.outputs() : axes.inputs();
+        if (outputs && axis.dimension() >= 0 && AttentionLayers.lackHeads(tensor.name(), parts)) {
+            throw new Uneven("is of an attention layer, and the number of its heads is unknown; give --heads"
+                    + " QUERY,KEY_VALUE, a config.json, or heads in its rule, with parts if it is fused");
+        }
+        return divided(tensor, axis, parts, roundUp, rank);
+    }
+
+    private @Nullable TensorSlice divided(
+            WholeTensor tensor, Axis axis, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
+        List<Long> shape = tensor.info().shape();
+        boolean single = tensor.info().length() > 0 && shape.stream().allMatch(size -> size == 1);
+        int dimension = axis.dimension();
+        if (dimension < 0 || single || world == 1) {
+            return whole(tensor.stored(), rank);
+        }
+        if (shape.get(dimension) < 0) {
+            throw new Uneven("has a dimension that exceeds 2^63-1");
         }
         try {
-            List<Range> ranges = scaleRanges(tensor, dimension, parts, roundUp, rank);
-            if (ranges == null) {
-                ranges = DimensionSplit.ranges(tensor.shape().get(dimension), parts, roundUp, world, rank);
-            }
-            return cut(tensor, dimension, ranges, rank);
+            List<Range> ranges = axis.indices(
+                    DimensionSplit.ranges(axis.elements(), parts, roundUp, world, rank), shape.get(dimension), rank);
+            return tensor.isPiece() ? cutPiece(tensor, dimension, ranges, rank)
+                    : cut(tensor.stored(), dimension, ranges, rank);
         } catch (Uneven e) {
-            throw refused(tensor, "%s (dimension %d)".formatted(e.getMessage(), dimension));
+            throw new Uneven("%s (dimension %d)".formatted(e.getMessage(), dimension));
         }
     }
 
-    /** Returns the ranges of a scale, which follow from those of its weight; null if the tensor is divided on its own. */
-    private @Nullable List<Range> scaleRanges(
-            TensorInfo tensor, int dimension, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
-        TensorInfo weight = scaled(tensor);
-        if (weight == null || weight.shape().size() != tensor.shape().size()) {
-            return null;
-        }
-        long elements = weight.shape().get(dimension);
-        long blocks = tensor.shape().get(dimension);
-        if (blocks == elements || elements <= 0 || blocks <= 0) {
-            return null;
-        }
-        if (blocks == 1) {
-            return List.of(new Range(0, 1));
-        }
-        long least = Math.ceilDiv(elements, blocks);
-        long block = least == 1 ? 1 : Long.highestOneBit(least - 1) << 1;
-        if (block <= 0 || Math.ceilDiv(elements, block) != blocks) {
-            throw new Uneven(
-                    "has %d blocks for the %d elements of its weight, which is no block size that is a power of two"
-                            .formatted(blocks, elements));
-        }
-        List<Range> ranges = new ArrayList<>();
-        for (Range range : DimensionSplit.ranges(elements, parts, roundUp, world, rank)) {
-            boolean ends = range.end() % block == 0 || range.end() == elements;
-            if (range.length() > 0 && (range.start() % block != 0 || !ends)) {
-                throw new Uneven("has a scale for each block of %d elements, and rank %d would keep elements %d to %d"
-                        .formatted(block, rank, range.start(), range.end() - 1));
+    /** Returns what a piece has of a rank's share of the whole; null for nothing. */
+    private static @Nullable TensorSlice cutPiece(WholeTensor piece, int dimension, List<Range> ranges, int rank)
+            throws Uneven {
+        long begin = piece.begin().get(dimension);
+        long size = piece.stored().shape().get(dimension);
+        List<Range> within = new ArrayList<>(ranges.size());
+        for (Range range : ranges) {
+            long start = Math.clamp(range.start() - begin, 0, size);
+            long end = Math.clamp(range.end() - begin, 0, size);
+            if (end > start) {
+                within.add(new Range(start, end - start));
             }
-            long start = Math.min(range.start() / block, blocks);
-            ranges.add(new Range(start, range.length() == 0 ? 0 : Math.ceilDiv(range.end(), block) - start));
         }
-        return ranges;
+        return within.isEmpty() ? null : cut(piece.stored(), dimension, within, rank);
     }
 
-    private TensorSlice cut(TensorInfo tensor, int dimension, List<Range> ranges, int rank) throws Uneven {
+    private static TensorSlice cut(TensorInfo tensor, int dimension, List<Range> ranges, int rank) throws Uneven {
         List<Long> shape = new ArrayList<>(tensor.shape());
         long size = shape.get(dimension);
         long kept = 0;
@@ -254,14 +232,5 @@ final class TensorSlicer {
         return type.bytes(elements)
                 .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %d elements"
                         .formatted(type, type.blockElements())));
-    }
-
-    private static CheckpointException refused(TensorInfo tensor, String why) {
-        return CheckpointException.of(
-                ParallelPlan.UNEVEN_SPLIT,
-                tensor.file(),
-                -1,
-                tensor.name(),
-                "tensor %s %s".formatted(CheckpointException.quote(tensor.name()), why));
     }
 }

@@ -16,10 +16,14 @@ import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Rules, their vocabulary and what does not fit. */
 class ParallelPlanTest {
     private static final Path FILE = Path.of("m.safetensors");
+    private static final AttentionHeads HEADS = new AttentionHeads(8, 8);
 
     @TempDir
     Path folder;
@@ -96,7 +100,7 @@ class ParallelPlanTest {
 
     @Test
     void blockScalesFollowTheirWeights() {
-        ParallelPlan plan = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+        ParallelPlan plan = ParallelPlan.llama(HEADS);
         TensorInfo weight = tensor("q_proj.weight", DType.F8_E4M3, 512L, 300L);
         TensorInfo scale = tensor("q_proj.weight_scale_inv", DType.F32, 4L, 3L);
         assertThat(shape(plan, 2, 1, scale.name(), weight, scale)).contains(List.of(2L, 3L));
@@ -110,7 +114,7 @@ class ParallelPlanTest {
 
     @Test
     void scalarScalesAndRowBiasesGoToEveryRank() {
-        ParallelPlan plan = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+        ParallelPlan plan = ParallelPlan.llama(HEADS);
         TensorInfo scale = tensor("o_proj.weight_scale", DType.F32);
         TensorInfo bias = bf16("o_proj.bias", 7L);
         assertThat(shape(plan, 2, 1, scale.name(), scale, bias)).contains(List.of());
@@ -119,16 +123,16 @@ class ParallelPlanTest {
 
     @Test
     void packedQuantisedWeightsAreTransposed() {
-        ParallelPlan plan = ParallelPlan.llama(AttentionHeads.UNKNOWN);
-        TensorInfo weight = tensor("q_proj.qweight", DType.I32, 8L, 16L);
-        TensorInfo order = tensor("q_proj.g_idx", DType.I32, 64L);
-        assertThat(shape(plan, 2, 1, weight.name(), weight, order)).contains(List.of(8L, 8L));
-        assertThat(shape(plan, 2, 1, order.name(), weight, order)).contains(List.of(64L));
+        ParallelPlan plan = ParallelPlan.llama(HEADS);
+        TensorInfo[] all = {tensor("q_proj.qweight", DType.I32, 8L, 16L), tensor("q_proj.g_idx", DType.I32, 64L),
+                tensor("q_proj.scales", DType.F16, 2L, 16L), tensor("q_proj.qzeros", DType.I32, 2L, 2L)};
+        assertThat(shape(plan, 2, 1, all[0].name(), all)).contains(List.of(8L, 8L));
+        assertThat(shape(plan, 2, 1, all[1].name(), all)).contains(List.of(64L));
     }
 
     @Test
     void blocksOfQuantisedTypesAreNeverCut() {
-        ParallelPlan plan = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+        ParallelPlan plan = ParallelPlan.llama(HEADS);
         TensorInfo down = tensor("blk.0.ffn_down.weight", new DType("Q4_0", 32, 18), 4L, 96L);
         assertThat(shape(plan, 3, 2, down.name(), down)).contains(List.of(4L, 32L));
         assertThatThrownBy(() -> plan.slice(FILE, List.of(down), 2))
@@ -137,7 +141,7 @@ class ParallelPlanTest {
 
     @Test
     void expertsGoToTheirOwners() {
-        ParallelPlan plan = ParallelPlan.llama(AttentionHeads.UNKNOWN);
+        ParallelPlan plan = ParallelPlan.llama(HEADS);
         TensorInfo[] all = {bf16("l.mlp.experts.0.up_proj.weight", 2L, 2L),
                 bf16("l.mlp.experts.1.up_proj.weight", 2L, 2L),
                 bf16("l.mlp.experts.2.up_proj.weight", 2L, 2L),
@@ -161,9 +165,64 @@ class ParallelPlanTest {
                  "mlp.experts": "gather", "x": {"style": "expert", "dim": 1, "round_up": true},
                  "y": {"style": "owner", "rank": 1}, "*": "replicate"}}""");
         assertThat(plan.rules()).extracting(ParallelRule::split).containsExactly(
-                Split.column(), Split.row(), Split.column(), Split.row(),
+                Split.column(), Split.row(), Split.column(new Part(1, Part.GATHERED)), Split.row(),
                 new Split.Row(List.of(new Part(1, 0), new Part(1, 0)), false), Split.column(), Split.replicate(),
-                Split.replicate(), new Split.Expert(1, true), new Split.Owner(1), Split.replicate());
+                new Split.Expert(1, true), new Split.Owner(1), Split.replicate(), Split.replicate());
+    }
+
+    /** All styles that transformers 5.24 registers, with the slice of rank 1 of 2 of a tensor [8, 6]. */
+    @ParameterizedTest
+    @CsvSource(delimiter = ';', value = {
+            "colwise; 4,6", "colwise_rep; 4,6", "colwise_gather_output; 4,6", "rowwise; 8,3", "rowwise_rep; 8,3",
+            "rowwise_split_input; 8,3", "packed_colwise; 4,6", "packed_rowwise; -", "embedding_rowwise; 4,6",
+            "embedding_colwise; 8,3", "sequence_parallel; 8,6", "replicated_with_grad_allreduce; 8,6",
+            "mla_kv_a_proj; 8,6", "replicate; 8,6", "grouped_gemm; 4,6"})
+    void stylesOfTransformersDivideAsTransformersDoes(String style, String expected) throws IOException {
+        ParallelPlan plan = json("{\"base_model_tp_plan\": {\"layers.*.x\": \"%s\"}}".formatted(style));
+        TensorInfo tensor = bf16("model.layers.3.x.weight", 8L, 6L);
+        if (expected.equals("-")) {
+            // each of two parts of three inputs
+            assertThatThrownBy(() -> plan.slice(FILE, List.of(tensor), 2))
+                    .hasMessageContaining("2 ranks do not divide");
+            return;
+        }
+        List<Long> shape = Arrays.stream(expected.split(",")).map(Long::valueOf).toList();
+        assertThat(shape(plan, 2, 1, tensor.name(), tensor)).contains(shape);
+    }
+
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"all_reduce", "moe_tp_experts", "moe_identity_expert", "local_params", "ep_dispatch_experts",
+                    "ep_router", "gather", "local"})
+    void stylesOfModulesDecideAboutNoTensorThatAnotherRuleNames(String style) throws IOException {
+        ParallelPlan plan = json("""
+                {"base_model_ep_plan": {"layers.*.mlp.experts": "%s", "layers.*.mlp.none": "%s",
+                 "layers.*.mlp.experts.gate_up_proj": "packed_colwise", "layers.*.mlp.experts.down_proj": "grouped_gemm",
+                 "layers.*.self_attn.sinks": "colwise"}}""".formatted(style, style));
+        TensorInfo[] all = {bf16("layers.0.mlp.experts.gate_up_proj", 2L, 8L, 4L),
+                bf16("layers.0.mlp.experts.down_proj", 2L, 4L, 4L), bf16("layers.0.self_attn.sinks", 8L)};
+        assertThat(shape(plan, 2, 1, all[0].name(), all)).contains(List.of(2L, 4L, 4L));
+        assertThat(shape(plan, 2, 1, all[1].name(), all)).contains(List.of(1L, 4L, 4L));
+        assertThat(shape(plan, 2, 1, all[2].name(), all)).contains(List.of(4L));
+    }
+
+    @Test
+    void rulesOfJsonMayBeOptional() throws IOException {
+        TensorInfo up = bf16("layers.0.up_proj.weight", 4L, 2L);
+        String rules = "{\"up_proj\": \"colwise\", \"lm_head\": {\"style\": \"colwise_rep\", \"optional\": %s}}";
+        assertThat(json(rules.formatted("true")).slice(FILE, List.of(up), 2)).hasSize(2);
+        ParallelPlan required = json(rules.formatted("false"));
+        assertThatThrownBy(() -> required.slice(FILE, List.of(up), 2)).hasMessageContaining("'lm_head'");
+    }
+
+    @Test
+    void gatheredOutputsMayCutHeads() throws IOException {
+        TensorInfo key = bf16("k_proj.weight", 8L, 2L);
+        ParallelPlan gathered = json("{\"k_proj\": \"colwise_gather_output\"}").withHeads(new AttentionHeads(4, 2));
+        assertThat(shape(gathered, 8, 1, key.name(), key)).contains(List.of(1L, 2L));
+        ParallelPlan own =
+                json("{\"k_proj\": {\"style\": \"colwise\", \"heads\": 4}}").withHeads(new AttentionHeads(8, 2));
+        assertThat(shape(own, 4, 1, key.name(), key)).as("heads of the rule").contains(List.of(2L, 2L));
     }
 
     @Test
@@ -173,7 +232,9 @@ class ParallelPlanTest {
                 {"{\"a\": 1}", "the style of 'a' must be"}, {"{\"a\": \"diagonal\"}", "the style of 'a' is 'diagonal'"},
                 {"{\"a\": \"colwise\", \"a\": \"rowwise\"}", "occurs twice"},
                 {"{\"\": \"colwise\"}", "empty component"},
-                {"{\"a\": {\"style\": \"owner\"}}", "needs a rank"}, {"{\"a\": {\"parts\": 0}}", "parts has 0"},
+                {"{\"a\": {\"style\": \"owner\"}}", "needs a rank"}, {"{\"a\": \"dimension\"}", "needs a dim"},
+                {"{\"a\": {\"style\": \"row\", \"optional\": 1}}", "optional must be true or false"},
+                {"{\"a\": {\"parts\": 0}}", "parts has 0"},
                 {"{\"a\": {\"style\": \"colwise\", \"parts\": [1, 2], \"heads\": [1, 2, 3]}}", "2 parts have 3"},
                 {"{\"a\": {\"size\": 3}}", "'size' is no field"}, {"{\"a\": \"colwise\"} x", "more text follows"}}) {
             assertThatThrownBy(() -> json(broken[0]), broken[0])
@@ -214,19 +275,8 @@ class ParallelPlanTest {
     void roundedUpSharesMayEndEmpty() {
         ParallelPlan plan = ParallelPlan.of("p", List.of(new ParallelRule("*",
                 new Split.Column(List.of(new Part(1, 0)), true))));
-        assertThat(plan.slice(FILE, List.of(bf16("w", 5L, 2L)), 4)).extracting(TensorSlice::shape).containsExactly(
-                List.of(2L, 2L), List.of(2L, 2L), List.of(1L, 2L), List.of(0L, 2L));
-    }
-
-    @Test
-    void headsComeFromTheConfiguration() throws IOException {
-        Files.writeString(folder.resolve("config.json"),
-                "{\"x\": [1, {}], \"text_config\": {\"num_attention_heads\": 32, \"num_key_value_heads\": 8}}");
-        assertThat(AttentionHeads.of(folder)).isEqualTo(new AttentionHeads(32, 8));
-        assertThat(AttentionHeads.of(folder.resolve("model.safetensors"))).isEqualTo(new AttentionHeads(32, 8));
-        Files.writeString(folder.resolve("config.json"), "{\"num_attention_heads\": 0}");
-        assertThatThrownBy(() -> AttentionHeads.of(folder)).hasMessageContaining("allowed are 1 to");
-        Files.delete(folder.resolve("config.json"));
-        assertThat(AttentionHeads.of(folder)).isEqualTo(AttentionHeads.UNKNOWN);
+        assertThat(plan.slice(FILE, List.of(bf16("w.weight", 5L, 2L)), 4)).extracting(TensorSlice::shape)
+                .containsExactly(
+                        List.of(2L, 2L), List.of(2L, 2L), List.of(1L, 2L), List.of(0L, 2L));
     }
 }

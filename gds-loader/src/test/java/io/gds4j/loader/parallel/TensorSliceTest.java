@@ -30,7 +30,7 @@ class TensorSliceTest {
     private static final int MOST_RANKS = 8;
 
     /** Kinds of splits. */
-    private static final int KINDS = 5;
+    private static final int KINDS = 6;
 
     /** Shapes for each type, split and number of ranks. */
     private static final int SHAPES = 6;
@@ -58,7 +58,7 @@ class TensorSliceTest {
                 if (bytes.isEmpty() || bytes.getAsLong() > 1 << 20) {
                     continue;
                 }
-                TensorInfo tensor = new TensorInfo("a.w", type, shape, FILE, 512, bytes.getAsLong());
+                TensorInfo tensor = new TensorInfo("a.experts.weight", type, shape, FILE, 512, bytes.getAsLong());
                 String what = "-Dgds4j.property.seed=%d, round %d: %s %s, %d ranks"
                         .formatted(seed, round, tensor, split, world);
                 cut += compare(tensor, split, world, random, what) ? 1 : 0;
@@ -78,6 +78,7 @@ class TensorSliceTest {
             case 1 -> new Split.Owner(random.nextInt(world));
             case 2 -> new Split.Expert(random.nextInt(2), roundUp);
             case 3 -> new Split.Row(parts, roundUp);
+            case 4 -> new Split.Dimension(random.nextInt(2), parts, roundUp);
             default -> new Split.Column(parts, roundUp);
         };
     }
@@ -171,12 +172,23 @@ class TensorSliceTest {
                 }
                 roundUp = expert.roundUp();
             }
+            case Split.Dimension named -> {
+                dimension = named.dimension();
+                if (dimensions <= dimension) {
+                    throw new Refused();
+                }
+                parts = named.parts();
+                roundUp = named.roundUp();
+            }
             case Split.Column column -> {
                 dimension = dimensions == 0 ? -1 : Math.max(0, dimensions - 2);
                 parts = column.parts();
                 roundUp = column.roundUp();
             }
             case Split.Row row -> {
+                if (dimensions == 1 && shape.getFirst() > 1 && world > 1) {
+                    throw new Refused(); // a vector has no inputs
+                }
                 dimension = dimensions < 2 ? -1 : dimensions - 1;
                 parts = row.parts();
                 roundUp = row.roundUp();
@@ -258,7 +270,7 @@ class TensorSliceTest {
 
     @Test
     void ranksTogetherKeepEveryByteOnce() {
-        TensorInfo tensor = new TensorInfo("a.w", DType.F32, List.of(6L, 12L), FILE, 0, 288);
+        TensorInfo tensor = new TensorInfo("a.weight", DType.F32, List.of(6L, 12L), FILE, 0, 288);
         for (Split split : List.of(Split.column(), Split.row(), Split.expert())) {
             int[] kept = new int[288];
             ParallelPlan.of("test", List.of(new ParallelRule("a", split)))
@@ -274,8 +286,8 @@ class TensorSliceTest {
 
     @Test
     void rankWithoutRowsKeepsNoScale() {
-        TensorInfo weight = new TensorInfo("w", DType.U8, List.of(80L, 2L), FILE, 0, 160);
-        TensorInfo scale = new TensorInfo("w_scale", DType.F32, List.of(3L, 2L), FILE, 160, 24);
+        TensorInfo weight = new TensorInfo("w.weight", DType.U8, List.of(80L, 2L), FILE, 0, 160);
+        TensorInfo scale = new TensorInfo("w.weight_scale", DType.F32, List.of(3L, 2L), FILE, 160, 24);
         Split heads = new Split.Column(List.of(new Part(1, 5)), true);
         List<TensorSlice> slices = ParallelPlan.of("test", List.of(new ParallelRule("*", heads)))
                 .slice(FILE, List.of(weight, scale), 4);

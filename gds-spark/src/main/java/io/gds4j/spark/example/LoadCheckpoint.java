@@ -3,7 +3,6 @@ package io.gds4j.spark.example;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.spark.CheckpointJobs;
 import io.gds4j.spark.ModelPlan;
@@ -50,12 +49,16 @@ public final class LoadCheckpoint {
 
     private static ParallelPlan rules(Path path, int ranks) {
         Checkpoint checkpoint = Checkpoint.open(path);
-        ParallelPlan llama = ParallelPlan.llama(AttentionHeads.of(path));
+        ParallelPlan llama = ParallelPlan.llama();
         try {
-            llama.slice(path, List.copyOf(checkpoint.tensors().values()), ranks);
+            llama.forModel(path, checkpoint.typedMetadata())
+                    .slice(path, List.copyOf(checkpoint.tensors().values()), ranks);
             return llama;
         } catch (CheckpointException e) {
-            return ParallelPlan.replicate();
+            if (e.rule().equals(ParallelPlan.PLAN_MISMATCH)) {
+                return ParallelPlan.replicate();
+            }
+            throw e;
         }
     }
 }

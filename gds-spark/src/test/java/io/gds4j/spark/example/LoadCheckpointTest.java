@@ -6,6 +6,8 @@ import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.spark.LocalCluster;
+import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -35,7 +37,8 @@ class LoadCheckpointTest {
     }
 
     @Test
-    void ranksShareALlamaAndGetAllOfOtherModels() {
+    void ranksShareALlamaAndGetAllOfOtherModels() throws IOException {
+        Files.writeString(folder.resolve("config.json"), "{\"num_attention_heads\": 4}");
         assertThat(bytesOfEachRank("model.layers.0.self_attn.q_proj.weight", "model.layers.0.mlp.down_proj.weight"))
                 .isEqualTo(32 * 32 * 4);
         assertThat(bytesOfEachRank("encoder", "decoder")).isEqualTo(2 * 32 * 32 * 4);

@@ -74,7 +74,9 @@ public final class DemoRun {
                 write(shape, file);
                 result = measure(file, target, opened);
                 if (arguments.keep()) {
+                    Path config = Files.writeString(folder.path().resolve("config.json"), shape.config());
                     kept = keep(file, parent);
+                    keep(config, parent);
                 }
             }
             print(result, kept, opened.driver());

@@ -18,6 +18,9 @@ public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
     public static final long MIN_BYTES = 1 << 20;
 
     private static final long[] WIDTHS = {8192, 5120, 4096, 3072, 2048, 1024, 512, 256, 128, 64};
+    private static final long HEAD_SIZE = 128;
+    /** Query heads for each head of keys and values. */
+    private static final long KEY_VALUE_PART = 4;
     private static final int MIN_LAYERS = 8;
     private static final int MAX_LAYERS = 80;
     /** Fraction of the bytes in layers; the two vocabulary matrices hold the rest. */
@@ -88,8 +91,23 @@ public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
         return tensors().stream().mapToLong(Tensor::bytes).sum();
     }
 
+    /** Returns the {@code config.json} of the model, as far as slices need it. */
+    public String config() {
+        long heads = Math.max(KEY_VALUE_PART, hiddenSize / HEAD_SIZE);
+        return """
+                {
+                  "model_type": "llama",
+                  "hidden_size": %d,
+                  "num_hidden_layers": %d,
+                  "num_attention_heads": %d,
+                  "num_key_value_heads": %d,
+                  "vocab_size": %d
+                }
+                """.formatted(hiddenSize, layers, heads, heads / KEY_VALUE_PART, vocabulary);
+    }
+
     private static List<Tensor> layer(String prefix, long width) {
-        long keyValue = width / 4;
+        long keyValue = width / KEY_VALUE_PART;
         long feedForward = width * 7 / 2;
         return List.of(
                 new Tensor(prefix + "input_layernorm.weight", List.of(width)),

@@ -1,6 +1,7 @@
 package io.gds4j.tools.load;
 
 import io.gds4j.config.DirectStorage;
+import io.gds4j.loader.parallel.AttentionHeads;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * @param path path of the checkpoint
  * @param targets destinations of the tensors; none for gpu:0 if there is a GPU, else the host
  * @param parallel how the targets share the tensors; null if not requested
+ * @param heads attention heads of the model; empty for those that it tells itself
  * @param backend auto, compat or libcufile
  * @param directStorage whether GPUDirect Storage may or must serve; empty if the configuration decides
  * @param tensor pattern to find in the names of tensors to load; null for all tensors
@@ -24,6 +26,7 @@ public record LoadArguments(
         Path path,
         List<Target> targets,
         @Nullable ParallelMode parallel,
+        Optional<AttentionHeads> heads,
         String backend,
         Optional<DirectStorage> directStorage,
         @Nullable Pattern tensor,

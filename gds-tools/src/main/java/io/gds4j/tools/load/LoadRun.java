@@ -82,7 +82,7 @@ public final class LoadRun {
         LoadPlan base = plan();
         ParallelLoadPlan plan = base.across(
                 targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device())).toList(),
-                shared.rules(arguments.path()));
+                shared.rules(arguments.heads()));
         try (OpenedDriver opened = open().preparedFor(targets)) {
             checkRoom(targets, plan, opened.driver().allocator());
             ParallelResult result;

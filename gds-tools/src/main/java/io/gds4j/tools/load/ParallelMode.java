@@ -3,6 +3,7 @@ package io.gds4j.tools.load;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
 import java.nio.file.Path;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -36,15 +37,21 @@ public record ParallelMode(String name, @Nullable Path file) {
     }
 
     /**
-     * Returns the rules. {@code column} uses the plan for Llama, with the heads of the checkpoint's configuration.
+     * Returns the rules. {@code column} uses the plan for Llama.
      *
-     * @throws io.gds4j.loader.format.CheckpointException for a plan or configuration that cannot be read or is malformed
+     * @param heads attention heads; empty for those that the model tells
+     * @throws io.gds4j.loader.format.CheckpointException for a plan that cannot be read or is malformed
      */
-    ParallelPlan rules(Path checkpoint) {
-        if (file != null) {
-            return ParallelPlan.read(file);
-        }
-        return name.equals(COLUMN) ? ParallelPlan.llama(AttentionHeads.of(checkpoint)) : ParallelPlan.replicate();
+    ParallelPlan rules(Optional<AttentionHeads> heads) {
+        ParallelPlan plan = file != null
+                ? ParallelPlan.read(file)
+                : name.equals(COLUMN) ? ParallelPlan.llama() : ParallelPlan.replicate();
+        return heads.map(plan::withHeads).orElse(plan);
+    }
+
+    /** Returns whether targets may receive slices. */
+    public boolean divides() {
+        return !name.equals(REPLICATE);
     }
 
     @Override

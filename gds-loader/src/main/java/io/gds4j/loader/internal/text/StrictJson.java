@@ -6,6 +6,8 @@ import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CoderResult;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,6 +58,7 @@ public final class StrictJson {
     }
 
     private static final int END = -1;
+    private static final List<String> NO_VALUES = List.of("NaN", "Infinity", "-Infinity");
 
     private final byte[] utf8;
     private int at;
@@ -69,6 +72,16 @@ public final class StrictJson {
     private int tokenStart;
     private int tokenEnd;
     private boolean escaped;
+
+    /** True if the numbers without a value that Python writes are read as null. */
+    private boolean python;
+
+    /** Creates a parser that reads {@code NaN}, {@code Infinity} and {@code -Infinity}, as Python writes them, as null. */
+    public static StrictJson ofPython(byte[] utf8) throws Malformed {
+        StrictJson json = new StrictJson(utf8);
+        json.python = true;
+        return json;
+    }
 
     /** Creates a parser of text that passed {@link #checkUtf8}. */
     public StrictJson(byte[] utf8) throws Malformed {
@@ -200,9 +213,23 @@ public final class StrictJson {
                 return word("null", Token.NULL);
             }
             default -> {
-                return number(c);
+                return python && isNoValue() ? set(Token.NULL) : number(c);
             }
         }
+    }
+
+    /** Skips a number without a value, if one is here. */
+    private boolean isNoValue() {
+        for (String word : NO_VALUES) {
+            byte[] bytes = word.getBytes(StandardCharsets.US_ASCII);
+            int end = at + bytes.length;
+            if (end <= utf8.length && Arrays.equals(utf8, at, end, bytes, 0, bytes.length)) {
+                at = end;
+                tokenEnd = end;
+                return true;
+            }
+        }
+        return false;
     }
 
     private Token word(String word, Token meaning) throws Malformed {

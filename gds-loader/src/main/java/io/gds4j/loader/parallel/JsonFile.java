@@ -1,0 +1,36 @@
+package io.gds4j.loader.parallel;
+
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.internal.text.StrictJson;
+import io.gds4j.loader.internal.text.StrictJson.Malformed;
+import java.io.IOException;
+import java.io.InputStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+
+/** A JSON file that plans or models have. */
+final class JsonFile {
+    /** A file that is not JSON of the expected structure. */
+    static final CheckpointRule INVALID = new CheckpointRule("InvalidPlan", "broken parallel plan");
+    /** Largest file that is read, in bytes; real ones have a few KiB. */
+    private static final int LARGEST = 16 << 20;
+
+    private JsonFile() {
+    }
+
+    /** Reads a file and checks that it is UTF-8. */
+    static byte[] bytes(Path file) throws IOException, Malformed {
+        byte[] bytes;
+        try (InputStream in = Files.newInputStream(file)) {
+            bytes = in.readNBytes(LARGEST + 1);
+        }
+        if (bytes.length > LARGEST) {
+            throw new Malformed(LARGEST, "the file has more than %d bytes".formatted(LARGEST));
+        }
+        int bad = StrictJson.checkUtf8(bytes);
+        if (bad >= 0) {
+            throw new Malformed(bad, "the file is not UTF-8");
+        }
+        return bytes;
+    }
+}

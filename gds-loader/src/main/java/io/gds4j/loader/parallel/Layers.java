@@ -1,0 +1,279 @@
+package io.gds4j.loader.parallel;
+
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.DimensionSplit.Uneven;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * Knows where the outputs and the inputs of a layer lie in each of its tensors. The layouts are those of the libraries that write
+ * them; a tensor of any other layout has no axes. Pure.
+ */
+final class Layers {
+    /** Axes of a tensor. */
+    record Axes(Axis outputs, Axis inputs) {
+        /** Of a tensor that every rank keeps as it is. */
+        static final Axes WHOLE = new Axes(Axis.NONE, Axis.NONE);
+    }
+
+    /** Parameters that determine the split of the others in their layer, in this order. */
+    private static final List<String> MAIN = List.of("weight", "qweight", "weight_packed", "_weight_qdata", "trellis");
+    private static final String BIAS = "bias";
+    private static final List<String> SCALE_SUFFIXES = List.of("_scale_inv", "_scale");
+    /** Scales and zero points of a plain weight; a single value of each is known, too. */
+    private static final Set<String> SCALES = Set.of(
+            "weight_scale", "weight_scale_inv", "weight_zero_point", "weight_scale_2", "scale");
+    /** Parameters that follow the rule of their weight. */
+    private static final Set<String> FOLLOWING = Set.of(
+            "weight_scale", "weight_scale_inv", "weight_zero_point", "weight_scale_2", "scale", "weight_g_idx",
+            "weight_shape", "weight_global_scale", "scales", "biases", "qzeros", "g_idx", "_weight_scale",
+            "_weight_zero_point", "_weight_act_pre_scale", "suh", "svh", "su", "sv", "mcg", "mul1");
+    /** Names of layers that some files give to the weight itself, as {@code experts.gate_up_proj}. */
+    private static final Set<String> BARE = Set.of(
+            "q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "gate_proj", "up_proj", "down_proj", "gate_up_proj",
+            "lm_head", "embed_tokens");
+    /** Vectors with a value for each head. */
+    private static final Set<String> OF_HEADS = Set.of("sinks", "gate_bias");
+    /** Weights of these layers have the experts in their first dimension. */
+    private static final Pattern STACKED = Pattern.compile(".*(?:exps|experts|switch_mlp|moe)(?:\\..*|$)");
+    private static final Set<DType> PACKED_WORDS = Set.of(DType.I32, DType.U32);
+
+    private final boolean naturalGroups;
+    private final Map<String, Map<String, TensorInfo>> layers = new HashMap<>();
+
+    /**
+     * Creates the layers of tensors.
+     *
+     * @param naturalGroups true if the groups of GPTQ follow the order of the inputs, whatever {@code g_idx} says
+     */
+    Layers(Map<String, TensorInfo> tensors, boolean naturalGroups) {
+        this.naturalGroups = naturalGroups;
+        for (TensorInfo tensor : tensors.values()) {
+            layers.computeIfAbsent(layer(tensor.name()), name -> new HashMap<>())
+                    .put(parameter(tensor.name()), tensor);
+        }
+    }
+
+    /** Returns the name of the layer: all but the last component. */
+    static String layer(String tensor) {
+        return tensor.substring(0, Math.max(0, tensor.lastIndexOf('.')));
+    }
+
+    /** Returns the last component of a name. */
+    static String parameter(String tensor) {
+        return tensor.substring(tensor.lastIndexOf('.') + 1);
+    }
+
+    private Map<String, TensorInfo> siblings(TensorInfo tensor) {
+        return layers.getOrDefault(layer(tensor.name()), Map.of());
+    }
+
+    /** Returns the weight whose rule decides about a scale, a zero point or an order; null for any other tensor. */
+    @Nullable
+    TensorInfo weight(TensorInfo tensor) {
+        String parameter = parameter(tensor.name());
+        Map<String, TensorInfo> siblings = siblings(tensor);
+        for (String suffix : SCALE_SUFFIXES) {
+            if (parameter.endsWith(suffix)) {
+                TensorInfo scaled = siblings.get(parameter.substring(0, parameter.length() - suffix.length()));
+                if (scaled != null) {
+                    return scaled;
+                }
+            }
+        }
+        return FOLLOWING.contains(parameter)
+                ? MAIN.stream().filter(siblings::containsKey).findFirst().map(siblings::get).orElse(null)
+                : null;
+    }
+
+    /** Returns the axes of a tensor; empty if its layout is not known. */
+    Optional<Axes> axes(TensorInfo tensor) throws Uneven {
+        if (tensor.length() > 0 && tensor.shape().stream().allMatch(size -> size == 1) || tensor.shape().isEmpty()) {
+            return Optional.of(Axes.WHOLE);
+        }
+        Map<String, TensorInfo> siblings = siblings(tensor);
+        String parameter = parameter(tensor.name());
+        if (!tensor.equals(siblings.get(parameter))) {
+            return Optional.empty(); // another tensor, or pieces of another one, have the same name
+        }
+        try {
+            return Optional.ofNullable(axes(siblings, parameter, tensor));
+        } catch (ArithmeticException e) {
+            throw new Uneven("has sizes that do not fit its layer");
+        }
+    }
+
+    private @Nullable Axes axes(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor) throws Uneven {
+        if (siblings.containsKey("qweight")) {
+            return GroupedLayer.of(siblings, naturalGroups).axes(parameter, tensor);
+        }
+        if (siblings.containsKey("trellis")) {
+            return exl3(siblings, parameter, tensor);
+        }
+        if (siblings.containsKey("weight_packed")) {
+            return CompressedLayer.of(siblings).axes(parameter, tensor);
+        }
+        if (siblings.containsKey("_weight_qdata")) {
+            return TorchaoLayer.of(siblings).axes(parameter, tensor);
+        }
+        return siblings.containsKey("weight") && siblings.containsKey("scales")
+                ? mlx(siblings, parameter, tensor)
+                : plain(siblings, parameter, tensor);
+    }
+
+    /** Returns the axes of a bias; null if it does not have a value for each output. */
+    static @Nullable Axes bias(TensorInfo tensor, long outputs) {
+        int last = tensor.shape().size() - 1;
+        return last <= 1 && tensor.shape().get(last) == outputs
+                ? new Axes(Axis.of(last, outputs), Axis.NONE)
+                : null;
+    }
+
+    /**
+     * Returns the axes of scales of one weight.
+     *
+     * @param inputs inputs of the weight; 0 if the scales must be those of outputs
+     */
+    static @Nullable Axes scales(TensorInfo tensor, TensorInfo weight, long outputs, long inputs) throws Uneven {
+        int dimensions = tensor.shape().size();
+        if (dimensions == 1) {
+            return tensor.shape().getFirst() == outputs ? new Axes(Axis.of(0, outputs), Axis.NONE) : null;
+        }
+        if (dimensions != weight.shape().size()) {
+            return null;
+        }
+        int last = dimensions - 1;
+        return new Axes(
+                Axis.ofOutputScales(last - 1, tensor.shape().get(last - 1), outputs),
+                Axis.ofScales(last, tensor.shape().get(last), inputs));
+    }
+
+    private @Nullable Axes plain(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor) throws Uneven {
+        TensorInfo weight = siblings.get("weight");
+        if (weight == null) {
+            return bare(siblings, parameter, tensor);
+        }
+        Axes axes = weight(weight, siblings);
+        if (axes == null || parameter.equals("weight")) {
+            return axes;
+        }
+        long outputs = axes.outputs().elements();
+        if (parameter.equals(BIAS)) {
+            return bias(tensor, outputs);
+        }
+        boolean scale = parameter.equals("scale") ? weight.dtype().bits() <= Byte.SIZE : SCALES.contains(parameter);
+        return scale ? scales(tensor, weight, outputs, axes.inputs().elements()) : null;
+    }
+
+    private @Nullable Axes weight(TensorInfo weight, Map<String, TensorInfo> siblings) {
+        int dimensions = weight.shape().size();
+        TensorInfo scale = siblings.get("weight_scale");
+        // BitNet packs outputs into bytes, and has one scale; others pack inputs, and have scales for each output
+        boolean packedOutputs = weight.dtype().equals(DType.U8) && scale != null && scale.shape().size() < dimensions;
+        if (dimensions == 0 || layers.containsKey(weight.name()) || packedOutputs) {
+            return null;
+        }
+        return dimensions <= 2 || dimensions == 3 && STACKED.matcher(layer(weight.name())).matches()
+                ? matrices(weight)
+                : null;
+    }
+
+    /** Returns the axes of a matrix of outputs and inputs, of a stack of them, or of a vector of outputs. */
+    private static Axes matrices(TensorInfo tensor) {
+        int dimensions = tensor.shape().size();
+        int outputs = Math.max(0, dimensions - 2);
+        return new Axes(
+                Axis.of(outputs, tensor.shape().get(outputs)),
+                dimensions == 1 ? Axis.NONE : Axis.of(dimensions - 1, tensor.shape().get(dimensions - 1)));
+    }
+
+    /** Returns the axes of a tensor in a layer without {@code weight}. */
+    private static @Nullable Axes bare(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor)
+            throws Uneven {
+        int dimensions = tensor.shape().size();
+        if (BARE.contains(parameter)) {
+            return dimensions <= 3 ? matrices(tensor) : null;
+        }
+        for (String suffix : SCALE_SUFFIXES) {
+            TensorInfo weight = parameter.endsWith(suffix)
+                    ? siblings.get(parameter.substring(0, parameter.length() - suffix.length()))
+                    : null;
+            int sizes = weight == null ? 0 : weight.shape().size();
+            if (weight != null && BARE.contains(parameter(weight.name())) && sizes >= 1 && sizes <= 3) {
+                Axes axes = matrices(weight);
+                return scales(tensor, weight, axes.outputs().elements(), axes.inputs().elements());
+            }
+        }
+        boolean ofOutputs = parameter.equals(BIAS) && dimensions == 1
+                || OF_HEADS.contains(parameter) && dimensions == 1
+                || parameter.endsWith("_bias")
+                        && BARE.contains(parameter.substring(0, parameter.length() - "_bias".length()))
+                        && dimensions <= 2;
+        return ofOutputs
+                ? new Axes(Axis.of(dimensions - 1, tensor.shape().get(dimensions - 1)), Axis.NONE)
+                : null;
+    }
+
+    /** MLX: values of some bits in 32-bit words along the inputs, scales and biases for each group. */
+    private static @Nullable Axes mlx(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor)
+            throws Uneven {
+        TensorInfo weight = siblings.get("weight");
+        TensorInfo scales = siblings.get("scales");
+        if (weight == null || scales == null) {
+            return null;
+        }
+        int last = weight.shape().size() - 1;
+        boolean matrix = last == 1 || last == 2 && STACKED.matcher(layer(weight.name())).matches();
+        if (!weight.dtype().equals(DType.U32)
+                || !matrix
+                || scales.shape().size() != last + 1
+                || !scales.shape().subList(0, last).equals(weight.shape().subList(0, last))) {
+            return null;
+        }
+        long outputs = weight.shape().get(last - 1);
+        long bits = Math.multiplyExact(weight.shape().get(last), Integer.SIZE);
+        return switch (parameter) {
+            case "weight" ->
+                new Axes(Axis.of(last - 1, outputs), new Axis(last, bits, Integer.SIZE, 1));
+            case "scales", "biases" -> tensor.shape().equals(scales.shape())
+                    ? new Axes(Axis.of(last - 1, outputs), Axis.ofGroups(last, scales.shape().get(last), bits))
+                    : null;
+            case "global_scale" -> Axes.WHOLE;
+            case BIAS -> bias(tensor, outputs);
+            default -> null;
+        };
+    }
+
+    /** EXL3: tiles of 16 by 16 values, which Hadamard transforms mix in blocks of 128 inputs and of 128 outputs. */
+    private static @Nullable Axes exl3(Map<String, TensorInfo> siblings, String parameter, TensorInfo tensor) {
+        TensorInfo trellis = siblings.get("trellis");
+        if (trellis == null || trellis.shape().size() != 3) {
+            return null;
+        }
+        long inputs = Math.multiplyExact(trellis.shape().get(0), 16);
+        long outputs = Math.multiplyExact(trellis.shape().get(1), 16);
+        boolean vector = tensor.shape().size() == 1;
+        long size = tensor.shape().getFirst();
+        return switch (parameter) {
+            case "trellis" -> new Axes(new Axis(1, outputs, 128, 8), new Axis(0, inputs, 128, 8));
+            case "suh" -> vector && size == inputs ? new Axes(Axis.NONE, new Axis(0, inputs, 128, 128)) : null;
+            case "svh" -> vector && size == outputs ? new Axes(new Axis(0, outputs, 128, 128), Axis.NONE) : null;
+            // a sign for each input or output, 16 in a word
+            case "su" -> vector && size * 16 == inputs ? new Axes(Axis.NONE, new Axis(0, inputs, 128, 8)) : null;
+            case "sv" -> vector && size * 16 == outputs ? new Axes(new Axis(0, outputs, 128, 8), Axis.NONE) : null;
+            case BIAS -> bias(tensor, outputs);
+            default -> null;
+        };
+    }
+
+    /** Returns whether a type holds packed values in 32-bit words. */
+    static boolean isWords(TensorInfo tensor) {
+        return PACKED_WORDS.contains(tensor.dtype());
+    }
+}

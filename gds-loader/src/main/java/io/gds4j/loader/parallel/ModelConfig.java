@@ -1,0 +1,160 @@
+package io.gds4j.loader.parallel;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.internal.text.StrictJson;
+import io.gds4j.loader.internal.text.StrictJson.Malformed;
+import io.gds4j.loader.internal.text.StrictJson.Token;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/** What the {@code config.json} of a model says of its heads and of the order of its quantised groups. */
+final class ModelConfig {
+    private static final String NAME = "config.json";
+    /** Configuration of GPTQ in models that older programs wrote. */
+    private static final String QUANTIZATION_NAME = "quantize_config.json";
+
+    private static final List<String> HEADS = List.of("num_attention_heads", "n_head", "n_heads", "num_heads",
+            "attention_heads", "decoder_attention_heads");
+    private static final List<String> KEY_VALUE_HEADS = List.of("num_key_value_heads", "num_kv_heads", "n_head_kv",
+            "n_kv_heads", "kv_n_heads", "num_key_value_attention_heads", "multi_query_group_num",
+            "num_attention_groups", "num_query_groups");
+    private static final List<String> HEAD_SIZE = List.of("head_dim", "kv_channels", "attention_head_dim", "d_kv");
+    private static final List<String> HIDDEN_SIZE = List.of("hidden_size", "n_embd", "d_model");
+    /** Objects with the numbers of the language model of a larger one. */
+    private static final Set<String> NESTED = Set.of("text_config", "llm_config", "language_config", "thinker_config",
+            "attn_config");
+    private static final Set<String> FLAGS = Set.of("multi_query", "new_decoder_architecture");
+    private static final String ORDER = "desc_act";
+
+    private final Map<String, Long> numbers = new HashMap<>();
+    private final Map<String, Boolean> flags = new HashMap<>();
+    /** Whether groups of GPTQ follow the activation order; null if unknown. */
+    private @Nullable Boolean ordered;
+
+    private ModelConfig() {
+    }
+
+    /**
+     * Reads the configuration of a checkpoint; without a file nothing is known.
+     *
+     * @throws CheckpointException INVALID_PLAN if a file is no JSON or a number is out of range
+     * @throws CuFileException if a file cannot be read
+     */
+    static ModelConfig of(Path checkpoint) {
+        ModelConfig config = new ModelConfig();
+        boolean folder = Files.isDirectory(checkpoint);
+        for (String name : List.of(NAME, QUANTIZATION_NAME)) {
+            Path file = folder ? checkpoint.resolve(name) : checkpoint.resolveSibling(name);
+            if (Files.isRegularFile(file)) {
+                config.read(file, name.equals(NAME));
+            }
+        }
+        return config;
+    }
+
+    /** Returns whether groups of GPTQ are known to follow the order of the inputs. */
+    boolean naturalGroups() {
+        return Boolean.FALSE.equals(ordered);
+    }
+
+    /** Returns the heads; empty if the configuration does not tell them. */
+    Optional<AttentionHeads> heads() {
+        long heads = first(HEADS);
+        if (heads == 0) {
+            return Optional.empty();
+        }
+        boolean single = flags.getOrDefault("multi_query", false)
+                && !flags.getOrDefault("new_decoder_architecture", false);
+        long told = first(KEY_VALUE_HEADS);
+        long size = first(HEAD_SIZE);
+        boolean assumed = told == 0 && !single;
+        if (assumed && size == 0 && first(HIDDEN_SIZE) % heads == 0) {
+            size = first(HIDDEN_SIZE) / heads;
+        }
+        return Optional.of(new AttentionHeads(heads, told > 0 ? told : single ? 1 : heads, size));
+    }
+
+    private long first(List<String> names) {
+        return names.stream().filter(numbers::containsKey).findFirst().map(numbers::get).orElse(0L);
+    }
+
+    private void read(Path file, boolean model) {
+        try {
+            StrictJson in = StrictJson.ofPython(JsonFile.bytes(file));
+            in.expect(Token.START_OBJECT, "a configuration", "one JSON object");
+            if (model) {
+                object(in);
+            } else {
+                order(in);
+            }
+        } catch (Malformed e) {
+            throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
+        } catch (IOException e) {
+            throw CheckpointException.of(file, e);
+        }
+    }
+
+    /** Reads an object; numbers of nested ones replace its own. */
+    private void object(StrictJson in) throws Malformed {
+        Map<String, Long> nested = new HashMap<>();
+        while (in.next() == Token.NAME) {
+            String name = in.text();
+            Token token = in.next();
+            if (NESTED.contains(name) && token == Token.START_OBJECT) {
+                ModelConfig other = new ModelConfig();
+                other.object(in);
+                nested.putAll(other.numbers);
+                flags.putAll(other.flags);
+            } else if (name.equals("quantization_config") && token == Token.START_OBJECT) {
+                order(in);
+            } else if (FLAGS.contains(name) && (token == Token.TRUE || token == Token.FALSE)) {
+                flags.put(name, token == Token.TRUE);
+            } else {
+                number(in, name, token);
+            }
+        }
+        if (HEADS.stream().anyMatch(nested::containsKey)) {
+            numbers.clear();
+        }
+        numbers.putAll(nested);
+    }
+
+    private void number(StrictJson in, String name, Token token) throws Malformed {
+        boolean heads = HEADS.contains(name) || KEY_VALUE_HEADS.contains(name);
+        boolean size = HEAD_SIZE.contains(name) || HIDDEN_SIZE.contains(name);
+        if (heads && token == Token.NUMBER) {
+            long count = in.unsigned(name);
+            if (!AttentionHeads.isCount(count)) {
+                throw in.here("%s is %s; allowed are 1 to %d".formatted(name, in.text(), 1L << 20));
+            }
+            numbers.put(name, count);
+        } else if (size && token == Token.NUMBER && in.text().matches("[1-9]\\d{0,17}")) {
+            numbers.put(name, in.unsigned(name));
+        } else {
+            in.skip();
+        }
+    }
+
+    /** Looks for the order of groups in an object and in all within. */
+    private void order(StrictJson in) throws Malformed {
+        while (in.next() == Token.NAME) {
+            String name = in.text();
+            Token token = in.next();
+            if (token == Token.START_OBJECT) {
+                order(in);
+            } else if (name.equals(ORDER) && (token == Token.TRUE || token == Token.FALSE)) {
+                ordered = Boolean.TRUE.equals(ordered) || token == Token.TRUE;
+            } else {
+                in.skip();
+            }
+        }
+    }
+}
