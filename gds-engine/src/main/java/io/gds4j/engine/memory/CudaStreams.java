@@ -7,31 +7,49 @@ import java.util.Queue;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ConcurrentSkipListMap;
-import java.util.concurrent.atomic.AtomicInteger;
-import java.util.concurrent.locks.LockSupport;
+import java.util.concurrent.Semaphore;
 import java.util.function.LongToIntFunction;
 
 /**
- * Non-blocking streams for work that is complete on return: as many in each context as threads use at a time. The NULL stream would
- * wait for the program's own work. Thread-safe.
+ * Non-blocking streams for work that is complete on return. The NULL stream would wait for the program's own work. All streams of a context are
+ * made at its first use, while no stream waits for this process: later, the driver may keep a thread that makes one for as long as other
+ * threads call it (seen: 37 s beside 90 threads). More threads take turns. Thread-safe.
  */
 final class CudaStreams implements AutoCloseable {
-    /** Time between two looks for a stream that another thread gives back. */
-    private static final long PAUSE_NANOS = 50_000;
+    /** Number of streams of a context: copies of more threads at a time share the link anyway. */
+    private static final int STREAMS = 16;
 
-    /**
-     * Idle streams of a context. The id tells it from a later context at the same address, in which they are invalid.
-     *
-     * @param made number of streams, idle or in use
-     */
-    private record Idle(long contextId, Queue<Long> streams, AtomicInteger made) {
-    }
+    /** In the queue of idle streams: one that must be made first. */
+    private static final long UNMADE = 0;
 
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final StreamWaits waits;
     /** Has no locks: a virtual thread that looks here holds a context of its carrier. */
-    private final ConcurrentMap<Long, Idle> idleByContext = new ConcurrentSkipListMap<>();
+    private final ConcurrentMap<Long, Streams> byContext = new ConcurrentSkipListMap<>();
+
+    /** The streams of a context. Its id tells it from a later context at the same address, in which they are invalid. */
+    private static final class Streams {
+        private final long contextId;
+        private final Queue<Long> idle = new ConcurrentLinkedQueue<>();
+        private final Semaphore turns = new Semaphore(0, true);
+        private volatile boolean made;
+
+        private Streams(long contextId) {
+            this.contextId = contextId;
+        }
+
+        long take() {
+            turns.acquireUninterruptibly();
+            Long stream = idle.poll();
+            return stream == null ? UNMADE : stream;
+        }
+
+        void give(long stream) {
+            idle.add(stream);
+            turns.release();
+        }
+    }
 
     CudaStreams(CudaContexts contexts) {
         this.contexts = contexts;
@@ -51,117 +69,95 @@ final class CudaStreams implements AutoCloseable {
 
     /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
-        int entered = contexts.enter(context);
-        if (entered != Cuda.SUCCESS) {
-            return entered;
+        int usable = contexts.in(context, () -> Cuda.SUCCESS);
+        if (usable != Cuda.SUCCESS) {
+            return usable;
         }
+        Streams streams = streams(context);
+        if (!streams.made) {
+            waits.whileNone(() -> make(context, streams));
+        }
+        long taken = streams.take();
+        long[] stream = {taken};
         try {
-            Idle idle = idle(context);
-            Long taken = idle.streams().poll();
-            if (taken != null) {
-                return run(idle, taken, work);
+            // No lock and no wait within: a virtual thread would leave the context to its carrier.
+            return contexts.in(context, () -> run(stream, work));
+        } finally {
+            streams.give(stream[0]);
+        }
+    }
+
+    private int run(long[] stream, LongToIntFunction work) {
+        if (stream[0] == UNMADE) {
+            int created = cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING);
+            if (created != Cuda.SUCCESS) {
+                stream[0] = UNMADE;
+                return created;
             }
-        } finally {
-            contexts.leave(); // before a wait: a virtual thread would leave the context to its carrier
         }
-        long[] made = new long[1];
-        int result = make(context, made);
-        return result == Cuda.SUCCESS ? tryRun(context, made[0], work) : result;
-    }
-
-    private int tryRun(long context, long stream, LongToIntFunction work) {
-        Idle idle = idle(context);
-        int entered = contexts.enter(context);
-        if (entered != Cuda.SUCCESS) {
-            idle.streams().add(stream);
-            return entered;
-        }
-        try {
-            return run(idle, stream, work);
-        } finally {
-            contexts.leave();
-        }
-    }
-
-    private int run(Idle idle, long stream, LongToIntFunction work) {
-        int started = work.applyAsInt(stream);
-        int done = cuda.streamSynchronize(stream); // after a failure, too: parts of the work may have begun
-        if (done == Cuda.SUCCESS) {
-            idle.streams().add(stream);
-        } else {
-            idle.made().decrementAndGet();
-            cuda.streamDestroy(stream);
+        int started = work.applyAsInt(stream[0]);
+        int done = cuda.streamSynchronize(stream[0]); // after a failure, too: parts of the work may have begun
+        if (done != Cuda.SUCCESS) {
+            cuda.streamDestroy(stream[0]);
+            stream[0] = UNMADE;
         }
         return started != Cuda.SUCCESS ? started : done;
     }
 
-    /** Makes a stream, or waits for one while a stream of the program waits: another thread will soon give one back then. */
-    private int make(long context, long[] stream) {
-        Idle idle = idle(context);
-        Long reused = null;
-        while (reused == null && idle.made().get() > 0 && waits.any()) {
-            LockSupport.parkNanos(PAUSE_NANOS);
-            reused = idle.streams().poll();
+    /** Makes the streams of a context ahead, as {@link #run} does. The caller sees to it that no stream waits now. */
+    void prepare(long context) {
+        Streams streams = streams(context);
+        if (!streams.made) {
+            make(context, streams);
         }
-        if (reused != null) {
-            stream[0] = reused;
-            return Cuda.SUCCESS;
-        }
-        int made = waits.whileNone(contexts, context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
-        idle.made().addAndGet(made == Cuda.SUCCESS ? 1 : 0);
-        return made;
     }
 
-    /** Makes a stream of a context ahead, so that there is one while streams wait. The caller sees to it that none does now. */
-    int prepare(long context) {
-        Idle idle = idle(context);
-        if (idle.made().get() > 0) {
-            return Cuda.SUCCESS;
+    private void make(long context, Streams streams) {
+        synchronized (streams) {
+            if (!streams.made) {
+                for (int i = 0; i < STREAMS; i++) {
+                    long[] stream = new long[1];
+                    int created =
+                            contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+                    streams.give(created == Cuda.SUCCESS ? stream[0] : UNMADE); // the work that needs it reports the failure
+                }
+                streams.made = true;
+            }
         }
-        long[] stream = new long[1];
-        int made = contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
-        if (made == Cuda.SUCCESS) {
-            idle.made().incrementAndGet();
-            idle.streams().add(stream[0]);
-        }
-        return made;
     }
 
-    private Idle idle(long context) {
+    private Streams streams(long context) {
         long id = contexts.idOf(context);
-        Idle known = idleByContext.get(context);
-        if (known != null && known.contextId() == id) {
+        Streams known = byContext.get(context);
+        if (known != null && known.contextId == id) {
             return known;
         }
-        return idleByContext.compute(
-                context,
-                (key, now) -> now != null && now.contextId() == id ? now : fresh(id));
-    }
-
-    private static Idle fresh(long id) {
-        return new Idle(id, new ConcurrentLinkedQueue<>(), new AtomicInteger());
+        return byContext.compute(
+                context, (key, now) -> now != null && now.contextId == id ? now : new Streams(id));
     }
 
     /** Destroys idle streams in primary contexts. Streams in the program's own contexts end with their context. */
     @Override
     public void close() {
-        idleByContext.forEach((context, idle) -> {
+        byContext.forEach((context, streams) -> {
             if (contexts.isRetained(context) && contexts.enter(context) == Cuda.SUCCESS) {
                 try {
-                    destroyAll(idle.streams());
+                    destroyAll(streams.idle);
                 } finally {
                     contexts.leave();
                 }
             }
         });
-        idleByContext.clear();
+        byContext.clear();
     }
 
     /** Takes each stream out first: another thread may look for one. */
     private void destroyAll(Queue<Long> streams) {
         Long stream = streams.poll();
         while (stream != null) {
-            cuda.streamDestroy(stream);
+            if (stream != UNMADE) {
+                cuda.streamDestroy(stream);
+            }
             stream = streams.poll();
         }
     }
