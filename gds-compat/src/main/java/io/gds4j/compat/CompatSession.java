@@ -93,7 +93,6 @@ public final class CompatSession {
                 posix, pinning, config, contexts.map(StreamWaits::of).orElseGet(StreamWaits::new),
                 parallelism.workers() + CALLERS);
         this.gpus = contexts.map(known -> new PreparedGpus(known, pool));
-        CudaContexts known = contexts.orElse(null);
         PreparedGpus prepared = gpus.orElse(null);
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
@@ -105,7 +104,8 @@ public final class CompatSession {
         TransferPlanner planner = new TransferPlanner(
                 posix, policy, limits, pool.pieceSize(), parallelism, engine.load(), new AvailableHostMemory()::bytes);
         this.executor = new RequestExecutor(
-                files.descriptorTable(), planner, engine, pool, known, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY), log);
+                files.descriptorTable(), planner, engine, pool, prepared, config.get(CuFileKeys.ALLOW_SYSTEM_MEMORY),
+                log);
         Function<RequestContext, EntryRunner> makeRunner = context -> {
             UringTransfers uringTransfers = new UringTransfers(executor, ioUring, counters);
             CoalescedDeviceReads deviceReads = new CoalescedDeviceReads(context.thread(), executor, uringTransfers);

@@ -8,6 +8,7 @@ import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PeerLinks;
+import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -43,7 +44,7 @@ public final class RequestExecutor {
 
     /**
      * @param descriptorTable descriptors of the session's files
-     * @param contexts null if there is no CUDA driver
+     * @param gpus null if there is no CUDA driver
      * @param allowSystemMemory {@code properties.allow_system_memory}
      */
     public RequestExecutor(
@@ -51,16 +52,16 @@ public final class RequestExecutor {
             TransferPlanner planner,
             TransferEngine engine,
             BouncePool pool,
-            @Nullable CudaContexts contexts,
+            @Nullable PreparedGpus gpus,
             boolean allowSystemMemory,
             RequestLog log) {
         this.descriptorTable = descriptorTable;
         this.planner = planner;
         this.engine = engine;
         this.pool = pool;
-        this.contexts = contexts;
+        this.contexts = gpus == null ? null : gpus.contexts();
         this.allowSystemMemory = allowSystemMemory;
-        this.peerLinks = contexts == null ? null : new PeerLinks(contexts, pool, System::nanoTime);
+        this.peerLinks = gpus == null ? null : gpus.links();
         this.log = log;
         this.traces = log.isOn(Severity.TRACE);
     }

@@ -232,6 +232,27 @@ class WaitingStreamsTest {
         }
     }
 
+    @Test
+    void scatteredReadsToPreparedGpusMakeNothing() {
+        driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 0);
+        driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 1);
+        try (GuardedMemory memory = memory(MemoryKind.CUDA_DEVICE);
+                MemoryAllocation second = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, SIZE, 1)) {
+            long made = made() + cuda.calls(CudaFunction.MEM_ALLOC);
+            cuda.occupy(true);
+            assertThat(handle.readScattered(
+                    0, SIZE, List.of(
+                            new ScatterCopy(0, SIZE, memory.range(), 0), new ScatterCopy(0, SIZE, second.range(), 0))))
+                    .isEqualTo(SIZE);
+            cuda.occupy(false);
+            assertThat(made() + cuda.calls(CudaFunction.MEM_ALLOC)).isEqualTo(made);
+            verify(memory);
+            byte[] bytes = new byte[SIZE];
+            driver.allocator().copyToHost(second.range(), MemorySegment.ofArray(bytes));
+            assertThat(bytes).isEqualTo(file.expected(0, SIZE));
+        }
+    }
+
     private long made() {
         return cuda.calls(CudaFunction.MEM_HOST_REGISTER)
                 + cuda.calls(CudaFunction.MEM_HOST_ALLOC)

@@ -37,7 +37,7 @@ public final class PeerLinks {
 
     /**
      * Returns whether a copy from one GPU to another is right and faster than a copy from the host. The first call for a pair takes
-     * a slab and a few milliseconds. While streams wait for this process the answer is no: the trial would wait for them.
+     * a slab and a few milliseconds, and makes calls that may wait for all streams: preparing both GPUs makes it. While streams wait for this process the answer is no: the trial would wait for them.
      *
      * @param fromDevice GPU of {@code from}
      * @param toDevice GPU of {@code to}
@@ -45,10 +45,14 @@ public final class PeerLinks {
     public synchronized boolean isFaster(GpuContext from, int fromDevice, GpuContext to, int toDevice) {
         Boolean answer = known.get(new Pair(from, to));
         if (answer == null) {
-            if (pool.waits().any()) {
+            if (!pool.waits().tryEnterCall()) {
                 return false;
             }
-            answer = tried(from, fromDevice, to, toDevice);
+            try {
+                answer = tried(from, fromDevice, to, toDevice);
+            } finally {
+                pool.waits().leaveCall();
+            }
             known.put(new Pair(from, to), answer);
         }
         return answer;

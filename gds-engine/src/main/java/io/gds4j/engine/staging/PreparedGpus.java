@@ -2,6 +2,8 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
+import java.util.Map;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
@@ -10,6 +12,10 @@ public final class PreparedGpus {
     private final CudaContexts contexts;
     private final BouncePool pool;
     private final ConcurrentMap<GpuContext, PreparedGpu> known = new ConcurrentHashMap<>();
+    private final PeerLinks links;
+
+    /** GPUs that were prepared by their numbers, whose links to each other are known. */
+    private final Map<Integer, GpuContext> linked = new TreeMap<>();
     private volatile Helpers helpers = (gpu, work) -> {
         // until there are threads that help
     };
@@ -27,10 +33,15 @@ public final class PreparedGpus {
     public PreparedGpus(CudaContexts contexts, BouncePool pool) {
         this.contexts = contexts;
         this.pool = pool;
+        this.links = new PeerLinks(contexts, pool, System::nanoTime);
     }
 
     public CudaContexts contexts() {
         return contexts;
+    }
+
+    public PeerLinks links() {
+        return links;
     }
 
     /** Sets the threads that help. */
@@ -68,7 +79,22 @@ public final class PreparedGpus {
      */
     public void prepare(int gpu) {
         expect(gpu);
-        of(contexts.primary(gpu)).prepare();
+        PreparedGpu prepared = of(contexts.primary(gpu));
+        prepared.prepare();
+        link(gpu, prepared.context());
+    }
+
+    /** Measures the links to the GPUs that were prepared before, now that nothing else uses them. */
+    private synchronized void link(int gpu, GpuContext context) {
+        if (!context.equals(linked.put(gpu, context))) {
+            pool.waits().awaitNone();
+            linked.forEach((other, peer) -> {
+                if (other != gpu) {
+                    links.isFaster(context, gpu, peer, other);
+                    links.isFaster(peer, other, context, gpu);
+                }
+            });
+        }
     }
 
     private void help(long handle) {
