@@ -38,7 +38,8 @@ class SessionStreamsTest extends StreamRig {
 
     /** Makes the stream wait until {@link #openGate}. */
     private void closeGate(long stream) {
-        inContext(() -> machine.cuda.streamWaitValue32(stream, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ));
+        machine.cuda.asProgram(() -> inContext(
+                () -> machine.cuda.streamWaitValue32(stream, gate.address(), 1, Cuda.STREAM_WAIT_VALUE_GEQ)));
     }
 
     private void openGate() {

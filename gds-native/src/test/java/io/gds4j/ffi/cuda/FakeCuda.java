@@ -397,7 +397,7 @@ public final class FakeCuda extends FakeReservations {
                 return ERROR_NOT_READY;
             }
             MemorySegment word = MemorySegment.ofAddress(address).reinterpret(Integer.BYTES);
-            used.enqueueGate(() -> (int) WORD.getAcquire(word, 0L) - value >= 0);
+            used.enqueueGate(() -> (int) WORD.getAcquire(word, 0L) - value >= 0, ofProgram.get());
             return flags == STREAM_WAIT_VALUE_GEQ ? SUCCESS : ERROR_INVALID_VALUE;
         }));
     }

@@ -41,7 +41,7 @@ public abstract class FakeDriver implements Cuda {
     }
 
     private final ThreadLocal<Integer> captureMode = ThreadLocal.withInitial(() -> STREAM_CAPTURE_MODE_GLOBAL);
-    private final ThreadLocal<Boolean> ofProgram = ThreadLocal.withInitial(() -> false);
+    final ThreadLocal<Boolean> ofProgram = ThreadLocal.withInitial(() -> false);
     private boolean capturing;
     private boolean captureLost;
 
@@ -112,7 +112,7 @@ public abstract class FakeDriver implements Cuda {
 
     // ---- a program's own work
 
-    /** Makes calls as the program itself, which may synchronise whenever it likes. */
+    /** Makes calls as the program itself, which may synchronise whenever it likes. A wait for a word is the program's then. */
     public void asProgram(Runnable calls) {
         ofProgram.set(true);
         try {
@@ -251,7 +251,7 @@ public abstract class FakeDriver implements Cuda {
 
     /** Returns whether a stream waits for a word, or a kernel of others occupies the GPU. */
     boolean mayHoldCalls() {
-        return streams.values().stream().anyMatch(FakeStream::parked);
+        return streams.values().stream().anyMatch(FakeStream::waitsForUs);
     }
 
     @Override

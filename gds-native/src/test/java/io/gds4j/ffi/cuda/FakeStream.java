@@ -55,8 +55,11 @@ final class FakeStream {
      *
      * @param channel null for a kernel, which blocks none
      * @param early runs when the stream comes to it
+     * @param ofProgram whether the program itself waits
      */
-    private record Gate(BooleanSupplier open, Channel channel, Deque<Runnable> early) implements IntSupplier {
+    private record Gate(BooleanSupplier open, Channel channel, Deque<Runnable> early, boolean ofProgram)
+            implements
+                IntSupplier {
         boolean isOpen() {
             while (!early.isEmpty()) {
                 early.poll().run();
@@ -122,7 +125,7 @@ final class FakeStream {
     /** Adds a kernel that ends when {@code over} is true, and with whose beginning the next one may begin. */
     void enqueueWaitingKernel(BooleanSupplier over) {
         last = Channel.COMPUTE;
-        letsBegin = new Gate(over, null, new ArrayDeque<>());
+        letsBegin = new Gate(over, null, new ArrayDeque<>(), false);
         pending.add(letsBegin);
     }
 
@@ -141,8 +144,18 @@ final class FakeStream {
 
     /** Later work waits until {@code open} is true. */
     void enqueueGate(BooleanSupplier open) {
+        enqueueGate(open, false);
+    }
+
+    /** As {@link #enqueueGate(BooleanSupplier)}; may be a wait of the program itself. */
+    void enqueueGate(BooleanSupplier open, boolean ofProgram) {
         letsBegin = null;
-        pending.add(new Gate(open, last, new ArrayDeque<>()));
+        pending.add(new Gate(open, last, new ArrayDeque<>(), ofProgram));
+    }
+
+    /** True while the stream waits for a word of gds4j. */
+    boolean waitsForUs() {
+        return pending.peek() instanceof Gate gate && !gate.ofProgram() && !gate.isOpen();
     }
 
     /** True while the stream waits for a word. */
