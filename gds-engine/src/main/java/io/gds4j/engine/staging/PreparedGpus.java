@@ -79,12 +79,6 @@ public final class PreparedGpus {
         }
     }
 
-    /** Unpins idle slabs. The next use of a GPU pins again what it needs. */
-    public void trim() {
-        known.values().forEach(PreparedGpu::expire);
-        pool.trim();
-    }
-
     /** Frees everything but slabs; no request may be at work. */
     public void close() {
         known.values().forEach(PreparedGpu::close);
