@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -20,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Set;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
@@ -40,7 +43,7 @@ class PreparationTest {
             CuFileConfig.builder().withoutEnvironment()
                     .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 1024L))
                     .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(16L, 6L))
-                    .set(CuFileKeys.MAX_IO_THREADS, 0L)
+                    .set(CuFileKeys.MAX_IO_THREADS, 1L)
                     .build(),
             posix,
             new CountedCuda(cuda.available().driver(), call -> before.get().accept(call)).over(cuda.available())));
@@ -107,6 +110,32 @@ class PreparationTest {
         once("devicePrimaryCtxRetain", () -> closes.set(startUntilItWaits(driver::close, "InFlight.close")));
         prepare();
         join(closes.get());
+    }
+
+    /** The stream begins to wait after the prefetch has found that none does, and before it has a stream of its own. */
+    @Test
+    void aPrefetchAndAStreamDoNotWaitForEachOther(@TempDir Path folder) throws Exception {
+        FakeStreams streams = new FakeStreams(cuda);
+        Path path = Files.write(folder.resolve("data"), new byte[MIB]);
+        streams.inContext(() -> {
+            long raw = streams.make();
+            try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST_PINNED, MIB, 0);
+                    CuFileHandle handle = driver.openFile(path);
+                    CuFileStream stream = driver.stream(raw, Set.of())) {
+                long[] managed = new long[1];
+                cuda.asProgram(() -> assertThat(cuda.memAllocManaged(managed, MIB, Cuda.MEM_ATTACH_GLOBAL)).isZero());
+                CuFileStream.Cells read = streams.cells(MIB, 0, 0);
+                AtomicReference<Thread> reads = new AtomicReference<>();
+                once("ctxPushCurrent", () -> reads.set(startUntilItWaits(
+                        () -> stream.read(handle, memory.range(), read), "StreamWaits.begin")));
+                driver.allocator().prefetch(MemoryRange.ofAddress(managed[0], MIB, MemoryKind.CUDA_MANAGED, 0), 0);
+                join(reads.get());
+                streams.synchronize();
+                assertThat(FakeStreams.result(read)).isEqualTo(MIB);
+                cuda.asProgram(() -> cuda.memFree(managed[0]));
+            }
+        });
+        streams.close();
     }
 
     /** Starts a thread, and returns when it has ended or waits in a method. */

@@ -169,22 +169,26 @@ class WaitingStreamsTest {
                 CountDownLatch arrived = new CountDownLatch(1);
                 CountDownLatch go = new CountDownLatch(1);
                 try (CuFileStream stream = driver.stream(raw, Set.of())) {
-                    posix.on(PosixCall.PREAD).covering(MIB).runsFirst(() -> {
+                    posix.on(PosixCall.PREAD).runsFirst(() -> {
                         arrived.countDown();
                         Uninterruptibly.await(go::await);
                     });
                     CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
                     stream.read(handle, target.range(), read);
-                    cuda.streamQuery(raw);
+                    while (cuda.waitingStreams() == 0) {
+                        cuda.streamQuery(raw);
+                    }
                     arrived.await();
                     driver.allocator().fill(managed.range(), (byte) 3);
                     driver.allocator().copy(device.range().slice(0, SIZE), managed.range().slice(0, SIZE));
+                    driver.allocator().copy(managed.range().slice(0, SIZE), device.range().slice(0, SIZE));
                     driver.allocator().copyToHost(managed.range(), arena.allocate(SIZE));
                     go.countDown();
                     cuda.streamSynchronize(raw);
                     assertThat(result(read)).isEqualTo(SIZE);
                 }
                 verify(managed);
+                verify(device);
                 verify(target);
             }
         });

@@ -10,6 +10,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongToIntFunction;
+import java.util.function.ToIntFunction;
 
 /**
  * Non-blocking streams for work that is complete on return: as many in each context as threads use at a time. The NULL stream would
@@ -49,8 +50,20 @@ final class CudaStreams implements AutoCloseable {
         CudaErrors.check(cuda, call, tryRun(context, work));
     }
 
+    /** As {@link #run}, for work that waits for all streams: while no stream waits for this process. */
+    void runWhileNone(long context, String call, LongToIntFunction work) {
+        int[] result = new int[1];
+        waits.whileNone(() -> result[0] = tryRun(context, work, stream -> create(context, stream)));
+        CudaErrors.check(cuda, call, result[0]);
+    }
+
     /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
+        return tryRun(context, work, stream -> make(context, stream));
+    }
+
+    /** @param make sets its argument to a stream of the context when none is idle, and returns a {@code CUresult} */
+    private int tryRun(long context, LongToIntFunction work, ToIntFunction<long[]> make) {
         int entered = contexts.enter(context);
         if (entered != Cuda.SUCCESS) {
             return entered;
@@ -65,7 +78,7 @@ final class CudaStreams implements AutoCloseable {
             contexts.leave(); // before a wait: a virtual thread would leave the context to its carrier
         }
         long[] made = new long[1];
-        int result = make(context, made);
+        int result = make.applyAsInt(made);
         return result == Cuda.SUCCESS ? tryRun(context, made[0], work) : result;
     }
 
@@ -107,8 +120,15 @@ final class CudaStreams implements AutoCloseable {
             stream[0] = reused;
             return Cuda.SUCCESS;
         }
-        int made = waits.whileNone(contexts, context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
-        idle.made().addAndGet(made == Cuda.SUCCESS ? 1 : 0);
+        int[] result = new int[1];
+        waits.whileNone(() -> result[0] = create(context, stream));
+        return result[0];
+    }
+
+    /** Makes a stream. The caller sees to it that no stream waits: in {@link StreamWaits#whileNone} it must not wait for that again. */
+    private int create(long context, long[] stream) {
+        int made = contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+        idle(context).made().addAndGet(made == Cuda.SUCCESS ? 1 : 0);
         return made;
     }
 
@@ -119,9 +139,8 @@ final class CudaStreams implements AutoCloseable {
             return Cuda.SUCCESS;
         }
         long[] stream = new long[1];
-        int made = contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
+        int made = create(context, stream);
         if (made == Cuda.SUCCESS) {
-            idle.made().incrementAndGet();
             idle.streams().add(stream[0]);
         }
         return made;
