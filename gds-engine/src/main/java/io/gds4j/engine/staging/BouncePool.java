@@ -319,9 +319,18 @@ public final class BouncePool {
 
     /** Makes and pins what requests of GPUs need; returns once all is made, by this thread or another. */
     void prepare() {
+        prepare(trims);
+    }
+
+    /**
+     * As {@link #prepare()}, unless the pool is trimmed meanwhile.
+     *
+     * @param since number of trims when this was asked for: after a further one this makes no more
+     */
+    void prepare(long since) {
         serveGpus();
-        boolean more = pinNext();
-        while (more) {
+        boolean more = true;
+        while (more && trims == since) {
             more = pinNext();
         }
         lock.lock();

@@ -99,13 +99,17 @@ public final class PreparedGpu {
      * @throws CuFileException if the driver refuses lanes
      */
     public void prepare() {
-        long trims = pool.trims(); // a trim from now on counts
-        if (preparedAt != trims) {
+        prepare(pool.trims());
+    }
+
+    /** @param since number of the pool's trims when this was asked for: a later one makes it void */
+    void prepare(long since) {
+        if (preparedAt != since && pool.trims() == since) {
             firstUse();
             makeLanes();
-            pool.prepare();
+            pool.prepare(since);
             loadKernel();
-            preparedAt = trims;
+            preparedAt = since;
         }
     }
 
