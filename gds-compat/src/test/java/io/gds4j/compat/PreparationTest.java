@@ -1,12 +1,16 @@
 package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FaultyPosix;
@@ -23,6 +27,7 @@ import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.AfterEach;
@@ -110,6 +115,28 @@ class PreparationTest {
         once("devicePrimaryCtxRetain", () -> closes.set(startUntilItWaits(driver::close, "InFlight.close")));
         prepare();
         join(closes.get());
+    }
+
+    @Test
+    void aReadWithoutMemoryForSlabsNamesItsFile(@TempDir Path folder) throws Exception {
+        Path path = Files.write(folder.resolve("data"), new byte[MIB]);
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, MIB, 0);
+                CuFileHandle handle = driver.openFile(path)) {
+            prepare();
+            handle.read(memory.range(), MIB, 0, 0);
+            driver.trim();
+            posix.on(PosixCall.MMAP).always().fails(Errno.ENOMEM);
+            for (Thread.Builder kind : List.of(Thread.ofPlatform(), Thread.ofVirtual())) {
+                FutureTask<Long> read = new FutureTask<>(() -> handle.read(memory.range(), MIB, 0, 0));
+                join(kind.start(read));
+                assertThatThrownBy(read::get).cause().isInstanceOfSatisfying(CuFileException.class, e -> {
+                    assertThat(e.error()).isEqualTo(CuFileError.NOMEM_ERROR);
+                    assertThat(e.path()).contains(path);
+                });
+            }
+            posix.heal();
+            assertThat(handle.read(memory.range(), MIB, 0, 0)).isEqualTo(MIB);
+        }
     }
 
     /** The stream begins to wait after the prefetch has found that none does, and before it has a stream of its own. */
