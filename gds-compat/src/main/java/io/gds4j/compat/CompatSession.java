@@ -176,9 +176,15 @@ public final class CompatSession {
         gpus.ifPresent(known -> known.expect(gpu));
     }
 
-    /** Prepares a GPU for requests; returns once all is made. */
+    /** Prepares a GPU for requests; returns once all is made, at once if the driver closes. */
     void prepare(int gpu) {
-        gpus.ifPresent(known -> known.prepare(gpu));
+        if (gpus.isPresent() && inFlight.enter()) { // an allocator outlives its driver
+            try {
+                gpus.get().prepare(gpu);
+            } finally {
+                inFlight.exit();
+            }
+        }
     }
 
     /** Makes slabs that requests have lacked. Called while the program allocates memory of a GPU. */
@@ -186,13 +192,9 @@ public final class CompatSession {
         pool.grow();
     }
 
-    /** Unpins and unmaps idle slabs. */
+    /** Unpins and unmaps idle slabs. The next use of a GPU makes again what it needs. */
     void trim() {
-        if (gpus.isPresent()) {
-            gpus.get().trim();
-        } else {
-            pool.trim();
-        }
+        pool.trim();
     }
 
     void registerBuffer(MemoryRange range) {

@@ -3,6 +3,7 @@ package io.gds4j.compat.transfer;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.error.CuFileException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -26,9 +27,13 @@ final class DeviceRead extends DeviceTransfer {
         if (plan().isGathered() && pieces() <= PieceBoard.PIECES) {
             GatherCopy copy = thread.gather(context());
             long bytes = plan().pieceSize();
-            if (copy.begin(this, (int) pieces(), bytes)) {
-                origin = TransferPlan.roundDown(plan().offset(), bytes);
-                gather = copy;
+            try {
+                if (copy.begin(this, (int) pieces(), bytes)) {
+                    origin = TransferPlan.roundDown(plan().offset(), bytes);
+                    gather = copy;
+                }
+            } catch (CuFileException | OutOfMemoryError e) {
+                // each thread copies its own pieces, and reports a failure with the piece
             }
         }
     }

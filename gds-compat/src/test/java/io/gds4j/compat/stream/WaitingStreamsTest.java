@@ -14,6 +14,7 @@ import io.gds4j.compat.FakeStreams;
 import io.gds4j.compat.TestFolder;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
@@ -23,6 +24,7 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -167,22 +169,26 @@ class WaitingStreamsTest {
                 CountDownLatch arrived = new CountDownLatch(1);
                 CountDownLatch go = new CountDownLatch(1);
                 try (CuFileStream stream = driver.stream(raw, Set.of())) {
-                    posix.on(PosixCall.PREAD).covering(MIB).runsFirst(() -> {
+                    posix.on(PosixCall.PREAD).runsFirst(() -> {
                         arrived.countDown();
                         Uninterruptibly.await(go::await);
                     });
                     CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
                     stream.read(handle, target.range(), read);
-                    cuda.streamQuery(raw);
+                    while (cuda.waitingStreams() == 0) {
+                        cuda.streamQuery(raw);
+                    }
                     arrived.await();
                     driver.allocator().fill(managed.range(), (byte) 3);
                     driver.allocator().copy(device.range().slice(0, SIZE), managed.range().slice(0, SIZE));
+                    driver.allocator().copy(managed.range().slice(0, SIZE), device.range().slice(0, SIZE));
                     driver.allocator().copyToHost(managed.range(), arena.allocate(SIZE));
                     go.countDown();
                     cuda.streamSynchronize(raw);
                     assertThat(result(read)).isEqualTo(SIZE);
                 }
                 verify(managed);
+                verify(device);
                 verify(target);
             }
         });
@@ -273,6 +279,53 @@ class WaitingStreamsTest {
                 useAll(memory, second);
             }
         });
+    }
+
+    /** No processor touches such memory: the process would crash. */
+    @ParameterizedTest
+    @EnumSource(names = {"CUDA_DEVICE", "CUDA_MANAGED"})
+    void anOperationOnMemoryThatTheDriverDoesNotKnowFails(MemoryKind kind) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                MemoryRange unknown = MemoryRange.ofAddress(1 << 16, SIZE, kind, 0);
+                CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
+                CuFileStream.Cells write = streams.cells(SIZE, 0, 0);
+                stream.read(handle, unknown, read);
+                stream.write(handle, unknown, write);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+                assertThat(result(read)).isEqualTo(-CuFileError.CUDA_POINTER_INVALID.code());
+                assertThat(result(write)).isEqualTo(-CuFileError.CUDA_POINTER_INVALID.code());
+            }
+        });
+    }
+
+    @Test
+    void aNewContextAtTheHandleOfADestroyedOneIsServed() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            long context = cuda.createContext(1);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                for (int contexts = 0; contexts < 2; contexts++) {
+                    long address = allocateIn(context);
+                    CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
+                    stream.read(handle, MemoryRange.ofAddress(address, SIZE, MemoryKind.CUDA_DEVICE, 1), read);
+                    assertThat(cuda.streamSynchronize(raw)).isZero();
+                    assertThat(result(read)).isEqualTo(SIZE);
+                    assertThat(cuda.peek(address, SIZE)).isEqualTo(file.expected(0, SIZE));
+                    cuda.destroyContext(context);
+                    cuda.createContext(1, context);
+                }
+            }
+        });
+    }
+
+    private long allocateIn(long context) {
+        long[] address = new long[1];
+        cuda.ctxPushCurrent(context);
+        cuda.asProgram(() -> assertThat(cuda.memAlloc(address, SIZE)).isZero());
+        cuda.ctxPopCurrent(new long[1]);
+        return address[0];
     }
 
     @Test

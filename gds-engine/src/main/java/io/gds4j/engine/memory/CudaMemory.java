@@ -126,10 +126,10 @@ final class CudaMemory {
         }
         if (range.length() > 0) {
             long context = contexts.contextOf(range.address(), range.device());
-            waits.whileNone(() -> streams.run(
+            streams.runWhileNone(
                     context,
                     "cuMemPrefetchAsync",
-                    stream -> cuda.memPrefetchAsync(range.address(), range.length(), device, stream)));
+                    stream -> cuda.memPrefetchAsync(range.address(), range.length(), device, stream));
         }
     }
 

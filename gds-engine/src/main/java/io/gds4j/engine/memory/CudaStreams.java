@@ -8,6 +8,7 @@ import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentMap;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.Semaphore;
+import java.util.function.Consumer;
 import java.util.function.LongToIntFunction;
 
 /**
@@ -67,15 +68,27 @@ final class CudaStreams implements AutoCloseable {
         CudaErrors.check(cuda, call, tryRun(context, work));
     }
 
+    /** As {@link #run}, for work that waits for all streams: while no stream waits for this process. */
+    void runWhileNone(long context, String call, LongToIntFunction work) {
+        int[] result = new int[1];
+        waits.whileNone(() -> result[0] = tryRun(context, work, streams -> make(context, streams)));
+        CudaErrors.check(cuda, call, result[0]);
+    }
+
     /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
+        return tryRun(context, work, streams -> waits.whileNone(() -> make(context, streams)));
+    }
+
+    /** @param make makes the streams; within {@link StreamWaits#whileNone} it must not wait for that again */
+    private int tryRun(long context, LongToIntFunction work, Consumer<Streams> make) {
         int usable = contexts.in(context, () -> Cuda.SUCCESS);
         if (usable != Cuda.SUCCESS) {
             return usable;
         }
         Streams streams = streams(context);
         if (!streams.made) {
-            waits.whileNone(() -> make(context, streams));
+            make.accept(streams);
         }
         long taken = streams.take();
         long[] stream = {taken};

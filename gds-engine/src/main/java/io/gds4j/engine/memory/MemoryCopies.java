@@ -41,11 +41,16 @@ final class MemoryCopies {
     }
 
     void toHost(MemoryRange source, MemorySegment to) {
+        toHost(source, to, to.isNative());
+    }
+
+    /** @param direct whether the driver may copy to the segment itself */
+    private void toHost(MemoryRange source, MemorySegment to, boolean direct) {
         MemoryRange from = reachable(source);
         long size = to.byteSize();
         if (from.kind().isHost()) {
             MemorySegment.copy(HostMemoryViews.of(from), 0, to, 0, size);
-        } else if (size > 0 && to.isNative()) {
+        } else if (size > 0 && direct) {
             SegmentHold.during(to, () -> deviceToHost(from, to.address(), size));
         } else {
             staged(size, (stage, offset, length) -> {
@@ -56,11 +61,16 @@ final class MemoryCopies {
     }
 
     void fromHost(MemorySegment from, MemoryRange target) {
+        fromHost(from, target, from.isNative());
+    }
+
+    /** @param direct whether the driver may copy from the segment itself */
+    private void fromHost(MemorySegment from, MemoryRange target, boolean direct) {
         MemoryRange to = reachable(target);
         long size = from.byteSize();
         if (to.kind().isHost()) {
             MemorySegment.copy(from, 0, HostMemoryViews.of(to), 0, size);
-        } else if (size > 0 && from.isNative()) {
+        } else if (size > 0 && direct) {
             SegmentHold.during(from, () -> hostToDevice(from.address(), to, size));
         } else {
             staged(size, (stage, offset, length) -> {
@@ -74,10 +84,11 @@ final class MemoryCopies {
         MemoryRange from = reachable(source);
         MemoryRange to = reachable(target);
         long size = from.length();
+        // The driver would take a managed segment for what it is, and wait for all streams.
         if (from.kind().isHost()) {
-            fromHost(HostMemoryViews.of(from), to);
+            fromHost(HostMemoryViews.of(from), to, source.kind().isHost());
         } else if (to.kind().isHost()) {
-            toHost(from, HostMemoryViews.of(to).asSlice(0, size));
+            toHost(from, HostMemoryViews.of(to).asSlice(0, size), target.kind().isHost());
         } else if (size > 0) {
             deviceToDevice(from, to, size);
         }
@@ -199,7 +210,7 @@ final class MemoryCopies {
     private void run(MemoryRange range, String call, LongToIntFunction work) {
         long context = contextOf(range);
         if (range.kind() == MemoryKind.CUDA_MANAGED) {
-            StreamWaits.of(contexts(range)).whileNone(() -> streams.orElseThrow().run(context, call, work));
+            streams.orElseThrow().runWhileNone(context, call, work);
         } else {
             streams.orElseThrow().run(context, call, work);
         }

@@ -71,6 +71,9 @@ public final class BouncePool {
 
     private boolean closed;
 
+    /** Number of calls of {@link #trim} so far. Written under the lock. */
+    private volatile long trims;
+
     private final AtomicLong peakBytes = new AtomicLong();
 
     public BouncePool(Posix posix, Pinning pinning, CuFileConfig config) {
@@ -316,9 +319,18 @@ public final class BouncePool {
 
     /** Makes and pins what requests of GPUs need; returns once all is made, by this thread or another. */
     void prepare() {
+        prepare(trims);
+    }
+
+    /**
+     * As {@link #prepare()}, unless the pool is trimmed meanwhile.
+     *
+     * @param since number of trims when this was asked for: after a further one this makes no more
+     */
+    void prepare(long since) {
         serveGpus();
-        boolean more = pinNext();
-        while (more) {
+        boolean more = true;
+        while (more && trims == since) {
             more = pinNext();
         }
         lock.lock();
@@ -478,6 +490,8 @@ public final class BouncePool {
         List<SlabBlock> idle = new ArrayList<>();
         lock.lock();
         try {
+            awaitPinning(); // an idle block may be the one that a thread pins
+            trims = trims + 1;
             removeUnused(idle); // those that were used since the last call are idle now, too
             removeUnused(idle);
             pinningNow++;
@@ -497,6 +511,11 @@ public final class BouncePool {
                 lock.unlock();
             }
         }
+    }
+
+    /** Returns how often {@link #trim} was called: what was prepared before the last call must be prepared again. */
+    long trims() {
+        return trims;
     }
 
     private void awaitPinning() {

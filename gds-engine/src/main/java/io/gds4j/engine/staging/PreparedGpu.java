@@ -55,8 +55,10 @@ public final class PreparedGpu {
     private long boards;
     private volatile boolean hasLanes;
     private volatile @Nullable GatherKernel kernel;
-    private volatile boolean prepared;
-    private volatile boolean used;
+
+    /** Numbers of the pool's trims before which all was made, and before which the context was first used; -1 if never. */
+    private volatile long preparedAt = -1;
+    private volatile long usedAt = -1;
 
     /** @param firstUse has other threads help to prepare; returns at once */
     PreparedGpu(CudaContexts contexts, BouncePool pool, GpuContext context, Runnable firstUse) {
@@ -87,8 +89,8 @@ public final class PreparedGpu {
     }
 
     /** Returns whether all is made. */
-    public boolean isPrepared() {
-        return prepared;
+    private boolean isPrepared() {
+        return preparedAt == pool.trims();
     }
 
     /**
@@ -97,12 +99,17 @@ public final class PreparedGpu {
      * @throws CuFileException if the driver refuses lanes
      */
     public void prepare() {
-        if (!prepared) {
+        prepare(pool.trims());
+    }
+
+    /** @param since number of the pool's trims when this was asked for: a later one makes it void */
+    void prepare(long since) {
+        if (preparedAt != since && pool.trims() == since) {
             firstUse();
             makeLanes();
-            pool.prepare();
+            pool.prepare(since);
             loadKernel();
-            prepared = true;
+            preparedAt = since;
         }
     }
 
@@ -112,15 +119,10 @@ public final class PreparedGpu {
         }
     }
 
-    /** Slabs were unpinned: the next use makes them again. */
-    void expire() {
-        prepared = false;
-        used = false;
-    }
-
     private void firstUse() {
-        if (!used) {
-            used = true;
+        long trims = pool.trims();
+        if (usedAt != trims) {
+            usedAt = trims;
             pool.serveGpus();
             firstUse.run();
         }
@@ -134,7 +136,7 @@ public final class PreparedGpu {
      */
     @Nullable
     CopyLane take(CopyPipeline.PieceFailures request) {
-        if (!prepared) {
+        if (!isPrepared()) {
             firstUse();
             makeLanes();
         }
@@ -207,7 +209,7 @@ public final class PreparedGpu {
 
     /** Ends a request, whose thread holds nothing any more. The first one returns once all is made, unless streams wait. */
     void finish() {
-        if (!prepared && !waits.any()) {
+        if (!isPrepared() && !waits.any()) {
             try {
                 prepare();
             } catch (CuFileException e) {
@@ -321,7 +323,7 @@ public final class PreparedGpu {
                 }
             }
             hasLanes = false;
-            prepared = false;
+            preparedAt = -1;
         }
     }
 }

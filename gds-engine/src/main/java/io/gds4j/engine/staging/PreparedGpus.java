@@ -51,8 +51,10 @@ public final class PreparedGpus {
 
     /** Returns the context, of which nothing may be made yet. Callers keep the answer. */
     public PreparedGpu of(GpuContext context) {
-        return known.computeIfAbsent(context, missing -> new PreparedGpu(
-                contexts, pool, missing, () -> helpers.run(-1, () -> help(missing.handle()))));
+        return known.computeIfAbsent(context, missing -> new PreparedGpu(contexts, pool, missing, () -> {
+            long since = pool.trims();
+            helpers.run(-1, () -> help(missing.handle(), since));
+        }));
     }
 
     /** Returns the context with this handle. */
@@ -66,9 +68,12 @@ public final class PreparedGpus {
      */
     public void expect(int gpu) {
         pool.serveGpus();
+        long since = pool.trims();
         helpers.run(gpu, () -> {
-            pool.pinNext();
-            help(contexts.primary(gpu));
+            if (pool.trims() == since) {
+                pool.pinNext();
+                help(contexts.primary(gpu), since);
+            }
         });
     }
 
@@ -97,18 +102,13 @@ public final class PreparedGpus {
         }
     }
 
-    private void help(long handle) {
+    /** @param since number of trims when the help was asked for: threads that come late make nothing again */
+    private void help(long handle, long since) {
         try {
-            of(handle).prepare();
+            of(handle).prepare(since);
         } catch (CuFileException e) {
             // the request that needs this meets the same failure and reports it
         }
-    }
-
-    /** Unpins idle slabs. The next use of a GPU pins again what it needs. */
-    public void trim() {
-        known.values().forEach(PreparedGpu::expire);
-        pool.trim();
     }
 
     /** Frees everything but slabs; no request may be at work. */

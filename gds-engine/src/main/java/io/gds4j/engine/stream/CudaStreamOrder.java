@@ -230,7 +230,11 @@ final class CudaStreamOrder implements StreamOrder {
     /** Makes what copies to memory of another context, before the stream waits. */
     private void prepareOtherContext(StreamOperation operation) {
         long other = place == null || !operation.isStaged() ? context : contextOf(operation.memory());
-        if (other != context && other != UNKNOWN && !others.containsKey(other)) {
+        if (other == context || other == UNKNOWN) {
+            return;
+        }
+        PreparedGpu known = others.get(other);
+        if (known == null || known.context().id() != contexts.idOf(other)) { // drivers reuse handles of destroyed contexts
             movers.prepareForWaits(other).ifPresent(gpu -> others.put(other, gpu));
         }
     }
@@ -238,11 +242,15 @@ final class CudaStreamOrder implements StreamOrder {
     /** Returns what moves a whole operation, whose bytes the stream does not copy. */
     private StreamMover plainMover(MemoryRange memory) {
         StagingSlabs own = slabs;
-        if (!movesParts || own == null || memory.kind().isHost()) {
-            return mover;
+        long of = memory.kind().isHost() ? UNKNOWN : contextOf(memory);
+        if (!movesParts || own == null || of == UNKNOWN) {
+            return mover; // which reports memory that the driver does not know: no processor may touch it
         }
-        PreparedGpu gpu = memory.kind() == MemoryKind.CUDA_MANAGED ? null : others.get(contextOf(memory));
-        return new PartMover(mover, own, gpu);
+        if (memory.kind() == MemoryKind.CUDA_MANAGED) {
+            return contexts.sharesManagedMemory(memory.device()) ? new PartMover(mover, own, null) : mover;
+        }
+        PreparedGpu gpu = others.get(of);
+        return gpu == null ? mover : new PartMover(mover, own, gpu);
     }
 
     /** Returns whether the stream itself copies for an operation; else the backend moves all bytes. */
