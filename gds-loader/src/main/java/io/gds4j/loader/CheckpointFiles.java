@@ -9,6 +9,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.format.TensorInfo;
 import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -29,6 +30,8 @@ import org.jspecify.annotations.Nullable;
 record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List<String> warnings) {
 
     private static final String JSON_SUFFIX = ".json";
+    /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
+    private static final int MOST_NAME_CHARACTERS = 4096;
 
     CheckpointFiles {
         files = List.copyOf(files);
@@ -135,7 +138,7 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                 if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
                     throw unsupported(path, unsupported);
                 }
-                files.add(format.read(in));
+                files.add(read(format, in));
             }
         }
         List<String> warnings = List.of();
@@ -145,6 +148,33 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
             warnings = index.warnings(files);
         }
         return new CheckpointFiles(format, format.combine(files), warnings);
+    }
+
+    private static CheckpointFile read(CheckpointFormat format, FormatInput in) {
+        CheckpointFile file;
+        try {
+            file = format.read(in);
+        } catch (OutOfMemoryError e) {
+            // formats count what they make, but the program may have filled the heap, and a format may be its own
+            throw CheckpointException.of(
+                    CheckpointRule.HEADER_LIMIT,
+                    in.path(),
+                    "the header does not fit into the heap of this JVM, %d MiB (-Xmx)"
+                            .formatted(Runtime.getRuntime().maxMemory() >> 20));
+        }
+        for (TensorInfo tensor : file.tensors()) {
+            String name = tensor.name();
+            if (name.length() > MOST_NAME_CHARACTERS) {
+                throw CheckpointException.of(
+                        CheckpointRule.TENSOR_NAME,
+                        in.path(),
+                        -1,
+                        name.substring(0, MOST_NAME_CHARACTERS),
+                        "the name of tensor %s has %d characters, at most %d are allowed"
+                                .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
+            }
+        }
+        return file;
     }
 
     /** Returns the format of a file; null for an index. */

@@ -5,7 +5,6 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 
@@ -44,8 +43,6 @@ public record AttentionHeads(long heads, long keyValueHeads) {
             counts.object(new StrictJson(PlanFile.bytes(file, LARGEST)), false);
         } catch (Malformed e) {
             throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
         }
         return counts.heads == 0
                 ? UNKNOWN

@@ -1,12 +1,10 @@
 package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -40,18 +38,17 @@ final class PlanFile {
             return new ParallelPlan(String.valueOf(file.getFileName()), plan.rules);
         } catch (Malformed e) {
             throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
         }
     }
 
-    static byte[] bytes(Path file, long most) throws IOException, Malformed {
+    static byte[] bytes(Path file, long most) throws Malformed {
         byte[] bytes;
-        try (InputStream in = Files.newInputStream(file)) {
-            bytes = in.readNBytes((int) most + 1);
-        }
-        if (bytes.length > most) {
-            throw new Malformed((int) most, "the file has more than %d bytes".formatted(most));
+        // reads no more than the size: some files of /proc look regular and never end
+        try (FormatInput in = FormatInput.open(file)) {
+            if (in.size() > most) {
+                throw new Malformed((int) most, "the file has more than %d bytes".formatted(most));
+            }
+            bytes = in.read(0, (int) in.size()).array();
         }
         int bad = StrictJson.checkUtf8(bytes);
         if (bad >= 0) {
@@ -70,6 +67,10 @@ final class PlanFile {
             }
             if (pattern.isEmpty() || pattern.startsWith(".") || pattern.endsWith(".") || pattern.contains("..")) {
                 throw in.here("the pattern %s has an empty component".formatted(CheckpointException.quote(pattern)));
+            }
+            if (pattern.length() > ParallelRule.MAX_PATTERN) {
+                throw in.here("the pattern %s has %d characters; allowed are %d"
+                        .formatted(CheckpointException.quote(pattern), pattern.length(), ParallelRule.MAX_PATTERN));
             }
             if (!patterns.add(pattern)) {
                 throw in.here("the pattern %s occurs twice".formatted(CheckpointException.quote(pattern)));

@@ -198,7 +198,7 @@ public final class LoadRun {
         if (arguments.tensor() == null) {
             return whole;
         }
-        LoadPlan plan = whole.select(tensor -> arguments.tensor().matcher(tensor.name()).find());
+        LoadPlan plan = whole.include(arguments.tensor().pattern());
         if (plan.tensors().isEmpty()) {
             throw CommandFailure.badInput(
                     arguments.path().toString(),
