@@ -1,5 +1,6 @@
 package io.gds4j.compat;
 
+import io.gds4j.internal.text.InertText;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
@@ -46,7 +47,7 @@ final class LogFile implements AutoCloseable {
                 Thread.currentThread().threadId(),
                 level,
                 place,
-                message.replace('\n', ' '));
+                InertText.line(message));
         byte[] encoded = line.getBytes(StandardCharsets.UTF_8);
         try {
             if (maxBytes >= 0 && bytes + encoded.length > maxBytes) {

@@ -56,6 +56,22 @@ class SessionLogTest {
     }
 
     @Test
+    void hostileNamesOfFilesAreInert() throws IOException {
+        Path hostile = Files.write(folder.resolve("a\r\n\u001b[2J\u009b\u202e"), new byte[SIZE]);
+        try (Rig rig = Rig.onHost(logging("TRACE"));
+                CuFileHandle handle = rig.driver().openFile(hostile)) {
+            GuardedMemory memory = rig.host(SIZE);
+            rig.posix().on(PosixCall.PREAD).always().fails(Errno.EIO);
+            assertThatThrownBy(() -> handle.read(memory.range(), SIZE, 0, 0)).isInstanceOf(CuFileException.class);
+        }
+        assertThat(lines()).anySatisfy(line -> assertThat(line).contains("a\\r\\n\\u001b[2J\\u009b\\u202e"));
+        for (List<String> log : List.of(lines(), logged.lines())) {
+            assertThat(log).allSatisfy(line -> assertThat(line.codePoints())
+                    .noneMatch(c -> Character.isISOControl(c) || c == 0x202e));
+        }
+    }
+
+    @Test
     void fileHasLinesOfNvidiasFormat() throws IOException {
         useIt(logging("TRACE"));
         assertThat(lines())

@@ -2,7 +2,7 @@ package io.gds4j.loader.internal;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -99,7 +99,7 @@ public final class SafetensorsText {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     function,
-                    "%s contains an unpaired surrogate".formatted(OneLine.quote(value)));
+                    "%s contains an unpaired surrogate".formatted(InertText.quote(value)));
         }
     }
 

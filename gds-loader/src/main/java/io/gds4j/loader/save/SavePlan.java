@@ -3,13 +3,13 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.IoMemory;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -89,7 +89,7 @@ public final class SavePlan {
          */
         public Builder tensor(String name, DType dtype, IoMemory memory, long... shape) {
             Objects.requireNonNull(memory, "memory");
-            String who = "tensor " + OneLine.quote(name);
+            String who = "tensor " + InertText.quote(name);
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
                 throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
@@ -104,7 +104,7 @@ public final class SavePlan {
          * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
          */
         public Builder elsewhere(String name, DType dtype, long... shape) {
-            String who = "tensor " + OneLine.quote(name);
+            String who = "tensor " + InertText.quote(name);
             long bytes = bytes(who, dtype, shape);
             return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.Elsewhere()));
         }
@@ -148,7 +148,7 @@ public final class SavePlan {
                 dtype = DType.U8;
                 shape = byteShape(shape, info.length());
             }
-            add("tensor " + OneLine.quote(info.name()),
+            add("tensor " + InertText.quote(info.name()),
                     new SaveTensor(
                             info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, fileSize)));
         }
@@ -361,7 +361,8 @@ public final class SavePlan {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
         content.elsewhere().findFirst().ifPresent(tensor -> {
-            throw invalid("tensor %s has no memory here; SharedSave writes it".formatted(OneLine.quote(tensor.name())));
+            throw invalid(
+                    "tensor %s has no memory here; SharedSave writes it".formatted(InertText.quote(tensor.name())));
         });
         return SaveFuture.start(released -> new PlanSave(content, driver, listener, calls, released));
     }

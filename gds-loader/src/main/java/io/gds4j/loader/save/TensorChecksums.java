@@ -3,9 +3,9 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.MemoryAllocation;
 import java.util.HashMap;
 import java.util.List;
@@ -48,7 +48,7 @@ public final class TensorChecksums {
                     .path(file.path())
                     .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
                             .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
-                                    OneLine.quote(digits)))
+                                    InertText.quote(digits)))
                     .build();
         }
         Map<String, Integer> recorded = HashMap.newHashMap(withBytes.size());
