@@ -147,13 +147,14 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
             index.check(files);
             warnings = index.warnings(files);
         }
-        return new CheckpointFiles(format, format.combine(files), warnings);
+        List<CheckpointFile> combined = format.combine(files);
+        combined.forEach(CheckpointFiles::checkNames);
+        return new CheckpointFiles(format, combined, warnings);
     }
 
     private static CheckpointFile read(CheckpointFormat format, FormatInput in) {
-        CheckpointFile file;
         try {
-            file = format.read(in);
+            return format.read(in);
         } catch (OutOfMemoryError e) {
             // formats count what they make, but the program may have filled the heap, and a format may be its own
             throw CheckpointException.of(
@@ -162,19 +163,21 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                     "the header does not fit into the heap of this JVM, %d MiB (-Xmx)"
                             .formatted(Runtime.getRuntime().maxMemory() >> 20));
         }
+    }
+
+    private static void checkNames(CheckpointFile file) {
         for (TensorInfo tensor : file.tensors()) {
             String name = tensor.name();
             if (name.length() > MOST_NAME_CHARACTERS) {
                 throw CheckpointException.of(
                         CheckpointRule.TENSOR_NAME,
-                        in.path(),
+                        file.path(),
                         -1,
                         name.substring(0, MOST_NAME_CHARACTERS),
                         "the name of tensor %s has %d characters, at most %d are allowed"
                                 .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
             }
         }
-        return file;
     }
 
     /** Returns the format of a file; null for an index. */

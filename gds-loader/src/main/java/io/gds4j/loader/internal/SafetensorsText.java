@@ -13,6 +13,8 @@ import java.util.Map;
 public final class SafetensorsText {
     /** The key that no tensor may have. */
     public static final String METADATA = "__metadata__";
+    /** Beginning of the metadata key of a tensor whose bytes are those of another one, which is the value. */
+    public static final String ALIAS = "gds4j.alias.";
     /** Largest header in bytes that readers accept. */
     public static final int LARGEST_HEADER = 100_000_000;
 

@@ -14,6 +14,7 @@ import io.gds4j.memory.IoMemory;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -126,16 +127,30 @@ public final class SavePlan {
          * Types that safetensors lacks, such as blocks of quantised values, become U8: their last dimension counts bytes. The metadata
          * entry {@code gds4j.type.NAME} then tells type and shape, for example {@code Q8_0 [2, 32]}.
          *
+         * <p>
+         * Tensors of the same type, shape and bytes of a file, such as tied weights, are written once: the metadata entry
+         * {@code gds4j.alias.NAME} has the name of the tensor that is written. Checkpoints that gds4j opens have both names.
+         *
          * @throws CuFileException INVALID_VALUE for a tensor name that exists already
          */
         public Builder checkpoint(Checkpoint checkpoint) {
             checkpoint.metadata().forEach((key, value) -> {
-                if (!key.equals(SaveFile.CHECKSUMS)) {
+                if (!key.equals(SaveFile.CHECKSUMS) && !key.startsWith(SafetensorsText.ALIAS)) {
                     metadata(key, value);
                 }
             });
+            Map<TensorInfo, String> written = new HashMap<>();
             for (CheckpointFile file : checkpoint.files()) {
-                file.tensors().forEach(info -> add(info, file.size()));
+                for (TensorInfo info : file.tensors()) {
+                    TensorInfo nameless = new TensorInfo(
+                            "", info.dtype(), info.shape(), info.file(), info.fileOffset(), info.length());
+                    String same = info.length() == 0 ? null : written.putIfAbsent(nameless, info.name());
+                    if (same == null) {
+                        add(info, file.size());
+                    } else {
+                        metadata(SafetensorsText.ALIAS + info.name(), same);
+                    }
+                }
             }
             return this;
         }
