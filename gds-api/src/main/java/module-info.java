@@ -29,7 +29,6 @@ module io.gds4j {
             io.gds4j.testkit;
     exports io.gds4j.internal.text to
             io.gds4j.compat,
-            io.gds4j.dataset,
             io.gds4j.libcufile,
             io.gds4j.loader,
             io.gds4j.remote,

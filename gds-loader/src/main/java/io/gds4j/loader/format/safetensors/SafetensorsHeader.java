@@ -5,7 +5,7 @@ import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.HeaderHeap;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -55,7 +55,7 @@ final class SafetensorsHeader {
 
     private SafetensorsHeader(Path path, int jsonBytes) {
         this.path = path;
-        this.heap = new HeaderHeap(CheckpointRule.HEADER_LIMIT, path, jsonBytes);
+        this.heap = new HeaderHeap(jsonBytes);
     }
 
     /** Parses the header and checks the rules up to the reference's InvalidHeaderDeserialization. */
@@ -104,7 +104,7 @@ final class SafetensorsHeader {
             String key = in.text();
             int mark = in.mark();
             String value = in.string("a value of __metadata__");
-            heap.take(HEAP_OF_TEXTS + 2L * (key.length() + value.length()), JSON_START + mark);
+            take(HEAP_OF_TEXTS + 2L * (key.length() + value.length()), mark);
             if (metadata.putIfAbsent(key, value) != null) {
                 throw failure(
                         CheckpointRule.DUPLICATE_METADATA_KEY,
@@ -112,6 +112,12 @@ final class SafetensorsHeader {
                         null,
                         "key %s occurs twice in %s".formatted(CheckpointException.quote(key), METADATA));
             }
+        }
+    }
+
+    private void take(long bytes, int mark) {
+        if (!heap.take(bytes)) {
+            throw failure(CheckpointRule.HEADER_LIMIT, mark, null, heap.excess());
         }
     }
 
@@ -130,7 +136,7 @@ final class SafetensorsHeader {
                 throw in.here("must be an object, found " + in.found());
             }
             Entry entry = entry(in, name, mark);
-            heap.take(HEAP_OF_TENSOR + 2L * name.length() + HEAP_OF_DIMENSION * entry.shape.length, JSON_START + mark);
+            take(HEAP_OF_TENSOR + 2L * name.length() + HEAP_OF_DIMENSION * entry.shape.length, mark);
             if (entries.putIfAbsent(name, entry) != null) {
                 throw failure(
                         CheckpointRule.DUPLICATE_TENSOR,

@@ -13,7 +13,7 @@ import io.gds4j.loader.format.torch.PickleValue.Text;
 import io.gds4j.loader.format.torch.PickleValue.Truth;
 import io.gds4j.loader.format.torch.PickleValue.Tuple;
 import io.gds4j.loader.format.torch.PickleValue.Whole;
-import io.gds4j.loader.internal.HeaderHeap;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
@@ -319,7 +319,9 @@ final class PickleMachine {
     }
 
     private void take(long bytes) {
-        heap.take(bytes, origin + at);
+        if (!heap.take(bytes)) {
+            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path, origin + at, heap.excess());
+        }
     }
 
     private int floor() {

@@ -15,7 +15,7 @@ import io.gds4j.loader.format.torch.PickleValue.Text;
 import io.gds4j.loader.format.torch.PickleValue.Truth;
 import io.gds4j.loader.format.torch.PickleValue.Tuple;
 import io.gds4j.loader.format.torch.PickleValue.Whole;
-import io.gds4j.loader.internal.HeaderHeap;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -259,7 +259,7 @@ final class StateDict {
 
     private void add(TensorInfo tensor) {
         spend(COST_OF_TENSOR);
-        heap.take(HEAP_OF_TENSOR, origin);
+        take(HEAP_OF_TENSOR);
         if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
             throw CheckpointException.of(
                     CheckpointRule.DUPLICATE_TENSOR,
@@ -272,14 +272,20 @@ final class StateDict {
 
     private String join(String prefix, String key) {
         spend(prefix.length() + key.length());
-        heap.take(HEAP_OF_NAME + 2L * (prefix.length() + key.length()), origin);
+        take(HEAP_OF_NAME + 2L * (prefix.length() + key.length()));
         return prefix.isEmpty() ? key : prefix + "." + key;
     }
 
     private void push(PickleValue value, String name, @Nullable String within) {
         spend(1);
-        heap.take(HEAP_OF_VISIT, origin);
+        take(HEAP_OF_VISIT);
         open.push(new Visit(value, name, within));
+    }
+
+    private void take(long bytes) {
+        if (!heap.take(bytes)) {
+            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path, origin, heap.excess());
+        }
     }
 
     private void spend(long cost) {

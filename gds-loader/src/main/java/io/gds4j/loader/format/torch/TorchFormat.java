@@ -12,7 +12,7 @@ import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.HeaderHeap;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
 import java.nio.ByteBuffer;
@@ -137,7 +137,7 @@ public final class TorchFormat implements CheckpointFormat {
                     pickle.headerOffset(),
                     "data.pkl has %d bytes, at most %d are allowed".formatted(pickle.bytes(), LARGEST_PICKLE));
         }
-        HeaderHeap heap = new HeaderHeap(TorchRules.PICKLE_LIMIT, path, pickle.bytes());
+        HeaderHeap heap = new HeaderHeap(pickle.bytes());
         PickleValue value =
                 PickleMachine.read(path, pickle.dataOffset(), in.read(pickle.dataOffset(), (int) pickle.bytes()), heap);
         StateDict dict = StateDict.of(
