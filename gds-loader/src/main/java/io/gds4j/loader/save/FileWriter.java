@@ -74,7 +74,8 @@ final class FileWriter implements AutoCloseable {
     void openShare(Publication publication) {
         openOriginals();
         for (int i = 0; i < content.files().size(); i++) {
-            handles.add(open(publication.temporary(i), StandardOpenOption.CREATE));
+            GuessableName.claim(publication.temporary(i));
+            handles.add(open(publication.temporary(i), StandardOpenOption.READ));
         }
     }
 
