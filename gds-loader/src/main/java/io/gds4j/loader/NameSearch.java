@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import java.util.Collection;
@@ -22,6 +23,8 @@ final class NameSearch {
      * {@code .*proj.*} work with the names of any real model.
      */
     private static final long READS_PER_CHARACTER = 200;
+
+    private static final int LONGEST_SHOWN = 120;
 
     private final String regex;
     private final Pattern pattern;
@@ -45,7 +48,7 @@ final class NameSearch {
                     CuFileError.INVALID_VALUE,
                     "LoadPlan",
                     "not a regular expression: %s at %d of %s"
-                            .formatted(e.getDescription(), e.getIndex(), CheckpointException.quote(regex)));
+                            .formatted(e.getDescription(), e.getIndex(), shown(regex)));
         }
     }
 
@@ -71,12 +74,17 @@ final class NameSearch {
                         name,
                         "the expression %s takes too many steps for tensor %s, whose name has %d characters"
                                 .formatted(
-                                        CheckpointException.quote(regex),
+                                        shown(regex),
                                         CheckpointException.quote(name),
                                         name.length()));
             }
         }
         return found;
+    }
+
+    /** The expression is the user's own: its backslashes stay single. */
+    private static String shown(String regex) {
+        return "'" + InertText.line(regex, LONGEST_SHOWN) + "'";
     }
 
     /** The budget is spent. */
