@@ -13,6 +13,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A model checkpoint, as its headers describe it. Opening reads and checks the headers only: it reads no tensor data, needs no
@@ -79,9 +80,7 @@ public final class Checkpoint {
      */
     public static Checkpoint open(Path path) {
         Objects.requireNonNull(path, "path");
-        long start = System.nanoTime();
-        CheckpointFiles found = CheckpointFiles.open(path);
-        return new Checkpoint(path, found, System.nanoTime() - start);
+        return read(path, null);
     }
 
     /**
@@ -94,9 +93,23 @@ public final class Checkpoint {
     public static Checkpoint open(Path path, CheckpointFormat format) {
         Objects.requireNonNull(path, "path");
         Objects.requireNonNull(format, "format");
+        return read(path, format);
+    }
+
+    private static Checkpoint read(Path path, @Nullable CheckpointFormat format) {
         long start = System.nanoTime();
-        CheckpointFiles found = CheckpointFiles.open(path, format);
-        return new Checkpoint(path, found, System.nanoTime() - start);
+        try {
+            CheckpointFiles found =
+                    format == null ? CheckpointFiles.open(path) : CheckpointFiles.open(path, format);
+            return new Checkpoint(path, found, System.nanoTime() - start);
+        } catch (OutOfMemoryError e) {
+            // safetensors and pickles count what they make; indexes and other formats do not, and the program may have filled the heap
+            throw CheckpointException.of(
+                    CheckpointRule.HEADER_LIMIT,
+                    path,
+                    "the headers do not fit into the heap of this JVM, %d MiB (-Xmx)"
+                            .formatted(Runtime.getRuntime().maxMemory() >> 20));
+        }
     }
 
     /** Returns the formats that {@link #open(Path)} recognises: those of gds4j first, then those of the program. */

@@ -138,7 +138,7 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                 if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
                     throw unsupported(path, unsupported);
                 }
-                files.add(read(format, in));
+                files.add(format.read(in));
             }
         }
         List<String> warnings = List.of();
@@ -150,19 +150,6 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         List<CheckpointFile> combined = format.combine(files);
         combined.forEach(CheckpointFiles::checkNames);
         return new CheckpointFiles(format, combined, warnings);
-    }
-
-    private static CheckpointFile read(CheckpointFormat format, FormatInput in) {
-        try {
-            return format.read(in);
-        } catch (OutOfMemoryError e) {
-            // formats count what they make, but the program may have filled the heap, and a format may be its own
-            throw CheckpointException.of(
-                    CheckpointRule.HEADER_LIMIT,
-                    in.path(),
-                    "the header does not fit into the heap of this JVM, %d MiB (-Xmx)"
-                            .formatted(Runtime.getRuntime().maxMemory() >> 20));
-        }
     }
 
     private static void checkNames(CheckpointFile file) {

@@ -68,6 +68,14 @@ class HeaderHeapTest {
                 .array();
     }
 
+    private static byte[] index(int count) {
+        StringBuilder text = new StringBuilder("{\"weight_map\":{");
+        for (int i = 0; i < count; i++) {
+            text.append(i == 0 ? "" : ",").append('"').append(i).append("\":\"").append(i).append(".s\"");
+        }
+        return text.append("}}").toString().getBytes(StandardCharsets.UTF_8);
+    }
+
     @Test
     void headersThatDoNotFitAreRefusedInASmallHeap() throws IOException {
         Map<String, byte[]> files = new TreeMap<>(Map.of(
@@ -79,6 +87,7 @@ class HeaderHeapTest {
                 "f-tensors.safetensors", safetensors("{",
                         "\"#\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 120_000),
                 "g-metadata.safetensors", safetensors("{\"__metadata__\":{", "\"#\":\"\"", 250_000),
+                "h-many.safetensors.index.json", index(500_000),
                 "z-good.safetensors", safetensors("{", "\"#\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}",
                         10_000)));
         List<String> paths = new ArrayList<>();
@@ -89,6 +98,6 @@ class HeaderHeapTest {
                 .run(paths.toArray(String[]::new));
         assertThat(end.error()).doesNotContain("OutOfMemoryError");
         assertThat(end.output().lines()).containsExactly("PickleLimit", "PickleLimit", "PickleLimit", "PickleLimit",
-                "PickleLimit", "HeaderLimit", "HeaderLimit", "opened 10000");
+                "PickleLimit", "HeaderLimit", "HeaderLimit", "HeaderLimit", "opened 10000");
     }
 }
