@@ -4,6 +4,7 @@ import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.InvalidPathException;
@@ -63,7 +64,7 @@ public final class SessionLog implements RequestLog, AutoCloseable {
     public void log(Severity severity, String format, @Nullable Object... arguments) {
         if (isOn(severity)) {
             String message = format.formatted(arguments);
-            System.getLogger(NAME).log(severity.level(), message);
+            System.getLogger(NAME).log(severity.level(), InertText.line(message));
             write(severity, message);
         }
     }
@@ -82,12 +83,12 @@ public final class SessionLog implements RequestLog, AutoCloseable {
 
     /** Logs a problem to the logger only. */
     static void warnAlone(String message) {
-        System.getLogger(NAME).log(Level.WARNING, message);
+        System.getLogger(NAME).log(Level.WARNING, InertText.line(message));
     }
 
     @Override
     public void error(String message, Throwable cause) {
-        System.getLogger(NAME).log(Level.ERROR, message, cause);
+        System.getLogger(NAME).log(Level.ERROR, InertText.line(message), cause);
         write(Severity.ERROR, message + ": " + cause);
     }
 

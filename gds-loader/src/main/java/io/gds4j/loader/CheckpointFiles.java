@@ -9,6 +9,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.source.FileVersion;
 import java.nio.ByteBuffer;
@@ -47,6 +48,8 @@ record CheckpointFiles(
             CheckpointRule.TENSOR_NOT_IN_SHARD,
             CheckpointRule.TENSOR_NOT_IN_INDEX,
             CheckpointRule.TENSOR_IN_TWO_FILES);
+    /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
+    private static final int MOST_NAME_CHARACTERS = 4096;
 
     CheckpointFiles {
         files = List.copyOf(files);
@@ -195,7 +198,23 @@ record CheckpointFiles(
         for (CheckpointFile file : format.combine(files)) {
             combined.add(file.withVersion(versions.getOrDefault(file.path(), file.version())));
         }
+        combined.forEach(CheckpointFiles::checkNames);
         return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
+    }
+
+    private static void checkNames(CheckpointFile file) {
+        for (TensorInfo tensor : file.tensors()) {
+            String name = tensor.name();
+            if (name.length() > MOST_NAME_CHARACTERS) {
+                throw CheckpointException.of(
+                        CheckpointRule.TENSOR_NAME,
+                        file.path(),
+                        -1,
+                        name.substring(0, MOST_NAME_CHARACTERS),
+                        "the name of tensor %s has %d characters, at most %d are allowed"
+                                .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
+            }
+        }
     }
 
     /** Returns the format of a file; null for an index. */

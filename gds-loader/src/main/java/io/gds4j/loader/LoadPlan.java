@@ -8,6 +8,7 @@ import io.gds4j.loader.LoadOptions.Io;
 import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
@@ -15,11 +16,10 @@ import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
-import java.util.regex.PatternSyntaxException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +41,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class LoadPlan {
+    /** An expression whose search in the names of a checkpoint takes too many steps; see {@link #include}. */
+    public static final CheckpointRule SEARCH_LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
+
     private static final String FUNCTION = "LoadPlan";
     private static final long PAGE = 4096;
     private static final long LEAST_ALIGNMENT = 256;
@@ -72,16 +75,11 @@ public final class LoadPlan {
      * choice. If no tensor is left, {@link #tensors} is empty and {@link #load} throws.
      *
      * @throws CuFileException INVALID_VALUE for a malformed expression
+     * @throws CheckpointException SEARCH_LIMIT if names of the checkpoint make the search take too many steps
      */
     public LoadPlan include(String regex) {
-        Pattern pattern;
-        try {
-            pattern = Pattern.compile(regex);
-        } catch (PatternSyntaxException e) {
-            throw invalid("not a regular expression: %s at %d of %s"
-                    .formatted(e.getDescription(), e.getIndex(), CheckpointException.quote(regex)));
-        }
-        return select(tensor -> pattern.matcher(tensor.name()).find());
+        Set<String> found = NameSearch.of(regex).find(checkpoint.tensors().values());
+        return select(tensor -> found.contains(tensor.name()));
     }
 
     /**

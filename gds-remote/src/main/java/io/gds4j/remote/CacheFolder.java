@@ -1,17 +1,22 @@
 package io.gds4j.remote;
 
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -24,13 +29,17 @@ import java.util.zip.CRC32C;
 
 /**
  * Blocks as files: their bytes, then a CRC32C. A block is written beside its place and renamed, so that other processes see it whole.
- * Failures of the folder are no failures of reads: the bytes come from the server. Thread-safe.
+ * Only regular files of this user are believed. Failures of the folder are no failures of reads: the bytes come from the server. Thread-safe.
  */
 final class CacheFolder {
     private static final int CHECKSUM_BYTES = Long.BYTES;
     private static final String UNFINISHED = ".part";
     private static final Duration ABANDONED = Duration.ofHours(1);
     private static final int STORES_BETWEEN_TRIMS = 16;
+    private static final FileAttribute<?> OF_OWNER =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+    /** A folder of the user of this process. */
+    private static final Path PROCESS = Path.of("/proc/self");
 
     private final Path folder;
     private final long limit;
@@ -49,12 +58,15 @@ final class CacheFolder {
     /** Reads a block; false if it is not there or not whole. */
     boolean read(String name, MemorySegment target) {
         Path file = folder.resolve(name);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+        if (!isOwn(file)) {
+            return false;
+        }
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
             ByteBuffer sum = ByteBuffer.allocate(CHECKSUM_BYTES);
             if (channel.size() != target.byteSize() + CHECKSUM_BYTES
                     || !fill(channel, target.asByteBuffer(), 0)
                     || !fill(channel, sum, target.byteSize())
-                    || sum.getLong(0) != checksum(target)) {
+                    || sum.getLong(0) != checksum(name, target)) {
                 Files.deleteIfExists(file);
                 return false;
             }
@@ -75,21 +87,34 @@ final class CacheFolder {
         return true;
     }
 
-    private static long checksum(MemorySegment bytes) {
+    /** Returns whether a file is regular and of this user. Opening a pipe would wait, and bytes of others are not believed. */
+    private static boolean isOwn(Path file) {
+        try {
+            Map<String, Object> found = Files.readAttributes(file, "unix:uid,isRegularFile", LinkOption.NOFOLLOW_LINKS);
+            return Boolean.TRUE.equals(found.get("isRegularFile"))
+                    && Files.getAttribute(PROCESS, "unix:uid").equals(found.get("uid"));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** Sums name and bytes: who can rename in the folder cannot pass a block off as another one. */
+    private static long checksum(String name, MemorySegment bytes) {
         CRC32C sum = new CRC32C();
+        sum.update(name.getBytes(StandardCharsets.UTF_8));
         sum.update(bytes.asByteBuffer());
         return sum.getValue();
     }
 
     void store(String name, MemorySegment bytes) {
         try {
-            Files.createDirectories(folder);
+            Files.createDirectories(folder, OF_OWNER);
             Path part = Files.createTempFile(folder, name, UNFINISHED);
             boolean renamed = false;
             try {
                 try (FileChannel channel = FileChannel.open(part, StandardOpenOption.WRITE)) {
                     write(channel, bytes.asByteBuffer());
-                    write(channel, ByteBuffer.allocate(CHECKSUM_BYTES).putLong(0, checksum(bytes)));
+                    write(channel, ByteBuffer.allocate(CHECKSUM_BYTES).putLong(0, checksum(name, bytes)));
                 }
                 Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
                 renamed = true;
@@ -103,7 +128,7 @@ final class CacheFolder {
             }
         } catch (IOException e) {
             System.getLogger("io.gds4j.remote").log(
-                    System.Logger.Level.DEBUG, "the cache %s takes no blocks: %s".formatted(folder, e));
+                    System.Logger.Level.DEBUG, InertText.line("the cache %s takes no blocks: %s".formatted(folder, e)));
         }
     }
 

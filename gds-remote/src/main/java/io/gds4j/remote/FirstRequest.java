@@ -3,7 +3,6 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
@@ -154,7 +153,7 @@ final class FirstRequest {
 
     /** Reads the whole object into a temporary file, which nothing else can open. */
     private Optional<HttpSource> sequential() throws InterruptedException, ExecutionException, Passing {
-        if (!options.sequential()) {
+        if (options.sequential() == 0) {
             throw failure(
                     Errno.EIO, "the server has no ranges: it sent the whole object; HttpOptions.withSequential reads it"
                             + " once from its beginning",
@@ -162,12 +161,23 @@ final class FirstRequest {
         }
         HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
         CompletableFuture<RangeBody> begun = new CompletableFuture<>();
+        CompletableFuture<CuFileException> refused = new CompletableFuture<>();
         HttpResponse<Void> response = await(request, info -> {
             long length = info.headers().firstValueAsLong("Content-Length").orElse(-1);
-            RangeBody body = info.statusCode() == 200 && length > 0 ? new RangeBody(temporary(length)) : dropped();
+            RangeBody body = dropped();
+            if (info.statusCode() == 200 && length > 0) {
+                try {
+                    body = new RangeBody(temporary(length));
+                } catch (CuFileException e) {
+                    refused.complete(e);
+                }
+            }
             begun.complete(body);
             return body;
         }, begun);
+        if (refused.isDone()) {
+            throw refused.join();
+        }
         HttpHeaders headers = response.headers();
         long length = headers.firstValueAsLong("Content-Length").orElse(-1);
         if (RangePart.isTransient(response.statusCode())) {
@@ -181,15 +191,30 @@ final class FirstRequest {
             throw failure(Errno.EIO, encoded.get(), null);
         }
         RangeBody body = begun.join();
+        if (body.isFull()) {
+            throw full(length);
+        }
         if (body.received() != length) {
             throw new Passing("the body ends %d bytes early".formatted(length - body.received()));
         }
         return source(ObjectVersion.of(length, headers), body.target());
     }
 
-    private static MemorySegment temporary(long length) {
+    /** Makes memory of a file. The server names the size: it must be within the limit, and the disk must have room. */
+    private MemorySegment temporary(long length) {
+        if (length > options.sequential()) {
+            throw failure(
+                    Errno.EFBIG,
+                    "the server has no ranges, and the object has %d bytes; HttpOptions.withSequential allows %d"
+                            .formatted(length, options.sequential()),
+                    null);
+        }
         try {
             Path file = Files.createTempFile("gds4j-http-", ".part");
+            if (Files.getFileStore(file).getUsableSpace() < length) {
+                Files.delete(file);
+                throw full(length);
+            }
             try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
                 return channel.map(FileChannel.MapMode.READ_WRITE, 0, length, Arena.ofAuto());
             } finally {
@@ -197,8 +222,15 @@ final class FirstRequest {
                 Files.delete(file);
             }
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            throw failure(Errno.EIO, "no temporary file of %d bytes can be made: %s".formatted(length, e), e);
         }
+    }
+
+    private CuFileException full(long length) {
+        return failure(
+                Errno.ENOSPC, "the server has no ranges, and the folder of temporary files has no room for %d bytes"
+                        .formatted(length),
+                null);
     }
 
     private static RangeBody dropped() {

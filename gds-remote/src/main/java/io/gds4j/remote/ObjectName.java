@@ -1,8 +1,6 @@
 package io.gds4j.remote;
 
-import java.net.InetAddress;
 import java.net.URI;
-import java.net.UnknownHostException;
 
 /** URLs: how messages show them, and which redirects are followed. */
 final class ObjectName {
@@ -51,24 +49,17 @@ final class ObjectName {
             return "it redirects from %s to %s; HttpOptions.withRedirects can allow that"
                     .formatted(from.getScheme(), shown(to));
         }
-        if (!options.linkLocal() && isLinkLocal(to.getHost())) {
-            return "it redirects to a link-local address, %s; HttpOptions.withRedirects can allow that"
-                    .formatted(shown(to));
+        if (!options.linkLocal()) {
+            Reach reach = Reach.ofTarget(to.getHost());
+            if (reach == Reach.LINK) {
+                return "it redirects to a link-local address or a metadata service, %s; HttpOptions.withRedirects can allow that"
+                        .formatted(shown(to));
+            }
+            if (reach == Reach.INNER && Reach.ofOrigin(from.getHost()) == Reach.PUBLIC) {
+                return "it redirects from a public to an inner address, %s; HttpOptions.withRedirects can allow that"
+                        .formatted(shown(to));
+            }
         }
         return "";
-    }
-
-    private static boolean isLinkLocal(String host) {
-        try {
-            for (InetAddress address : InetAddress.getAllByName(host)) {
-                if (address.isLinkLocalAddress()) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (UnknownHostException e) {
-            // A proxy may know the host; without one the request fails and names it.
-            return false;
-        }
     }
 }

@@ -18,6 +18,7 @@ final class RangeBody implements BodySubscriber<Void> {
     private Flow.@Nullable Subscription subscription;
     private long received;
     private boolean tooLong;
+    private boolean full;
     private boolean detached;
 
     /** @param target receives the body; empty to drop the body and its connection */
@@ -54,7 +55,14 @@ final class RangeBody implements BodySubscriber<Void> {
                 return;
             }
             long count = buffer.remaining();
-            MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, count);
+            try {
+                MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, count);
+            } catch (InternalError e) {
+                // the disk behind a mapped file is full
+                full = true;
+                detach();
+                return;
+            }
             received += count;
         }
     }
@@ -79,6 +87,11 @@ final class RangeBody implements BodySubscriber<Void> {
 
     synchronized boolean isTooLong() {
         return tooLong;
+    }
+
+    /** Returns whether the file behind the memory had no room. */
+    synchronized boolean isFull() {
+        return full;
     }
 
     /** Lets no further byte into the memory, and ends the body. */

@@ -17,10 +17,17 @@ import javax.xml.stream.XMLStreamReader;
 /** The keys directly below a prefix, by ListObjectsV2. */
 record S3Listing(S3Names names, S3Requests requests) {
     private static final int MOST_PAGES = 1000;
+    /** S3 lists 1,000 keys a page. */
+    private static final int MOST_KEYS = 1_000_000;
+    /** A list of the most keys has half of it. */
+    private static final long MOST_BYTES = 1L << 30;
+    private static final int MOST_ATTRIBUTES = 20;
+    private static final int MOST_DEPTH = 20;
 
     /** Returns keys of objects, and keys of folders, which end with a slash. */
     List<String> below(String prefix) {
         List<String> keys = new ArrayList<>();
+        long bytes = 0;
         String token = "";
         for (int page = 0; page < MOST_PAGES; page++) {
             Map<String, String> query = new HashMap<>(
@@ -29,12 +36,21 @@ record S3Listing(S3Names names, S3Requests requests) {
                 query.put("continuation-token", token);
             }
             URI uri = names.url("", query);
+            int known = keys.size();
             try {
-                token = parse(requests.send("GET", uri, new byte[0]).body(), keys);
+                byte[] xml = requests.send("GET", uri, new byte[0]).body();
+                bytes += xml.length;
+                token = parse(xml, keys);
             } catch (XMLStreamException | IllegalArgumentException e) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects is not valid XML", e);
             }
-            if (!keys.stream().allMatch(key -> key.startsWith(prefix))) {
+            if (keys.size() > MOST_KEYS || bytes > MOST_BYTES) {
+                throw S3Requests.failure(
+                        "GET", uri, Errno.EFBIG, "the list of objects has more than %d keys or %d bytes"
+                                .formatted(MOST_KEYS, MOST_BYTES),
+                        null);
+            }
+            if (!keys.subList(known, keys.size()).stream().allMatch(key -> key.startsWith(prefix))) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the list has objects of another folder", null);
             }
             if (token.isEmpty()) {
@@ -52,6 +68,10 @@ record S3Listing(S3Names names, S3Requests requests) {
         XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
         factory.setProperty(XMLInputFactory.IS_COALESCING, true);
+        // an element with 200,000 name spaces takes the JDK half a minute; without them they are attributes, which have a limit
+        factory.setProperty(XMLInputFactory.IS_NAMESPACE_AWARE, false);
+        factory.setProperty("jdk.xml.elementAttributeLimit", MOST_ATTRIBUTES);
+        factory.setProperty("jdk.xml.maxElementDepth", MOST_DEPTH);
         XMLStreamReader reader = factory.createXMLStreamReader(new ByteArrayInputStream(xml));
         String token = "";
         String parent = "";
@@ -63,6 +83,7 @@ record S3Listing(S3Names names, S3Requests requests) {
                 continue;
             }
             String name = reader.getLocalName();
+            name = name.substring(name.indexOf(':') + 1);
             switch (name) {
                 case "Contents", "CommonPrefixes" -> parent = name;
                 case "Key" -> found.add(reader.getElementText());

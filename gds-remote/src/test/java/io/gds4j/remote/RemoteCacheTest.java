@@ -9,12 +9,14 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The limit of a folder of blocks. */
@@ -65,6 +67,52 @@ class RemoteCacheTest {
             read(source, BLOCK, REST);
         }
         assertThat(bytes()).isLessThanOrEqualTo(LIMIT + LIMIT / 16);
+    }
+
+    private Path onlyBlock() throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.filter(file -> !file.getFileName().toString().endsWith(".part")).findFirst().orElseThrow();
+        }
+    }
+
+    /** Opening a pipe waits for its writer; a link leads to a file of another place. */
+    @Test
+    @Timeout(60)
+    void pipesAndLinksAreNotBelieved() throws Exception {
+        read(open("/a"), 0, BLOCK);
+        Path block = onlyBlock();
+        Path elsewhere = Files.move(block, Files.createDirectory(folder.resolve("d")).resolve("copy"));
+        Files.createSymbolicLink(block, elsewhere);
+        int before = server.requests();
+        read(open("/a"), 0, BLOCK);
+        assertThat(server.requests()).as("read from the server").isGreaterThan(before + 1);
+        assertThat(block).isRegularFile();
+        Files.delete(block);
+        assertThat(new ProcessBuilder("mkfifo", block.toString()).start().waitFor()).isZero();
+        before = server.requests();
+        read(open("/a"), 0, BLOCK);
+        assertThat(server.requests()).as("read from the server").isGreaterThan(before + 1);
+    }
+
+    @Test
+    void blockUnderTheNameOfAnotherIsNotBelieved() throws Exception {
+        read(open("/a"), 0, BLOCK);
+        Path first = onlyBlock();
+        Files.delete(first);
+        read(open("/b"), 0, BLOCK);
+        Path second = onlyBlock();
+        Files.move(second, first);
+        int before = server.requests();
+        read(open("/a"), 0, BLOCK);
+        assertThat(server.requests()).as("read from the server").isGreaterThan(before + 1);
+    }
+
+    @Test
+    void folderIsMadeForItsUserOnly() throws Exception {
+        Path made = folder.resolve("x/y");
+        HttpOptions options = HttpOptions.DEFAULTS.withCache(new RemoteCache(made, LIMIT));
+        read(HttpFiles.path(server.put("/a", BYTES), options).openSource(), 0, BLOCK);
+        assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(made))).isEqualTo("rwx------");
     }
 
     /** Such as lost+found at the root of a disk. */

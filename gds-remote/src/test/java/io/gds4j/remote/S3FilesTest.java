@@ -300,6 +300,27 @@ class S3FilesTest {
         }
     }
 
+    @Test
+    void listsThatExhaustTheMachineAreRefused() {
+        String end = "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></r>";
+        String keys = "<r>" + "<Key>m/</Key>".repeat(1_000_001);
+        StringBuilder spaces = new StringBuilder("<r><a");
+        for (int i = 0; i < 200_000; i++) {
+            spaces.append(" xmlns:a").append(i).append("='b'");
+        }
+        for (String[] answer : new String[][]{{keys + end, "more than 1000000 keys"},
+                {spaces + "/>" + end, "not valid XML"},
+                {"<r>" + "<a>".repeat(100) + "</a>".repeat(100) + end, "not valid XML"}}) {
+            server.on((exchange, request) -> {
+                S3Server.answer(exchange, 200, answer[0]);
+                return true;
+            });
+            long start = System.nanoTime();
+            assertThatThrownBy(() -> Files.list(path("m/"))).hasMessageContaining(answer[1]);
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
+        }
+    }
+
     private Path cached(String key) {
         return S3Files.path(URI.create("s3://models/" + key), options.withHttp(
                 HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))));

@@ -170,7 +170,7 @@ final class IoOptions {
     }
 
     /** Arguments of the whole run. Options that apply to a run come from the first section of a job file. */
-    IoArguments arguments(List<IoJob> jobs) {
+    IoArguments arguments(List<IoJob> jobs, boolean overwrite) {
         if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
             throw CommandFailure.usage("-T %s: allowed is more than 0, up to 86400 seconds".formatted(seconds));
         }
@@ -190,7 +190,7 @@ final class IoOptions {
         return new IoArguments(jobs, backend.value(), directStorage.value(), seconds, warmUp, cache, fresh, verify,
                 seed,
                 perJob, gdsioFormat,
-                policy, ioUring, repeat);
+                policy, ioUring, repeat, overwrite);
     }
 
     /** Arguments of one job; refuses values and combinations that are not allowed. */

@@ -60,7 +60,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, "io.gds4j.ffi.posix",
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_TEXT, Rooms.JDK, Rooms.JSPECIFY,
+                                "io.gds4j.ffi.posix",
                                 Rooms.LOADER)),
                 Arguments.of(
                         "gds-dataset",
@@ -75,7 +76,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", "javax.crypto..", "javax.xml.stream..",
+                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.JDK, "javax.net.ssl..", "javax.crypto..",
+                                "javax.xml.stream..",
                                 Rooms.JSPECIFY,
                                 Rooms.REMOTE)),
                 Arguments.of(

@@ -65,6 +65,11 @@ public record CheckpointRule(String variant, String text, CuFileError error) imp
     public static final CheckpointRule TENSOR_IN_TWO_FILES =
             new CheckpointRule("TensorInTwoFiles", "index and files disagree");
 
+    /** A tensor whose name is longer than 4,096 characters. */
+    public static final CheckpointRule TENSOR_NAME = new CheckpointRule("TensorName", "tensor name too long");
+    /** A header whose content does not fit into the heap. */
+    public static final CheckpointRule HEADER_LIMIT = new CheckpointRule("HeaderLimit", "header too large");
+
     /** A path without a file or folder. */
     public static final CheckpointRule FILE_NOT_FOUND =
             new CheckpointRule("FileNotFound", "no such file or folder", CuFileError.IO_ERROR);

@@ -1,10 +1,10 @@
 package io.gds4j.loader.format;
 
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -216,7 +216,7 @@ public final class ShardIndex {
             return List.of();
         }
         return List.of("%s: total_size is %s, but the tensors have %d bytes"
-                .formatted(path, OneLine.of(totalSize, LONGEST_NUMBER), bytes));
+                .formatted(path, InertText.name(totalSize, LONGEST_NUMBER), bytes));
     }
 
     private static boolean isNumber(String text, long value) {

@@ -5,7 +5,6 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -97,8 +96,6 @@ final class ModelConfig {
             }
         } catch (Malformed e) {
             throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
         }
     }
 

@@ -87,7 +87,11 @@ final class FileWriter implements AutoCloseable {
     /** Opens the temporary files as one of several writers. */
     void openShare(Publication publication) {
         openOriginals();
-        create(publication, StandardOpenOption.CREATE);
+        for (int i = 0; i < content.files().size(); i++) {
+            control.checkStopped();
+            GuessableName.claim(publication.temporary(i));
+        }
+        create(publication, StandardOpenOption.WRITE);
     }
 
     private void create(Publication publication, OpenOption creation) {

@@ -2,7 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -72,7 +72,7 @@ final class SharedPages {
     private CuFileException unusable(int file, int tensor, String detail) {
         String name = files.get(file).tensors().get(tensor).name();
         return CuFileException.of(
-                CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail.formatted(OneLine.quote(name)));
+                CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail.formatted(InertText.quote(name)));
     }
 
     private static boolean follows(ShareFile.Fragment before, ShareFile.Fragment after) {

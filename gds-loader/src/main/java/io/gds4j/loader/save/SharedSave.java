@@ -4,7 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -371,6 +371,6 @@ public final class SharedSave {
     @Override
     public String toString() {
         return "SharedSave[writer %d of %d, %s]".formatted(
-                rank, world, OneLine.of(content.target().path().toString(), 200));
+                rank, world, InertText.name(content.target().path().toString(), 200));
     }
 }

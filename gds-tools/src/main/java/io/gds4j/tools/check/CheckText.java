@@ -208,7 +208,7 @@ final class CheckText {
     private void environment() {
         if (!report.storage().environment().isEmpty()) {
             section("Environment");
-            report.storage().environment().forEach((name, value) -> lines.add("  " + name + "=" + Text.oneLine(value)));
+            report.storage().environment().forEach((name, value) -> lines.add("  " + name + "=" + Text.name(value)));
         }
     }
 
@@ -249,7 +249,7 @@ final class CheckText {
         }
         for (UnknownKey key : report.config().unknownKeys()) {
             lines.add("  unknown key, ignored: %s (%s:%d)".formatted(
-                    Text.oneLine(key.name()), key.file(), key.line()));
+                    Text.name(key.name()), Text.name(key.file()), key.line()));
         }
     }
 
@@ -259,7 +259,7 @@ final class CheckText {
             if (checked.error().isPresent()) {
                 continue;
             }
-            section(Text.oneLine(path.path().toString()));
+            section(Text.name(path.path()));
             row(
                     "file system",
                     path.mount()

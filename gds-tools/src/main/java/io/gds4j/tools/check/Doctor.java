@@ -136,7 +136,7 @@ final class Doctor {
     private void configuration() {
         for (UnknownKey key : report.config().unknownKeys()) {
             add("%s:%d: the key %s is unknown and ignored".formatted(
-                    key.file(), key.line(), Text.oneLine(key.name())),
+                    Text.name(key.file()), key.line(), Text.name(key.name())),
                     "gds check --print-config lists the keys");
         }
     }
@@ -147,7 +147,7 @@ final class Doctor {
             boolean inMemory = path.mount().filter(mount -> IN_MEMORY.contains(mount.fileSystem())).isPresent();
             if (checked.error().isEmpty() && path.direct().isPresent() && path.alignment().isEmpty() && !inMemory) {
                 add("%s: the file system has no direct I/O, or does not report its alignment".formatted(
-                        Text.oneLine(path.path().toString())),
+                        Text.name(path.path())),
                         "reads go through the page cache; store large models on ext4 or xfs");
             }
         }

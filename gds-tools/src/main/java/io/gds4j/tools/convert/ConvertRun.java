@@ -12,6 +12,7 @@ import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.SourcePath;
+import io.gds4j.tools.load.Growth;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
@@ -75,6 +76,7 @@ public final class ConvertRun {
         Checkpoint checkpoint = Checkpoint.open(arguments.source());
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         SavePlan plan = plan(checkpoint, folder);
+        Growth.note(output, checkpoint, plan.bytes(), "storage");
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
             SaveReport report = save(plan, opened.driver());
@@ -176,12 +178,12 @@ public final class ConvertRun {
             RunStatistics.add(object, opened.driver(), output);
         }, () -> {
             List<String> lines = new ArrayList<>();
-            lines.add(Text.row("checkpoint", arguments.source().toString()));
+            lines.add(Text.row("checkpoint", Text.name(arguments.source())));
             lines.add(Text.row("", "%s, %s, %s".formatted(
                     checkpoint.format().id(),
                     Units.count(report.tensors(), "tensor"),
                     Units.bytes(report.bytes()))));
-            lines.add(Text.row("written to", arguments.destination().toString()));
+            lines.add(Text.row("written to", Text.name(arguments.destination())));
             lines.add(Text.row("", "%s, %s of %d at a multiple of %d".formatted(
                     Units.count(report.files(), "file"),
                     Units.count(report.alignedTensors(), "tensor"),
@@ -193,7 +195,7 @@ public final class ConvertRun {
                     ? "%s read back, checksums equal".formatted(Units.bytes(known.bytes()))
                     : "different: " + known.different().stream()
                             .limit(MOST_NAMES)
-                            .map(Text::oneLine)
+                            .map(Text::name)
                             .collect(Collectors.joining(", ")))));
             lines.addAll(RunStatistics.lines(opened.driver(), output));
             return lines;

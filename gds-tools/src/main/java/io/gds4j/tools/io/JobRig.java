@@ -50,9 +50,12 @@ final class JobRig implements AutoCloseable {
     private final Deque<AutoCloseable> open = new ArrayDeque<>();
     private final Map<Path, CuFileHandle> handles = new HashMap<>();
     private final List<Worker> workers = new ArrayList<>();
+    private final WrittenFiles written;
     private final List<MemoryRange> hostMemory = new ArrayList<>();
 
-    private JobRig(IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size) {
+    private JobRig(
+            IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size, WrittenFiles written) {
+        this.written = written;
         this.job = job;
         this.arguments = arguments;
         this.driver = driver;
@@ -64,12 +67,14 @@ final class JobRig implements AutoCloseable {
      * Opens all resources.
      *
      * @param size request size, bytes
+     * @param written files that the run writes
      * @param number number of the job, which makes its random content differ from that of other jobs
      */
     static JobRig of(
-            IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number)
+            IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number,
+            WrittenFiles written)
             throws IOException {
-        JobRig rig = new JobRig(job, arguments, driver, target.target(), size);
+        JobRig rig = new JobRig(job, arguments, driver, target.target(), size, written);
         boolean made = false;
         try {
             for (int thread = 0; thread < job.threads(); thread++) {
@@ -143,6 +148,9 @@ final class JobRig implements AutoCloseable {
         OffsetSequence offsets = new OffsetSequence(
                 job, job.offset(), length, size, job.filePerThread() ? 0 : thread, shares,
                 arguments.seed() + (job.filePerThread() ? thread : 0));
+        if (job.writes()) {
+            written.claim(file);
+        }
         Mover mover;
         try {
             mover = mover(file);

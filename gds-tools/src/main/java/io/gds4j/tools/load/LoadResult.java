@@ -108,7 +108,7 @@ public record LoadResult(
     /** Returns the lines of the text output. */
     public List<String> rows() {
         List<String> rows = new ArrayList<>();
-        rows.add(Text.row("checkpoint", path));
+        rows.add(Text.row("checkpoint", Text.name(path)));
         rows.add(
                 Text.row(
                         "",
@@ -164,6 +164,6 @@ public record LoadResult(
     /** Describes the difference, with the first tensor that differs. */
     public String mismatchLine() {
         return "%s: %d of %s in memory differ from the file; %s".formatted(
-                path, mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());
+                Text.name(path), mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());
     }
 }

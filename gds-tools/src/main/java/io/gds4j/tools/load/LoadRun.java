@@ -135,7 +135,7 @@ public final class LoadRun {
             object.putAll(result.toJson());
             RunStatistics.add(object, driver, output);
         }, () -> lines(result.rows(), result.inspection().slices().stream()
-                .map(slice -> "%s  %d  %s".formatted(slice.sha256(), slice.rank(), Text.oneLine(slice.slice().name()))),
+                .map(slice -> "%s  %d  %s".formatted(slice.sha256(), slice.rank(), Text.name(slice.slice().name()))),
                 driver));
     }
 
@@ -145,7 +145,7 @@ public final class LoadRun {
             object.putAll(result.toJson());
             RunStatistics.add(object, driver, output);
         }, () -> lines(result.rows(), result.inspection().tensors().stream()
-                .map(tensor -> digests.get(tensor.name()) + "  " + Text.oneLine(tensor.name())),
+                .map(tensor -> digests.get(tensor.name()) + "  " + Text.name(tensor.name())),
                 driver));
     }
 
@@ -196,15 +196,18 @@ public final class LoadRun {
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {
+            Growth.note(output, checkpoint, whole.bytes(), "memory");
             return whole;
         }
-        LoadPlan plan = whole.select(tensor -> arguments.tensor().matcher(tensor.name()).find());
+        LoadPlan plan = whole.include(arguments.tensor().pattern());
         if (plan.tensors().isEmpty()) {
             throw CommandFailure.badInput(
                     arguments.path().toString(),
                     "%s: '%s' matches none of its %s; --list shows their names".formatted(
-                            arguments.path(), arguments.tensor(), Units.count(checkpoint.tensors().size(), "tensor")));
+                            Text.name(arguments.path()), arguments.tensor(),
+                            Units.count(checkpoint.tensors().size(), "tensor")));
         }
+        Growth.note(output, checkpoint, plan.bytes(), "memory");
         return plan;
     }
 

@@ -16,7 +16,7 @@ public final class StatsRun {
 
     /** Reads the statistics of a process and prints them. */
     public static ExitStatus run(long pid, Output output) {
-        List<SessionStatistics> sessions = RunningJvm.sessions(pid);
+        List<SessionStatistics> sessions = RunningJvm.sessions(pid, output);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,

@@ -3,6 +3,7 @@ package io.gds4j.tools.stats;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.tools.terminal.Text;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -19,7 +20,7 @@ final class StatsText {
     static List<String> lines(SessionStatistics session) {
         List<String> lines = new ArrayList<>();
         lines.add("SESSION %s (%s), statistics level %d"
-                .formatted(session.number(), session.backend(), session.level()));
+                .formatted(Text.name(session.number()), Text.name(session.backend()), session.level()));
         lines.add("GLOBAL STATS:");
         global(session.level1(), lines);
         session.level2().ifPresent(level2 -> {
@@ -33,11 +34,11 @@ final class StatsText {
             }
         });
         lines.add("GDS4J STATS:");
-        session.bytesByPath().forEach((path, bytes) -> lines.add("%s: %s MiB".formatted(path, mib(bytes))));
+        session.bytesByPath().forEach((path, bytes) -> lines.add("%s: %s MiB".formatted(Text.name(path), mib(bytes))));
         lines.add("Bounce buffers: in use(MiB)=%s peak(MiB)=%s"
                 .formatted(mib(session.bouncePoolBytes()), mib(session.bouncePoolPeakBytes())));
         lines.add("Requests: in flight=%d retries=%d".formatted(session.queueDepth(), session.retries()));
-        lines.add("io_uring: " + session.ioUring());
+        lines.add("io_uring: " + Text.name(session.ioUring()));
         return lines;
     }
 
@@ -97,7 +98,7 @@ final class StatsText {
         lines.add("GPU %d(UUID: %s) Read: bw=%s util(%%)=%d n=%d p2p=%d nvfs=%d posix=%d unalign=%d dr=%d r_sparse=%d"
                 .formatted(
                         number,
-                        gpu.uuid(),
+                        Text.name(gpu.uuid()),
                         gib(gpu.readBytesPerSecond()),
                         gpu.readUtilization(),
                         gpu.totalReads(),

@@ -77,6 +77,6 @@ class ErrorReportTest {
     void namesCannotControlTheTerminal() {
         ErrorReport report = ErrorReport.of(CommandFailure.badInput("f", "bad\u001b]0;title\u0007\nline"));
 
-        assertThat(report.message()).isEqualTo("bad\\u001b]0;title\\u0007 line");
+        assertThat(report.message()).isEqualTo("bad\\u001b]0;title\\u0007\\nline");
     }
 }

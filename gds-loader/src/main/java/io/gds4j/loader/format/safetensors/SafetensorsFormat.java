@@ -92,10 +92,10 @@ public final class SafetensorsFormat implements CheckpointFormat {
         return SafetensorsHeader.parse(in.path(), json).validate(LENGTH_BYTES + length, size);
     }
 
-    /** Names the slices of a distributed checkpoint of PyTorch, and computes the shapes of whole tensors from them. */
+    /** Names aliases, and the slices of a distributed checkpoint of PyTorch, whose whole shapes it computes. */
     @Override
     public List<CheckpointFile> combine(List<CheckpointFile> files) {
-        return DistributedShards.combine(files);
+        return Aliases.resolve(DistributedShards.combine(files));
     }
 
     @Override

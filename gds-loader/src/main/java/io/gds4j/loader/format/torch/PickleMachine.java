@@ -13,6 +13,7 @@ import io.gds4j.loader.format.torch.PickleValue.Text;
 import io.gds4j.loader.format.torch.PickleValue.Truth;
 import io.gds4j.loader.format.torch.PickleValue.Tuple;
 import io.gds4j.loader.format.torch.PickleValue.Whole;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
@@ -30,11 +31,15 @@ import java.util.Map;
  *
  * <p>
  * Each opcode is handled once and in constant time apart from the bytes that it reads and the stack that it takes. Memory grows
- * with the bytes of the pickle: an opcode of one byte makes at most one value, and {@link #MOST_VALUES} bounds the values.
+ * with the bytes of the pickle: an opcode of one byte makes at most one value. A {@link HeaderHeap} counts values, references to
+ * them, and memo entries.
  */
 final class PickleMachine {
-    /** Most values of a pickle; a million tensors with their optimizer's state need fewer. */
-    static final int MOST_VALUES = 20_000_000;
+    /** Heap of a value of any kind, in bytes; texts count their characters, too. */
+    private static final int HEAP_OF_VALUE = 96;
+    private static final int HEAP_OF_MEMO_ENTRY = 64;
+    /** Heap of a reference on the stack and in the list that takes it over, while both grow. */
+    private static final int HEAP_OF_REFERENCE = 24;
     private static final int HIGHEST_PROTOCOL = 5;
     private static final int CACHED = 256;
     private static final Whole[] SMALL = new Whole[CACHED];
@@ -51,11 +56,12 @@ final class PickleMachine {
     private int[] marks = new int[16];
     private int markCount;
     private final Map<Integer, PickleValue> memo = new HashMap<>();
-    private int values;
+    private final HeaderHeap heap;
     /** Position of the opcode that is being executed. */
     private int at;
 
-    private PickleMachine(Path path, long origin, ByteBuffer pickle) {
+    private PickleMachine(Path path, long origin, ByteBuffer pickle, HeaderHeap heap) {
+        this.heap = heap;
         this.path = path;
         this.origin = origin;
         this.in = pickle.order(ByteOrder.LITTLE_ENDIAN);
@@ -66,10 +72,11 @@ final class PickleMachine {
      *
      * @param path file that contains the pickle
      * @param origin offset of the pickle in the file
+     * @param heap counts what the values take
      * @throws CheckpointException if the pickle is broken, or uses an opcode that {@code torch.save} does not write
      */
-    static PickleValue read(Path path, long origin, ByteBuffer pickle) {
-        return new PickleMachine(path, origin, pickle).run();
+    static PickleValue read(Path path, long origin, ByteBuffer pickle, HeaderHeap heap) {
+        return new PickleMachine(path, origin, pickle, heap).run();
     }
 
     private PickleValue run() {
@@ -105,10 +112,10 @@ final class PickleMachine {
     private void execute(int opcode) {
         switch (opcode) {
             // numbers and constants
-            case 'N' -> stack.add(Opaque.NONE);
-            case 0x88 -> stack.add(Truth.TRUE);
-            case 0x89 -> stack.add(Truth.FALSE);
-            case 'K' -> stack.add(SMALL[u8()]);
+            case 'N' -> refer(Opaque.NONE);
+            case 0x88 -> refer(Truth.TRUE);
+            case 0x89 -> refer(Truth.FALSE);
+            case 'K' -> refer(SMALL[u8()]);
             case 'M' -> whole(u16());
             case 'J' -> whole(s32());
             case 0x8a -> bigNumber(u8());
@@ -125,7 +132,7 @@ final class PickleMachine {
             case 0x8e, 0x96 -> bytes(length(u64()));
             // containers
             case '(' -> mark();
-            case ')' -> stack.add(Tuple.EMPTY);
+            case ')' -> refer(Tuple.EMPTY);
             case ']', 0x8f -> push(new Sequence());
             case '}' -> push(new Mapping());
             case 't' -> push(new Tuple(List.of(sinceMark())));
@@ -155,9 +162,9 @@ final class PickleMachine {
             }
             case 'b' -> build(pop());
             case 'Q' -> push(new Persistent(pop(), origin + at));
-            case 'q' -> memo.put(u8(), top());
-            case 'r' -> memo.put((int) u32(), top());
-            case 0x94 -> memo.put(memo.size(), top());
+            case 'q' -> remember(u8());
+            case 'r' -> remember((int) u32());
+            case 0x94 -> remember(memo.size());
             case 'h' -> recall(u8());
             case 'j' -> recall((int) u32());
             case 0x95 -> frame(u64());
@@ -168,7 +175,7 @@ final class PickleMachine {
 
     private void whole(long value) {
         if (value >= 0 && value < CACHED) {
-            stack.add(SMALL[(int) value]);
+            refer(SMALL[(int) value]);
         } else {
             push(new Whole(value));
         }
@@ -178,7 +185,7 @@ final class PickleMachine {
         need(length);
         if (length > Long.BYTES) {
             in.position(in.position() + length);
-            stack.add(Opaque.BIG_NUMBER);
+            refer(Opaque.BIG_NUMBER);
             return;
         }
         long value = 0;
@@ -198,6 +205,7 @@ final class PickleMachine {
 
     private void text(int length) {
         need(length);
+        take(2L * length);
         ByteBuffer slice = in.slice(in.position(), length);
         in.position(in.position() + length);
         try {
@@ -209,6 +217,7 @@ final class PickleMachine {
 
     private void latin(int length) {
         need(length);
+        take(2L * length);
         byte[] raw = new byte[length];
         in.get(raw);
         push(new Text(new String(raw, StandardCharsets.ISO_8859_1)));
@@ -217,7 +226,7 @@ final class PickleMachine {
     private void bytes(int length) {
         need(length);
         in.position(in.position() + length);
-        stack.add(Opaque.BYTES);
+        refer(Opaque.BYTES);
     }
 
     private void tuple(int count) {
@@ -235,6 +244,7 @@ final class PickleMachine {
             default -> throw broken("elements are added to a value that is no list");
         };
         for (PickleValue value : added) {
+            take(HEAP_OF_REFERENCE);
             elements.add(value);
         }
     }
@@ -253,6 +263,7 @@ final class PickleMachine {
             default -> throw broken("an entry is added to a value that is no dict");
         };
         for (PickleValue value : keysAndValues) {
+            take(HEAP_OF_REFERENCE);
             entries.add(value);
         }
     }
@@ -280,7 +291,7 @@ final class PickleMachine {
         if (value == null) {
             throw broken("memo entry %s is used before it is set".formatted(Integer.toUnsignedString(index)));
         }
-        stack.add(value);
+        refer(value);
     }
 
     private void frame(long length) {
@@ -293,14 +304,24 @@ final class PickleMachine {
     // --- stack --------------------------------------------------------------------------------------------------------
 
     private void push(PickleValue value) {
-        if (++values > MOST_VALUES) {
-            throw CheckpointException.of(
-                    TorchRules.PICKLE_LIMIT,
-                    path,
-                    origin + at,
-                    "the pickle has more than %d values".formatted(MOST_VALUES));
-        }
+        take(HEAP_OF_VALUE);
+        refer(value);
+    }
+
+    private void refer(PickleValue value) {
+        take(HEAP_OF_REFERENCE);
         stack.add(value);
+    }
+
+    private void remember(int index) {
+        take(HEAP_OF_MEMO_ENTRY);
+        memo.put(index, top());
+    }
+
+    private void take(long bytes) {
+        if (!heap.take(bytes)) {
+            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path, origin + at, heap.excess());
+        }
     }
 
     private int floor() {
@@ -325,6 +346,7 @@ final class PickleMachine {
     }
 
     private void mark() {
+        take(HEAP_OF_REFERENCE);
         if (markCount == marks.length) {
             marks = Arrays.copyOf(marks, markCount * 2);
         }

@@ -15,6 +15,7 @@ import io.gds4j.loader.format.torch.PickleValue.Text;
 import io.gds4j.loader.format.torch.PickleValue.Truth;
 import io.gds4j.loader.format.torch.PickleValue.Tuple;
 import io.gds4j.loader.format.torch.PickleValue.Whole;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import java.nio.file.Path;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -38,6 +39,9 @@ final class StateDict {
     private static final long FREE_BUDGET = 1 << 20;
     private static final long BUDGET_PER_BYTE = 16;
     private static final long COST_OF_TENSOR = 64;
+    private static final long HEAP_OF_TENSOR = 300;
+    private static final long HEAP_OF_NAME = 56;
+    private static final long HEAP_OF_VISIT = 40;
     /** Most metadata that is kept; the rest of it is left out. */
     private static final int MOST_METADATA = 1 << 16;
 
@@ -56,12 +60,14 @@ final class StateDict {
     private final Deque<Visit> open = new ArrayDeque<>();
     private final Map<String, TensorInfo> tensors = new LinkedHashMap<>();
     private final Map<String, MetadataValue> metadata = new LinkedHashMap<>();
+    private final HeaderHeap heap;
     private long budget;
 
-    private StateDict(Path path, TensorBuilder builder, long origin, long pickleBytes) {
+    private StateDict(Path path, TensorBuilder builder, long origin, long pickleBytes, HeaderHeap heap) {
         this.path = path;
         this.builder = builder;
         this.origin = origin;
+        this.heap = heap;
         this.budget = FREE_BUDGET + BUDGET_PER_BYTE * pickleBytes;
     }
 
@@ -70,10 +76,12 @@ final class StateDict {
      *
      * @param root the value of the pickle
      * @param origin offset of the pickle in the file
+     * @param heap counts what the tensors and their names take
      * @throws CheckpointException if a tensor breaks a rule or cannot be loaded
      */
-    static StateDict of(PickleValue root, Path path, TensorBuilder builder, long origin, long pickleBytes) {
-        StateDict dict = new StateDict(path, builder, origin, pickleBytes);
+    static StateDict of(
+            PickleValue root, Path path, TensorBuilder builder, long origin, long pickleBytes, HeaderHeap heap) {
+        StateDict dict = new StateDict(path, builder, origin, pickleBytes, heap);
         dict.open.push(new Visit(root, "", null));
         while (!dict.open.isEmpty()) {
             dict.visit(dict.open.pop());
@@ -251,6 +259,7 @@ final class StateDict {
 
     private void add(TensorInfo tensor) {
         spend(COST_OF_TENSOR);
+        take(HEAP_OF_TENSOR);
         if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
             throw CheckpointException.of(
                     CheckpointRule.DUPLICATE_TENSOR,
@@ -263,12 +272,20 @@ final class StateDict {
 
     private String join(String prefix, String key) {
         spend(prefix.length() + key.length());
+        take(HEAP_OF_NAME + 2L * (prefix.length() + key.length()));
         return prefix.isEmpty() ? key : prefix + "." + key;
     }
 
     private void push(PickleValue value, String name, @Nullable String within) {
         spend(1);
+        take(HEAP_OF_VISIT);
         open.push(new Visit(value, name, within));
+    }
+
+    private void take(long bytes) {
+        if (!heap.take(bytes)) {
+            throw CheckpointException.of(TorchRules.PICKLE_LIMIT, path, origin, heap.excess());
+        }
     }
 
     private void spend(long cost) {

@@ -12,6 +12,7 @@ import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
 import java.nio.ByteBuffer;
@@ -136,10 +137,11 @@ public final class TorchFormat implements CheckpointFormat {
                     pickle.headerOffset(),
                     "data.pkl has %d bytes, at most %d are allowed".formatted(pickle.bytes(), LARGEST_PICKLE));
         }
+        HeaderHeap heap = new HeaderHeap(pickle.bytes());
         PickleValue value =
-                PickleMachine.read(path, pickle.dataOffset(), in.read(pickle.dataOffset(), (int) pickle.bytes()));
+                PickleMachine.read(path, pickle.dataOffset(), in.read(pickle.dataOffset(), (int) pickle.bytes()), heap);
         StateDict dict = StateDict.of(
-                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), pickle.bytes());
+                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), pickle.bytes(), heap);
         List<TensorInfo> tensors = dict.tensors();
         long dataOffset =
                 tensors.stream().mapToLong(TensorInfo::fileOffset).min().orElse(in.size());

@@ -2,9 +2,9 @@ package io.gds4j.loader.internal.metadata;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -64,7 +64,7 @@ public record MetadataText(String text, String type) {
                             CuFileError.INVALID_VALUE,
                             function,
                             "metadata %s has %d elements, more than a header of %d bytes holds".formatted(
-                                    OneLine.quote(key), array.size(), LONGEST));
+                                    InertText.quote(key), array.size(), LONGEST));
                 }
                 yield new MetadataText(json.toString(), ARRAY + array.elementType() + " " + array.size());
             }
@@ -216,7 +216,7 @@ public record MetadataText(String text, String type) {
                 return Collections.unmodifiableList(elements);
             } catch (Malformed | NumberFormatException e) {
                 parser = null;
-                throw invalid("the array is broken: " + OneLine.of(String.valueOf(e.getMessage()), 200));
+                throw invalid("the array is broken: " + InertText.line(String.valueOf(e.getMessage()), 200));
             }
         }
 

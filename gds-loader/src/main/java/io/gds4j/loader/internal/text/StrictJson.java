@@ -1,5 +1,6 @@
 package io.gds4j.loader.internal.text;
 
+import io.gds4j.internal.text.InertText;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharsetDecoder;
@@ -450,8 +451,8 @@ public final class StrictJson {
             case START_OBJECT -> "an object";
             case START_ARRAY -> "an array";
             case END_OBJECT, END_ARRAY -> "an end";
-            case STRING, NAME -> "the string " + OneLine.quote(text());
-            case NUMBER, TRUE, FALSE, NULL -> OneLine.of(text(), 40);
+            case STRING, NAME -> "the string " + InertText.quote(text());
+            case NUMBER, TRUE, FALSE, NULL -> InertText.name(text(), 40);
         };
     }
 
