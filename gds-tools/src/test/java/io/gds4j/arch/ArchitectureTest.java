@@ -60,8 +60,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, "io.gds4j.ffi.posix",
-                                Rooms.LOADER)),
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.FLIGHT_RECORDER, Rooms.JSPECIFY,
+                                "io.gds4j.ffi.posix", Rooms.LOADER)),
                 Arguments.of(
                         "gds-dataset",
                         new String[]{Rooms.DATASET},

@@ -217,6 +217,12 @@ public final class SharedSave {
             sync(this::commit);
         }
 
+        /** The writers have written the bytes. */
+        @Override
+        long writtenBytes() {
+            return 0;
+        }
+
         private void commit() {
             SaveTarget target = content.target();
             Publication publication = publication();
