@@ -42,6 +42,11 @@ abstract class JobTask extends AbstractFunction1<Iterator<Integer>, Iterator<Row
             GdsExecutor executor = GdsExecutor.ofJob();
             where += " on " + executor;
             return CollectionConverters.asScala(run(new RankContext(executor, task.partitionId(), world)).iterator());
+        } catch (StackOverflowError | LinkageError e) {
+            // Spark ends an executor for such an error, also as a cause, and the job would say no more than that.
+            JobFailure failure = new JobFailure(where + ": " + FirstLine.of(e), null);
+            failure.addSuppressed(e);
+            throw failure;
         } catch (Exception e) {
             Optional<String> refusal = refusal(e);
             if (refusal.isPresent()) {
