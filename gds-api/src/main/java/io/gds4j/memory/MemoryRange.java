@@ -238,7 +238,7 @@ public final class MemoryRange implements IoMemory {
     void claim() {
         checkAccess();
         if (owner != null && !owner.lifetime().claim()) {
-            throw MemoryAllocation.closed();
+            throw owner.isOpen() && owner.lifetime().isGiven() ? MemoryAllocation.given() : MemoryAllocation.closed();
         }
     }
 

@@ -161,12 +161,13 @@ public record DlPackTensor(
     }
 
     /**
-     * Gives the tensor away, as DLPack 1.x: the consumer's deleter closes {@code owner}.
+     * Gives the tensor away, once, as DLPack 1.x: the consumer's deleter closes {@code owner}, which the program can no longer close,
+     * lend or give.
      *
      * @param owner memory that contains the tensor, such as from {@link io.gds4j.loader.LoadedTensors#take}
      * @return the capsule; closing it unused closes {@code owner}
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if the tensor is outside of {@code owner}; CUDA_POINTER_INVALID if it
-     *         is closed
+     *         is closed; IO_NOT_SUPPORTED (EBUSY) if it is registered, lent or given already
      */
     public DlPackCapsule give(MemoryAllocation owner) {
         return DlPackCapsule.give(this, DlPackVersion.VERSIONED, owner);
