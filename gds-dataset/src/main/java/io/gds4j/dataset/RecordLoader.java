@@ -344,8 +344,9 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         }
 
         /**
-         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Short reads into GPU memory
-         * take up to a quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
+         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Their bookkeeping, 37 bytes for
+         * each record, takes at most as much again of the Java heap, or what two batches need. Short reads into GPU memory take up to a
+         * quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
          *
          * @param bytes 1 or more; at least two batches have to fit
          * @return this builder
@@ -411,7 +412,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
          *
          * @return the loader, which the caller closes
          * @throws CuFileException INVALID_VALUE (EINVAL) if two batches do not fit into the memory or the position is behind the end;
-         *         otherwise as {@link CuFileDriver#openFile} and the allocator
+         *         NOMEM_ERROR if the Java heap is too small for the bookkeeping; otherwise as {@link CuFileDriver#openFile} and the allocator
          */
         public RecordLoader open() {
             Itinerary itinerary = itinerary();
@@ -423,7 +424,9 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             }
             long bufferBytes = bufferBytes();
             long pages = Math.max(1, Math.ceilDiv(bufferBytes, ALIGNMENT));
-            long count = Math.min(MOST_BUFFERS, memory / ALIGNMENT / pages);
+            // Short records take less memory than their bookkeeping in the heap, which is bounded, too.
+            long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, MOST_BUFFERS);
+            long count = Math.min(most, memory / ALIGNMENT / pages);
             if (count < 2) {
                 throw Failures.invalid(
                         "a batch takes %d bytes, and two of them do not fit into the %d bytes allowed".formatted(
@@ -476,10 +479,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
 
         private RecordLoader start(
                 Itinerary itinerary, long begin, RecordMemory ringMemory, long bufferBytes, long stride, int count) {
-            List<BatchBuffer> buffers = new ArrayList<>(count);
-            for (int i = 0; i < count; i++) {
-                buffers.add(new BatchBuffer(i * stride, batch));
-            }
+            List<BatchBuffer> buffers = buffers(count, stride);
             BatchPlanner planner = new BatchPlanner(
                     source, itinerary, batch, bufferBytes, ringMemory.bytes(), threads);
             BatchRing ring = new BatchRing(planner, ringMemory, buffers, begin, closeTimeout);
@@ -493,6 +493,24 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             startAll(ring, readers);
             ring.publish();
             return loader;
+        }
+
+        private List<BatchBuffer> buffers(int count, long stride) {
+            long heap = count * BatchBuffer.heapBytes(batch);
+            try {
+                if (heap > Runtime.getRuntime().maxMemory()) {
+                    throw new OutOfMemoryError();
+                }
+                List<BatchBuffer> buffers = new ArrayList<>(count);
+                for (int i = 0; i < count; i++) {
+                    buffers.add(new BatchBuffer(i * stride, batch));
+                }
+                return buffers;
+            } catch (OutOfMemoryError e) {
+                throw Failures.heap(
+                        "%d batches of %d records need %d bytes of the Java heap; raise -Xmx, or read fewer records in a batch"
+                                .formatted(count, batch, heap));
+            }
         }
 
         /** Starts the readers. One is enough to deliver everything, so others may fail to start. */

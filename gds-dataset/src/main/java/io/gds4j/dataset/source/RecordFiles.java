@@ -127,7 +127,7 @@ public final class RecordFiles {
             return vectors(files);
         }
         if (name.endsWith(BIN)) {
-            return join(map(files, bin -> megatron(bin, index(bin))));
+            return VariableRecords.join(map(files, bin -> MegatronIndex.read(bin, index(bin))));
         }
         throw RecordFormatException.malformed(
                 first,
