@@ -141,7 +141,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
                 .formatted(
                         unknown.getFirst().file(),
                         unknown.stream()
-                                .map(key -> "%s (line %d)".formatted(key.name(), key.line()))
+                                .map(key -> "%s (line %s)".formatted(key.name(), key.line()))
                                 .collect(Collectors.joining(", ")));
     }
 

@@ -106,7 +106,7 @@ public final class CuFileConfigException extends CuFileException {
                 file,
                 line,
                 column,
-                "%s:%d:%d: %s".formatted(file, line, column, what),
+                "%s:%s:%s: %s".formatted(file, line, column, what),
                 cause);
     }
 

@@ -256,7 +256,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
 
         private static long inRange(String name, long value, long least, long most) {
             if (value < least || value > most) {
-                throw Failures.invalid("%s is %d, allowed: %d to %d".formatted(name, value, least, most));
+                throw Failures.invalid("%s is %s, allowed: %s to %s".formatted(name, value, least, most));
             }
             return value;
         }
@@ -419,7 +419,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             long begin = Math.max(position, itinerary.begin(firstEpoch));
             if (begin > itinerary.end()) {
                 throw Failures.invalid(
-                        "position is %d, allowed: 0 to %d (the end of the last epoch)".formatted(
+                        "position is %s, allowed: 0 to %s (the end of the last epoch)".formatted(
                                 begin, itinerary.end()));
             }
             long bufferBytes = bufferBytes();
@@ -429,7 +429,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             long count = Math.min(most, memory / ALIGNMENT / pages);
             if (count < 2) {
                 throw Failures.invalid(
-                        "a batch takes %d bytes, and two of them do not fit into the %d bytes allowed".formatted(
+                        "a batch takes %s bytes, and two of them do not fit into the %s bytes allowed".formatted(
                                 bufferBytes, memory));
             }
             long stride = pages * ALIGNMENT;
@@ -453,7 +453,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             try {
                 return new Itinerary(order, records, share, remainder, batch, epochs);
             } catch (ArithmeticException e) {
-                throw Failures.invalid("%d records padded for %d ranks exceed 2^63".formatted(records, share.world()));
+                throw Failures.invalid("%s records padded for %s ranks exceed 2^63".formatted(records, share.world()));
             }
         }
 
@@ -464,14 +464,14 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                     Math.multiplyHigh(longest, batch) == 0 && longest * batch >= 0 ? longest * batch : Long.MAX_VALUE;
             if (source.isFixedLength()) {
                 if (whole > memory) {
-                    throw Failures.invalid("a batch of %d records of %d bytes exceeds the %d bytes allowed".formatted(
+                    throw Failures.invalid("a batch of %s records of %s bytes exceeds the %s bytes allowed".formatted(
                             batch, longest, memory));
                 }
                 return whole;
             }
             long bytes = Math.min(whole, Math.max(longest, memory / 4 / ALIGNMENT * ALIGNMENT));
             if (bytes > memory) {
-                throw Failures.invalid("the longest record has %d bytes and exceeds the %d bytes allowed".formatted(
+                throw Failures.invalid("the longest record has %s bytes and exceeds the %s bytes allowed".formatted(
                         longest, memory));
             }
             return bytes;
@@ -508,7 +508,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                 return buffers;
             } catch (OutOfMemoryError e) {
                 throw Failures.heap(
-                        "%d batches of %d records need %d bytes of the Java heap; raise -Xmx, or read fewer records in a batch"
+                        "%s batches of %s records need %s bytes of the Java heap; raise -Xmx, or read fewer records in a batch"
                                 .formatted(count, batch, heap));
             }
         }

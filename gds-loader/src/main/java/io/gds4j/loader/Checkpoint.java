@@ -159,6 +159,6 @@ public final class Checkpoint {
 
     @Override
     public String toString() {
-        return "Checkpoint[%s, %d tensors, %d bytes in %d files]".formatted(path, tensors.size(), bytes, files.size());
+        return "Checkpoint[%s, %s tensors, %s bytes in %s files]".formatted(path, tensors.size(), bytes, files.size());
     }
 }

@@ -117,7 +117,7 @@ public final class LoadedTensor {
         } catch (OutOfMemoryError e) {
             throw failure(
                     CuFileError.NOMEM_ERROR,
-                    "has %d bytes, for which the JVM has too little direct memory".formatted(range.length()));
+                    "has %s bytes, for which the JVM has too little direct memory".formatted(range.length()));
         }
         if (range.length() > 0) {
             allocator.copyToHost(range, to);
@@ -134,7 +134,7 @@ public final class LoadedTensor {
         MemorySegment segment = segment();
         if (segment.byteSize() > Integer.MAX_VALUE) {
             throw invalid(
-                    "has %d bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
+                    "has %s bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
         }
         return segment.asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
@@ -205,7 +205,7 @@ public final class LoadedTensor {
         require(FloatDecoder.decodes(info.dtype()), "only F32, F16, BF16 and 8-bit floats are decoded");
         long elements = range.length() * Byte.SIZE / info.dtype().bits();
         if (elements > Integer.MAX_VALUE - Long.BYTES) {
-            throw invalid("has %d elements, more than an array may have".formatted(elements));
+            throw invalid("has %s elements, more than an array may have".formatted(elements));
         }
         float[] floats = new float[(int) elements];
         try (Arena arena = Arena.ofConfined()) {

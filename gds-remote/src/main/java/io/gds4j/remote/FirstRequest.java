@@ -63,7 +63,7 @@ final class FirstRequest {
             }
             failures++;
             if (failures >= options.attempts()) {
-                throw failure(Errno.EIO, "%s (%d attempts)".formatted(why, failures), cause);
+                throw failure(Errno.EIO, "%s (%s attempts)".formatted(why, failures), cause);
             }
             if (System.nanoTime() - begun >= options.stallTimeout().toNanos()) {
                 throw failure(Errno.ETIMEDOUT, "no progress; the last failure: " + why, cause);
@@ -94,7 +94,7 @@ final class FirstRequest {
         if (to.isPresent()) {
             redirects++;
             if (redirects > options.redirects()) {
-                throw failure(Errno.EIO, "more than %d redirects".formatted(options.redirects()), null);
+                throw failure(Errno.EIO, "more than %s redirects".formatted(options.redirects()), null);
             }
             place = to.get();
             return Optional.empty();
@@ -125,7 +125,7 @@ final class FirstRequest {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
         if (body.received() < expected) {
-            throw new Passing("the body ends %d bytes early".formatted(expected - body.received()));
+            throw new Passing("the body ends %s bytes early".formatted(expected - body.received()));
         }
         return source(ObjectVersion.of(range.total(), headers), head.asSlice(0, expected));
     }
@@ -182,7 +182,7 @@ final class FirstRequest {
         }
         RangeBody body = begun.join();
         if (body.received() != length) {
-            throw new Passing("the body ends %d bytes early".formatted(length - body.received()));
+            throw new Passing("the body ends %s bytes early".formatted(length - body.received()));
         }
         return source(ObjectVersion.of(length, headers), body.target());
     }
@@ -229,7 +229,7 @@ final class FirstRequest {
                         progressBytes = received;
                         progressAt = System.nanoTime();
                     } else if (System.nanoTime() - progressAt >= options.stallTimeout().toNanos()) {
-                        throw failure(Errno.ETIMEDOUT, "no progress for %d s"
+                        throw failure(Errno.ETIMEDOUT, "no progress for %s s"
                                 .formatted(options.stallTimeout().toSeconds()), null);
                     }
                 }

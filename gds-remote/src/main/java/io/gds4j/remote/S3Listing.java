@@ -43,7 +43,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
         }
         throw S3Requests.failure(
-                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %d pages of objects".formatted(MOST_PAGES),
+                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %s pages of objects".formatted(MOST_PAGES),
                 null);
     }
 

@@ -167,7 +167,7 @@ final class JobRunner {
 
     void requireRanks(int world) {
         if (world < 1) {
-            throw invalid("the number of ranks is %d; allowed are 1 and more".formatted(world));
+            throw invalid("the number of ranks is %s; allowed are 1 and more".formatted(world));
         }
     }
 
@@ -188,13 +188,13 @@ final class JobRunner {
                 Thread.sleep(POLL_MILLIS);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw invalid("interrupted while it waited for %d slots; there are %d".formatted(world, slots));
+                throw invalid("interrupted while it waited for %s slots; there are %s".formatted(world, slots));
             }
             slots = slots();
         }
         if (slots < world) {
             throw invalid(
-                    "%d ranks need as many slots at the same time; %d executors have %d after %d s: raise %s if executors"
+                    "%s ranks need as many slots at the same time; %s executors have %s after %s s: raise %s if executors"
                             .formatted(world, executors(), slots, TimeUnit.MILLISECONDS.toSeconds(timeout),
                                     SLOTS_TIMEOUT)
                             + " still start, else add executors, cores or GPUs, or load with fewer ranks");

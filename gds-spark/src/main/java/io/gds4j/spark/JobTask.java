@@ -37,7 +37,7 @@ abstract class JobTask extends AbstractFunction1<Iterator<Integer>, Iterator<Row
     @Override
     public final Iterator<Row> apply(Iterator<Integer> ignored) {
         TaskContext task = TaskContext.get();
-        String where = "rank %d".formatted(task.partitionId());
+        String where = "rank %s".formatted(task.partitionId());
         try {
             GdsExecutor executor = GdsExecutor.ofJob();
             where += " on " + executor;

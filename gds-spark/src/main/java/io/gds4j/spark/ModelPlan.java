@@ -47,7 +47,7 @@ public record ModelPlan(
         ParallelPlan.checkWorld(world);
         if (rank < 0 || rank >= world) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, "ModelPlan",
-                    "the rank is %d; %d ranks are 0 to %d".formatted(rank, world, world - 1));
+                    "the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
         }
     }
 

@@ -296,7 +296,7 @@ public final class ModelRegistry implements AutoCloseable {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.NOMEM_ERROR)
                     .path(entry.key.path())
-                    .detail("the model needs %d bytes; models in use have %d of the %d bytes of %s on this executor"
+                    .detail("the model needs %s bytes; models in use have %s of the %s bytes of %s on this executor"
                             .formatted(bytes, used(device), limit, ModelBudget.key(device)))
                     .build();
         }
@@ -382,6 +382,6 @@ public final class ModelRegistry implements AutoCloseable {
 
     @Override
     public synchronized String toString() {
-        return "ModelRegistry[%d models, %d bytes]".formatted(entries.size(), bytes());
+        return "ModelRegistry[%s models, %s bytes]".formatted(entries.size(), bytes());
     }
 }

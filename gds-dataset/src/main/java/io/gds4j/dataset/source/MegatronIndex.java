@@ -43,7 +43,7 @@ final class MegatronIndex {
             long end = offsets[offsets.length - 1];
             if (end > size) {
                 throw RecordFormatException.malformed(
-                        bin, "the file has %d bytes, the index %s needs %d".formatted(size, idx, end));
+                        bin, "the file has %s bytes, the index %s needs %s".formatted(size, idx, end));
             }
             return new VariableRecords(bin, TOKENS[header.type] + " tokens", offsets);
         }
@@ -72,7 +72,7 @@ final class MegatronIndex {
         int type = header.get(TYPE_AT);
         if (type < 1 || type >= TOKEN_BYTES.length) {
             throw RecordFormatException.malformed(
-                    index.path(), TYPE_AT, "type of tokens %d, allowed: 1 to 8".formatted(type));
+                    index.path(), TYPE_AT, "type of tokens %s, allowed: 1 to 8".formatted(type));
         }
         long sequences = header.getLong(SEQUENCES_AT);
         long documents = header.getLong(DOCUMENTS_AT);
@@ -81,7 +81,7 @@ final class MegatronIndex {
             throw RecordFormatException.malformed(
                     index.path(),
                     SEQUENCES_AT,
-                    "%s sequences, allowed in this file: 0 to %d".formatted(
+                    "%s sequences, allowed in this file: 0 to %s".formatted(
                             Long.toUnsignedString(sequences), largest));
         }
         long room = (index.size() - HEADER - sequences * PER_SEQUENCE) / Long.BYTES;
@@ -89,7 +89,7 @@ final class MegatronIndex {
             throw RecordFormatException.malformed(
                     index.path(),
                     DOCUMENTS_AT,
-                    "%s entries of documents, allowed in this file: 1 to %d".formatted(
+                    "%s entries of documents, allowed in this file: 1 to %s".formatted(
                             Long.toUnsignedString(documents), room));
         }
         return new MegatronIndex(index, sequences, type);
@@ -106,7 +106,7 @@ final class MegatronIndex {
                 throw RecordFormatException.malformed(
                         index.path(),
                         HEADER + (long) i * Integer.BYTES,
-                        "sequence %d has %d tokens, allowed: 0 or more".formatted(i, length));
+                        "sequence %s has %s tokens, allowed: 0 or more".formatted(i, length));
             }
             offsets[i + 1] = offsets[i] + (long) length * TOKEN_BYTES[type]; // below 2^31 times 2^34
             if (offsets[i + 1] < 0) {
@@ -121,7 +121,7 @@ final class MegatronIndex {
                 throw RecordFormatException.malformed(
                         index.path(),
                         pointers + (long) i * Long.BYTES,
-                        "sequence %d begins at %d, allowed: %d, the end of the sequence before".formatted(
+                        "sequence %s begins at %s, allowed: %s, the end of the sequence before".formatted(
                                 i, pointer, offsets[i]));
             }
         }

@@ -47,7 +47,7 @@ public record DlPackTensor(
         long bytes = extent(type, shape, strides, flags.contains(DlPackFlag.SUBBYTE_PADDED));
         if (bytes > range.length()) {
             throw Refusals
-                    .invalid("a tensor of shape %s, strides %s and %d bits per element has %d bytes, its memory %d"
+                    .invalid("a tensor of shape %s, strides %s and %s bits per element has %s bytes, its memory %s"
                             .formatted(shape, strides, type.elementBits(), bytes, range.length()));
         }
     }
@@ -113,7 +113,7 @@ public record DlPackTensor(
      */
     public DlPackTensor vectors(int lanes) {
         if (shape.isEmpty() || !isCompact() || type.lanes() != 1 || lanes < 1 || shape.getLast() % lanes != 0) {
-            throw Refusals.invalid("a tensor of shape %s, strides %s and %d lanes has no vectors of %d"
+            throw Refusals.invalid("a tensor of shape %s, strides %s and %s lanes has no vectors of %s"
                     .formatted(shape, strides, type.lanes(), lanes));
         }
         List<Long> shorter = new ArrayList<>(shape);
@@ -201,7 +201,7 @@ public record DlPackTensor(
     /** Returns the bytes up to the end of the last element. */
     private static long extent(DlPackType type, List<Long> shape, List<Long> strides, boolean padded) {
         if (shape.size() > ManagedTensors.MAX_RANK || strides.size() != shape.size()) {
-            throw Refusals.invalid("shape has %d and strides %d dimensions; allowed are 0 to %d, and as many strides"
+            throw Refusals.invalid("shape has %s and strides %s dimensions; allowed are 0 to %s, and as many strides"
                     .formatted(shape.size(), strides.size(), ManagedTensors.MAX_RANK));
         }
         if (shape.stream().anyMatch(size -> size < 0) || strides.stream().anyMatch(stride -> stride < 0)) {
@@ -213,7 +213,7 @@ public record DlPackTensor(
         int bits = type.elementBits();
         boolean whole = padded || bits % Byte.SIZE == 0;
         if (!whole && !isCompact(shape, strides)) {
-            throw Refusals.invalid("packed elements of %d bits have strides %s; allowed are compact ones"
+            throw Refusals.invalid("packed elements of %s bits have strides %s; allowed are compact ones"
                     .formatted(bits, strides));
         }
         try {

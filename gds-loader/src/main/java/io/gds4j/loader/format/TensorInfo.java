@@ -28,7 +28,7 @@ public record TensorInfo(String name, DType dtype, List<Long> shape, Path file, 
 
     @Override
     public String toString() {
-        return "%s %s%s, %d bytes at %d of %s"
+        return "%s %s%s, %s bytes at %s of %s"
                 .formatted(
                         CheckpointException.quote(name),
                         dtype,

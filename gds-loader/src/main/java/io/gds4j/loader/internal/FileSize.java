@@ -15,7 +15,7 @@ public final class FileSize {
             throw CheckpointException.of(
                     CheckpointRule.FILE_CHANGED,
                     file,
-                    "the file had %d bytes when its header was read, now it has %d".formatted(before, now));
+                    "the file had %s bytes when its header was read, now it has %s".formatted(before, now));
         }
     }
 }

@@ -79,7 +79,7 @@ public record AttentionHeads(long heads, long keyValueHeads) {
         private static long count(StrictJson in, String name) throws Malformed {
             long count = in.unsigned(name);
             if (count < 1 || count > MOST_HEADS) {
-                throw in.here("%s is %s; allowed are 1 to %d".formatted(name, in.text(), MOST_HEADS));
+                throw in.here("%s is %s; allowed are 1 to %s".formatted(name, in.text(), MOST_HEADS));
             }
             return count;
         }

@@ -51,7 +51,7 @@ final class PlanFile {
             bytes = in.readNBytes((int) most + 1);
         }
         if (bytes.length > most) {
-            throw new Malformed((int) most, "the file has more than %d bytes".formatted(most));
+            throw new Malformed((int) most, "the file has more than %s bytes".formatted(most));
         }
         int bad = StrictJson.checkUtf8(bytes);
         if (bad >= 0) {
@@ -160,7 +160,7 @@ final class PlanFile {
             in.next();
             long value = in.unsigned(field);
             if (value < 0 || value > most) {
-                throw in.here("%s is %s; allowed are 0 to %d".formatted(field, in.text(), most));
+                throw in.here("%s is %s; allowed are 0 to %s".formatted(field, in.text(), most));
             }
             return value;
         }
@@ -203,7 +203,7 @@ final class PlanFile {
             int count = parts.isEmpty() ? Math.max(usual, heads.size()) : parts.size();
             if (heads.size() > 1 && heads.size() != count) {
                 throw new Malformed(
-                        at, "%d parts have %d numbers of heads".formatted(count, heads.size()));
+                        at, "%s parts have %s numbers of heads".formatted(count, heads.size()));
             }
             List<Split.Part> all = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {

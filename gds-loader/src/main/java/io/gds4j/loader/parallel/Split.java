@@ -30,7 +30,7 @@ public sealed interface Split extends Serializable {
          */
         public Part {
             if (share < 1 || heads < 0) {
-                throw invalid("a part has share %d and %d heads; allowed are 1 and more, and 0 and more"
+                throw invalid("a part has share %s and %s heads; allowed are 1 and more, and 0 and more"
                         .formatted(share, heads));
             }
         }
@@ -85,7 +85,7 @@ public sealed interface Split extends Serializable {
          */
         public Expert {
             if (dimension < 0) {
-                throw invalid("the dimension of experts is %d; allowed are 0 and more".formatted(dimension));
+                throw invalid("the dimension of experts is %s; allowed are 0 and more".formatted(dimension));
             }
         }
     }
@@ -103,7 +103,7 @@ public sealed interface Split extends Serializable {
          */
         public Owner {
             if (rank < 0) {
-                throw invalid("the owner is rank %d; allowed are 0 and more".formatted(rank));
+                throw invalid("the owner is rank %s; allowed are 0 and more".formatted(rank));
             }
         }
     }

@@ -63,7 +63,7 @@ final class TensorSlicer {
             case Split.Owner owner -> {
                 if (owner.rank() >= world) {
                     throw refused(tensor,
-                            "belongs to rank %d; the ranks are 0 to %d".formatted(owner.rank(), world - 1));
+                            "belongs to rank %s; the ranks are 0 to %s".formatted(owner.rank(), world - 1));
                 }
                 yield owner.rank() == rank ? whole(tensor, rank) : null;
             }
@@ -118,7 +118,7 @@ final class TensorSlicer {
         Matcher expert = EXPERT.matcher(tensor.name());
         if (!expert.matches()) {
             if (split.dimension() >= tensor.shape().size()) {
-                throw refused(tensor, "has %d dimensions, so dimension %d of the rule does not exist"
+                throw refused(tensor, "has %s dimensions, so dimension %s of the rule does not exist"
                         .formatted(tensor.shape().size(), split.dimension()));
             }
             return divided(tensor, split.dimension(), Split.WHOLE, split.roundUp(), rank);
@@ -127,7 +127,7 @@ final class TensorSlicer {
         if (count % world != 0 && !split.roundUp()) {
             throw refused(
                     tensor,
-                    "is one of %d experts, which %d ranks do not divide; a rule may round up".formatted(count, world));
+                    "is one of %s experts, which %s ranks do not divide; a rule may round up".formatted(count, world));
         }
         long owner = Long.parseLong(expert.group(1)) / Math.ceilDiv(count, (long) world);
         return owner == rank ? whole(tensor, rank) : null;
@@ -149,7 +149,7 @@ final class TensorSlicer {
             }
             return cut(tensor, dimension, ranges, rank);
         } catch (Uneven e) {
-            throw refused(tensor, "%s (dimension %d)".formatted(e.getMessage(), dimension));
+            throw refused(tensor, "%s (dimension %s)".formatted(e.getMessage(), dimension));
         }
     }
 
@@ -172,14 +172,14 @@ final class TensorSlicer {
         long block = least == 1 ? 1 : Long.highestOneBit(least - 1) << 1;
         if (block <= 0 || Math.ceilDiv(elements, block) != blocks) {
             throw new Uneven(
-                    "has %d blocks for the %d elements of its weight, which is no block size that is a power of two"
+                    "has %s blocks for the %s elements of its weight, which is no block size that is a power of two"
                             .formatted(blocks, elements));
         }
         List<Range> ranges = new ArrayList<>();
         for (Range range : DimensionSplit.ranges(elements, parts, roundUp, world, rank)) {
             boolean ends = range.end() % block == 0 || range.end() == elements;
             if (range.length() > 0 && (range.start() % block != 0 || !ends)) {
-                throw new Uneven("has a scale for each block of %d elements, and rank %d would keep elements %d to %d"
+                throw new Uneven("has a scale for each block of %s elements, and rank %s would keep elements %s to %s"
                         .formatted(block, rank, range.start(), range.end() - 1));
             }
             long start = Math.min(range.start() / block, blocks);
@@ -248,7 +248,7 @@ final class TensorSlicer {
     private static long bytes(TensorInfo tensor, long elements) throws Uneven {
         DType type = tensor.dtype();
         return type.bytes(elements)
-                .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %d elements"
+                .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %s elements"
                         .formatted(type, type.blockElements())));
     }
 

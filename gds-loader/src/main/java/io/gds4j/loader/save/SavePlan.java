@@ -92,7 +92,7 @@ public final class SavePlan {
             String who = "tensor " + OneLine.quote(name);
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
-                throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
+                throw invalid("%s of type %s and shape %s has %s bytes, its memory has %s"
                         .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
             return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory)));
@@ -376,7 +376,7 @@ public final class SavePlan {
 
     @Override
     public String toString() {
-        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(),
+        return "SavePlan[%s tensors, %s bytes in %s files to %s]".formatted(tensors(), bytes(), content.files().size(),
                 target());
     }
 }

@@ -78,7 +78,7 @@ public final class SharedSave {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "SharedSave.of",
-                    "writer %d of %d: allowed are 1 to %d writers, numbered from 0".formatted(rank, world,
+                    "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
                             MOST_WRITERS));
         }
         byte[] digest = sha256(List.of(name.getBytes(StandardCharsets.UTF_8)));
@@ -281,7 +281,7 @@ public final class SharedSave {
                 throw CuFileException.builder(SaveFailure.FUNCTION)
                         .error(CuFileError.INVALID_VALUE)
                         .path(path)
-                        .detail("writer %d of %d has not finished".formatted(i, world))
+                        .detail("writer %s of %s has not finished".formatted(i, world))
                         .build();
             }
             ShareFile share = ShareFile.parse(path, calls.read(path), world, layout(), content.files());
@@ -338,7 +338,7 @@ public final class SharedSave {
 
     @Override
     public String toString() {
-        return "SharedSave[writer %d of %d, %s]".formatted(
+        return "SharedSave[writer %s of %s, %s]".formatted(
                 rank, world, OneLine.of(content.target().path().toString(), 200));
     }
 }

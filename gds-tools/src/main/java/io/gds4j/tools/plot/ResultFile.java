@@ -78,7 +78,7 @@ record ResultFile(String label, List<Measurement> measurements) {
 
     private static String label(Path file, JsonNode object) {
         Path name = file.getFileName();
-        return "%s: %s %s, %s, %d thread%s, %s".formatted(
+        return "%s: %s %s, %s, %s thread%s, %s".formatted(
                 name == null ? file : name,
                 object.path("ioType").asText(),
                 object.path("xferType").asText(),

@@ -136,7 +136,7 @@ public final class RecordsRun {
         long least = FEWEST_BATCHES * ((batch + PAGE - 1) / PAGE * PAGE);
         Long asked = arguments.memory();
         if (asked != null && asked < least) {
-            throw CommandFailure.usage("--memory %d is less than two batches of whole pages: %d bytes".formatted(
+            throw CommandFailure.usage("--memory %s is less than two batches of whole pages: %s bytes".formatted(
                     asked, least));
         }
         return asked != null ? asked : Math.max(DEFAULT_MEMORY, least);

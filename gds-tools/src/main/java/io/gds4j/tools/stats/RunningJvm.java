@@ -53,7 +53,7 @@ final class RunningJvm {
     private static CommandFailure unable(long pid, String why) {
         return ProcessHandle.of(pid).isEmpty()
                 ? CommandFailure.badInput(null, "there is no process " + pid)
-                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %d: %s".formatted(pid, why));
+                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %s: %s".formatted(pid, why));
     }
 
     private static List<SessionStatistics> read(MBeanServerConnection server) throws IOException {

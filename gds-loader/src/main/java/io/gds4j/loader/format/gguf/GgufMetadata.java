@@ -43,7 +43,7 @@ final class GgufMetadata implements Metadata {
                 throw CheckpointException.of(
                         CheckpointRule.FILE_CHANGED,
                         path,
-                        "the file had %d bytes when its header was read, now it has %d".formatted(size, in.size()));
+                        "the file had %s bytes when its header was read, now it has %s".formatted(size, in.size()));
             }
             return in;
         }
@@ -99,7 +99,7 @@ final class GgufMetadata implements Metadata {
                 throw CuFileException.builder("MetadataValue.Array.values")
                         .error(CuFileError.INVALID_VALUE)
                         .path(source.path)
-                        .detail("%d elements from %d on are not within the array of %d".formatted(count, first, size))
+                        .detail("%s elements from %s on are not within the array of %s".formatted(count, first, size))
                         .build();
             }
             if (count == 0) {
@@ -136,7 +136,7 @@ final class GgufMetadata implements Metadata {
 
         @Override
         public String toString() {
-            return "%s[%d]".formatted(type, size);
+            return "%s[%s]".formatted(type, size);
         }
     }
 
