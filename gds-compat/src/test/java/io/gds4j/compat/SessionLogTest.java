@@ -78,7 +78,10 @@ class SessionLogTest {
         } finally {
             Locale.setDefault(own);
         }
-        assertThat(lines()).hasSizeGreaterThan(5).allMatch(line -> line.matches(LINE));
+        assertThat(lines()).hasSizeGreaterThan(5)
+                .allMatch(line -> line.matches(LINE))
+                .allMatch(line -> line.chars().allMatch(c -> c < 128))
+                .anyMatch(line -> line.contains("size=4096"));
     }
 
     @ParameterizedTest

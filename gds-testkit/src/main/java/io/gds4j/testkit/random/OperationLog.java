@@ -12,7 +12,7 @@ final class OperationLog {
 
     synchronized void add(String format, Object... arguments) {
         count++;
-        lines.addLast("%6d  %s".formatted(count, format.formatted(arguments)));
+        lines.addLast("%6s  %s".formatted(count, format.formatted(arguments)));
         if (lines.size() > KEPT) {
             lines.removeFirst();
         }

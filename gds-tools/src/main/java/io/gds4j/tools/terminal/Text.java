@@ -39,7 +39,7 @@ public final class Text {
                 || type == Character.SURROGATE
                 || type == Character.LINE_SEPARATOR
                 || type == Character.PARAGRAPH_SEPARATOR) {
-            line.append(String.format(c > 0xFFFF ? "\\u{%x}" : "\\u%04x", c));
+            line.append((c > 0xFFFF ? "\\u{%x}" : "\\u%04x").formatted(c));
         } else {
             line.appendCodePoint(c);
         }

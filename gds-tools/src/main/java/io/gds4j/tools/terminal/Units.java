@@ -49,7 +49,9 @@ public final class Units {
             long whole = Math.round(seconds);
             return "%s min %s s".formatted(whole / 60, whole % 60);
         }
-        return String.format(Locale.ROOT, seconds < 10 ? "%.3f s" : "%.1f s", seconds);
+        return seconds < 10
+                ? String.format(Locale.ROOT, "%.3f s", seconds)
+                : String.format(Locale.ROOT, "%.1f s", seconds);
     }
 
     /** Formats the time that a task still takes, in whole seconds rounded up: {@code 7 s}, {@code 3 min}, {@code 2 h 5 min}. */

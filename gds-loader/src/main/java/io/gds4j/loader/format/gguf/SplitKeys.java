@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 
 /**
  * The keys by which a file says that it is a part of a split set.
@@ -49,8 +50,10 @@ record SplitKeys(long number, long count, long tensors) {
         if (name.count() != count || name.number() - 1 != number) {
             throw failure(
                     file,
-                    "the file is part %s of %s, but its name says part %s of %s; rename it to *-%05d-of-%05d.gguf"
-                            .formatted(number + 1, count, name.number(), name.count(), number + 1, count));
+                    String.format(
+                            Locale.ROOT,
+                            "the file is part %d of %d, but its name says part %d of %d; rename it to *-%05d-of-%05d.gguf",
+                            number + 1, count, name.number(), name.count(), number + 1, count));
         }
         if (number != 0 && Files.exists(name.part(1))) {
             throw failure(
@@ -97,7 +100,7 @@ record SplitKeys(long number, long count, long tensors) {
                         own.isPart()
                                 ? "the file is part %s of %s, but it was opened as part %s of %s; the parts of a set are named"
                                         .formatted(own.number + 1, own.count, i + 1, files.size())
-                                        + " *-00001-of-%05d.gguf and so on".formatted(own.count)
+                                        + String.format(Locale.ROOT, " *-00001-of-%05d.gguf and so on", own.count)
                                 : "the file was opened as part %s of %s, but it has no %s and %s"
                                         .formatted(i + 1, files.size(), NUMBER, COUNT));
             }

@@ -27,7 +27,7 @@ public final class OneLine {
                     || type == Character.PARAGRAPH_SEPARATOR
                     || type == Character.FORMAT
                     || type == Character.SURROGATE) {
-                line.append(String.format("\\u%04x", c));
+                line.append("\\u%04x".formatted(c));
             } else {
                 line.appendCodePoint(c);
             }
