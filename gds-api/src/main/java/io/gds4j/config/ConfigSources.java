@@ -143,7 +143,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
                 .formatted(
                         InertText.name(unknown.getFirst().file().toString()),
                         unknown.stream()
-                                .map(key -> "%s (line %d)".formatted(InertText.name(key.name()), key.line()))
+                                .map(key -> "%s (line %s)".formatted(InertText.name(key.name()), key.line()))
                                 .collect(Collectors.joining(", ")));
     }
 

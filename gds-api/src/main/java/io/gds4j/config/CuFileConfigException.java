@@ -107,7 +107,7 @@ public final class CuFileConfigException extends CuFileException {
                 file,
                 line,
                 column,
-                "%s:%d:%d: %s".formatted(InertText.name(file.toString()), line, column, what),
+                "%s:%s:%s: %s".formatted(InertText.name(file.toString()), line, column, what),
                 cause);
     }
 

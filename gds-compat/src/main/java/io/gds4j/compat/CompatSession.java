@@ -258,7 +258,7 @@ public final class CompatSession {
         files.close();
         log.log(
                 Severity.INFO,
-                "driver closed: bytes by path %s, most staged %d",
+                "driver closed: bytes by path %s, most staged %s",
                 counters.snapshot(),
                 pool.peakBytes());
         log.close();

@@ -68,7 +68,7 @@ final class LogFile implements AutoCloseable {
         if (failed) {
             return;
         }
-        String line = " %s [pid=%d tid=%d] %s  %s %s%n".formatted(
+        String line = " %s [pid=%s tid=%s] %s  %s %s%n".formatted(
                 TIME.format(LocalDateTime.now()),
                 PID,
                 Thread.currentThread().threadId(),

@@ -105,7 +105,7 @@ public final class SessionLog implements RequestLog, AutoCloseable {
         return WALKER.walk(frames -> frames
                 .filter(frame -> !frame.getClassName().equals(SessionLog.class.getName()))
                 .findFirst()
-                .map(frame -> "gds4j-%s:%d".formatted(
+                .map(frame -> "gds4j-%s:%s".formatted(
                         frame.getClassName().substring(frame.getClassName().lastIndexOf('.') + 1),
                         frame.getLineNumber()))
                 .orElse("gds4j:0"));

@@ -16,6 +16,7 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.logging.Level;
@@ -105,6 +106,21 @@ class SessionLogTest {
                         line -> line.contains(" TRACE  ") && line.contains("cuFileRead") && line.contains("size=4096"))
                 .anyMatch(line -> line.contains(" ERROR  ") && line.contains("EIO"))
                 .anyMatch(line -> line.contains(" INFO  ") && line.contains("driver closed: bytes by path"));
+    }
+
+    @Test
+    void fileHasNvidiasFormatInALocaleWithDigitsOfItsOwn() throws IOException {
+        Locale own = Locale.getDefault();
+        Locale.setDefault(Locale.of("ar", "EG"));
+        try {
+            useIt(logging("TRACE"));
+        } finally {
+            Locale.setDefault(own);
+        }
+        assertThat(lines()).hasSizeGreaterThan(5)
+                .allMatch(line -> line.matches(LINE))
+                .allMatch(line -> line.chars().allMatch(c -> c < 128))
+                .anyMatch(line -> line.contains("size=4096"));
     }
 
     @ParameterizedTest

@@ -113,7 +113,7 @@ public final class Checkpoint {
             throw CheckpointException.of(
                     CheckpointRule.HEADER_LIMIT,
                     path,
-                    "the headers do not fit into the heap of this JVM, %d MiB (-Xmx)"
+                    "the headers do not fit into the heap of this JVM, %s MiB (-Xmx)"
                             .formatted(Runtime.getRuntime().maxMemory() >> 20));
         }
     }
@@ -220,6 +220,6 @@ public final class Checkpoint {
 
     @Override
     public String toString() {
-        return "Checkpoint[%s, %d tensors, %d bytes in %d files]".formatted(path, tensors.size(), bytes, files.size());
+        return "Checkpoint[%s, %s tensors, %s bytes in %s files]".formatted(path, tensors.size(), bytes, files.size());
     }
 }

@@ -211,7 +211,7 @@ record CheckpointFiles(
                         file.path(),
                         -1,
                         name.substring(0, MOST_NAME_CHARACTERS),
-                        "the name of tensor %s has %d characters, at most %d are allowed"
+                        "the name of tensor %s has %s characters, at most %s are allowed"
                                 .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
             }
         }

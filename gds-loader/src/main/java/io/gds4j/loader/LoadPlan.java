@@ -159,7 +159,7 @@ public final class LoadPlan {
      */
     public LoadPlan alignment(long bytes) {
         if (bytes < LEAST_ALIGNMENT || bytes > MOST_ALIGNMENT || Long.bitCount(bytes) != 1) {
-            throw invalid("alignment must be a power of two from %d to %d: %d"
+            throw invalid("alignment must be a power of two from %s to %s: %s"
                     .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
         }
         return with(options.withAlignment(bytes));
@@ -185,7 +185,7 @@ public final class LoadPlan {
      */
     public LoadPlan requestSize(long bytes) {
         if (bytes < LEAST_REQUEST) {
-            throw invalid("request size must be at least %d bytes: %d".formatted(LEAST_REQUEST, bytes));
+            throw invalid("request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
@@ -199,7 +199,7 @@ public final class LoadPlan {
      */
     public LoadPlan requestsInFlight(int count) {
         if (count < 1 || count > MOST_IN_FLIGHT) {
-            throw invalid("requests in flight must be 1 to %d: %d".formatted(MOST_IN_FLIGHT, count));
+            throw invalid("requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), io.requestSize(), count, io.direct()));
@@ -230,7 +230,7 @@ public final class LoadPlan {
     private LoadPlan with(Io io) {
         long least = LEAST_STAGING_PER_REQUEST * io.leastInFlight();
         if (io.stagingBudget() < least) {
-            throw invalid("staging budget must be at least %d bytes for %d requests in flight: %d"
+            throw invalid("staging budget must be at least %s bytes for %s requests in flight: %s"
                     .formatted(least, io.leastInFlight(), io.stagingBudget()));
         }
         return with(options.with(io));
@@ -436,7 +436,7 @@ public final class LoadPlan {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(checkpoint.path())
-                    .detail("the choice matches none of the checkpoint's tensors (%d)".formatted(all))
+                    .detail("the choice matches none of the checkpoint's tensors (%s)".formatted(all))
                     .build();
         }
     }
@@ -462,7 +462,7 @@ public final class LoadPlan {
     @Override
     public String toString() {
         Layout plan = layout();
-        return "LoadPlan[%d tensors, %d bytes from %d files to %s, %d requests]"
+        return "LoadPlan[%s tensors, %s bytes from %s files to %s, %s requests]"
                 .formatted(
                         plan.tensors().size(),
                         bytes(),

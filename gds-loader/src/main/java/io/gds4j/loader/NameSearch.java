@@ -47,7 +47,7 @@ final class NameSearch {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "LoadPlan",
-                    "not a regular expression: %s at %d of %s"
+                    "not a regular expression: %s at %s of %s"
                             .formatted(e.getDescription(), e.getIndex(), shown(regex)));
         }
     }
@@ -72,7 +72,7 @@ final class NameSearch {
                         tensor.file(),
                         -1,
                         name,
-                        "the expression %s takes too many steps for tensor %s, whose name has %d characters"
+                        "the expression %s takes too many steps for tensor %s, whose name has %s characters"
                                 .formatted(
                                         shown(regex),
                                         CheckpointException.quote(name),

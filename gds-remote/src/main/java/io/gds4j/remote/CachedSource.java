@@ -97,7 +97,7 @@ final class CachedSource implements RangeSource {
     }
 
     private void block(long block, MemorySegment into, Cancellation cancellation) throws InterruptedException {
-        String file = "%s-%d".formatted(name, block);
+        String file = "%s-%s".formatted(name, block);
         if (folder.read(file, into)) {
             return;
         }

@@ -62,7 +62,7 @@ final class FirstRequest {
             }
             failures++;
             if (failures >= options.attempts()) {
-                throw failure(Errno.EIO, "%s (%d attempts)".formatted(why, failures), cause);
+                throw failure(Errno.EIO, "%s (%s attempts)".formatted(why, failures), cause);
             }
             if (System.nanoTime() - begun >= options.stallTimeout().toNanos()) {
                 throw failure(Errno.ETIMEDOUT, "no progress; the last failure: " + why, cause);
@@ -93,7 +93,7 @@ final class FirstRequest {
         if (to.isPresent()) {
             redirects++;
             if (redirects > options.redirects()) {
-                throw failure(Errno.EIO, "more than %d redirects".formatted(options.redirects()), null);
+                throw failure(Errno.EIO, "more than %s redirects".formatted(options.redirects()), null);
             }
             place = to.get();
             return Optional.empty();
@@ -124,7 +124,7 @@ final class FirstRequest {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
         if (body.received() < expected) {
-            throw new Passing("the body ends %d bytes early".formatted(expected - body.received()));
+            throw new Passing("the body ends %s bytes early".formatted(expected - body.received()));
         }
         return source(ObjectVersion.of(range.total(), headers), head.asSlice(0, expected));
     }
@@ -195,7 +195,7 @@ final class FirstRequest {
             throw full(length);
         }
         if (body.received() != length) {
-            throw new Passing("the body ends %d bytes early".formatted(length - body.received()));
+            throw new Passing("the body ends %s bytes early".formatted(length - body.received()));
         }
         return source(ObjectVersion.of(length, headers), body.target());
     }
@@ -205,7 +205,7 @@ final class FirstRequest {
         if (length > options.sequential()) {
             throw failure(
                     Errno.EFBIG,
-                    "the server has no ranges, and the object has %d bytes; HttpOptions.withSequential allows %d"
+                    "the server has no ranges, and the object has %s bytes; HttpOptions.withSequential allows %s"
                             .formatted(length, options.sequential()),
                     null);
         }
@@ -222,13 +222,13 @@ final class FirstRequest {
                 Files.delete(file);
             }
         } catch (IOException e) {
-            throw failure(Errno.EIO, "no temporary file of %d bytes can be made: %s".formatted(length, e), e);
+            throw failure(Errno.EIO, "no temporary file of %s bytes can be made: %s".formatted(length, e), e);
         }
     }
 
     private CuFileException full(long length) {
         return failure(
-                Errno.ENOSPC, "the server has no ranges, and the folder of temporary files has no room for %d bytes"
+                Errno.ENOSPC, "the server has no ranges, and the folder of temporary files has no room for %s bytes"
                         .formatted(length),
                 null);
     }
@@ -261,7 +261,7 @@ final class FirstRequest {
                         progressBytes = received;
                         progressAt = System.nanoTime();
                     } else if (System.nanoTime() - progressAt >= options.stallTimeout().toNanos()) {
-                        throw failure(Errno.ETIMEDOUT, "no progress for %d s"
+                        throw failure(Errno.ETIMEDOUT, "no progress for %s s"
                                 .formatted(options.stallTimeout().toSeconds()), null);
                     }
                 }

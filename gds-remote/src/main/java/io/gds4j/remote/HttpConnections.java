@@ -102,7 +102,7 @@ final class HttpConnections {
         try {
             return answer.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            throw new HttpTimeoutException("no whole answer within %d ms".formatted(timeout.toMillis()));
+            throw new HttpTimeoutException("no whole answer within %s ms".formatted(timeout.toMillis()));
         } catch (ExecutionException e) {
             throw e.getCause() instanceof IOException known ? known : new IOException(e.getCause());
         } finally {

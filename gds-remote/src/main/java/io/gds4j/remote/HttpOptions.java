@@ -95,7 +95,7 @@ public record HttpOptions(
         if (value < least || value > most) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "HttpOptions",
-                    "%s is %d, allowed: %d to %d".formatted(name, value, least, most));
+                    "%s is %s, allowed: %s to %s".formatted(name, value, least, most));
         }
     }
 
@@ -218,7 +218,7 @@ public record HttpOptions(
     /** Returns a text without the values of headers, which may be credentials. */
     @Override
     public String toString() {
-        return "HttpOptions[headers=%s, partBytes=%d, connections=%d, stallTimeout=%s, attempts=%d]"
+        return "HttpOptions[headers=%s, partBytes=%s, connections=%s, stallTimeout=%s, attempts=%s]"
                 .formatted(headers.keySet(), partBytes, connections, stallTimeout, attempts);
     }
 }

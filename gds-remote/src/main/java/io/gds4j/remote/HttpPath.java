@@ -96,7 +96,7 @@ final class HttpPath implements SourcePath {
     @Override
     public Path subpath(int begin, int end) {
         if (begin < 0 || end > names.size() || begin >= end) {
-            throw new IllegalArgumentException("names %d to %d of %d".formatted(begin, end, names.size()));
+            throw new IllegalArgumentException("names %s to %s of %s".formatted(begin, end, names.size()));
         }
         return new HttpPath(system, false, names.subList(begin, end), null);
     }

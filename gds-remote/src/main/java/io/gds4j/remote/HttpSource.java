@@ -256,11 +256,11 @@ public final class HttpSource implements RangeSource {
         } catch (IllegalArgumentException e) {
             // The cause would name the place, and so perhaps a signature.
             throw RemoteFailure.of(
-                    uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), null);
+                    uri, offset, size, Errno.EIO, "status %s with a bad Location".formatted(status), null);
         }
         String region = headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[a-z0-9-]{1,64}"))
                 .map(", the bucket is in region "::concat).orElse("");
-        String refusal = location.isEmpty() ? "status %d without Location%s".formatted(status, region)
+        String refusal = location.isEmpty() ? "status %s without Location%s".formatted(status, region)
                 : ObjectName.refusal(place, to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);
@@ -270,6 +270,6 @@ public final class HttpSource implements RangeSource {
 
     @Override
     public String toString() {
-        return "HttpSource[%s, %d bytes]".formatted(identity(), size());
+        return "HttpSource[%s, %s bytes]".formatted(identity(), size());
     }
 }

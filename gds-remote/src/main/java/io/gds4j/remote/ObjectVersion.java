@@ -33,10 +33,10 @@ record ObjectVersion(long size, String etag, String lastModified) {
         }
         ContentRange got = range.get();
         if (got.total() != size) {
-            return Optional.of("the object changed: it had %d bytes, now it has %d".formatted(size, got.total()));
+            return Optional.of("the object changed: it had %s bytes, now it has %s".formatted(size, got.total()));
         }
         if (got.first() != first || got.last() != last) {
-            return Optional.of("Content-Range is '%s' instead of bytes %d-%d/%d"
+            return Optional.of("Content-Range is '%s' instead of bytes %s-%s/%s"
                     .formatted(shortened(text), first, last, size));
         }
         return changed(headers).or(() -> encoded(headers));

@@ -175,7 +175,7 @@ final class RangePart {
             throw failure(status == 206 ? Errno.ESTALE : RemoteFailure.errno(status), problem.get(), null);
         }
         if (!isDone()) {
-            retry("the body ends %d bytes early".formatted(target.byteSize() - received), null, 0);
+            retry("the body ends %s bytes early".formatted(target.byteSize() - received), null, 0);
         }
     }
 
@@ -201,7 +201,7 @@ final class RangePart {
         lastFailure = why;
         failures = received - progressBytes >= PROGRESS ? 1 : failures + 1;
         if (failures >= options.attempts()) {
-            throw failure(Errno.EIO, "%s (%d attempts)".formatted(why, failures), cause);
+            throw failure(Errno.EIO, "%s (%s attempts)".formatted(why, failures), cause);
         }
     }
 

@@ -23,7 +23,7 @@ public record RemoteCache(Path folder, long limitBytes) {
         if (limitBytes < LEAST) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "RemoteCache",
-                    "limitBytes is %d, allowed: %d and more".formatted(limitBytes, LEAST));
+                    "limitBytes is %s, allowed: %s and more".formatted(limitBytes, LEAST));
         }
     }
 }

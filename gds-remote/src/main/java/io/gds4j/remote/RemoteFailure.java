@@ -16,7 +16,7 @@ final class RemoteFailure {
                 .error(CuFileError.IO_ERROR)
                 .errno(errno)
                 .range(offset, size)
-                .detail("%s, bytes %d to %d: %s".formatted(ObjectName.shown(uri), offset, offset + size - 1, why));
+                .detail("%s, bytes %s to %s: %s".formatted(ObjectName.shown(uri), offset, offset + size - 1, why));
         return cause == null ? builder.build() : builder.cause(cause).build();
     }
 
@@ -34,7 +34,7 @@ final class RemoteFailure {
         return switch (status) {
             case 401 -> "status 401: the server wants credentials";
             case 403 -> "status 403: the server refuses access";
-            case 404, 410 -> "status %d: there is no such object".formatted(status);
+            case 404, 410 -> "status %s: there is no such object".formatted(status);
             case 412 -> "status 412: the object changed while it was read";
             case 416 -> "status 416: the object has no such range";
             case 429 -> "status 429: too many requests";

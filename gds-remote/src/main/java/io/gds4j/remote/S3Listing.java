@@ -46,7 +46,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
             if (keys.size() > MOST_KEYS || bytes > MOST_BYTES) {
                 throw S3Requests.failure(
-                        "GET", uri, Errno.EFBIG, "the list of objects has more than %d keys or %d bytes"
+                        "GET", uri, Errno.EFBIG, "the list of objects has more than %s keys or %s bytes"
                                 .formatted(MOST_KEYS, MOST_BYTES),
                         null);
             }
@@ -59,7 +59,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
         }
         throw S3Requests.failure(
-                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %d pages of objects".formatted(MOST_PAGES),
+                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %s pages of objects".formatted(MOST_PAGES),
                 null);
     }
 

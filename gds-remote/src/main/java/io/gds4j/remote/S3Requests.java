@@ -50,7 +50,7 @@ record S3Requests(HttpConnections connections) {
                 if (status / 100 == 2 && code.isEmpty()) {
                     return response;
                 }
-                why = code.equals("NoSuchBucket") ? "status %d: there is no such bucket".formatted(status)
+                why = code.equals("NoSuchBucket") ? "status %s: there is no such bucket".formatted(status)
                         : RemoteFailure.meaning(status) + (code.isEmpty() ? "" : ", " + code);
                 errno = RemoteFailure.errno(status);
                 boolean passes =
@@ -67,7 +67,7 @@ record S3Requests(HttpConnections connections) {
             }
             failures++;
             if (failures >= options.attempts()) {
-                throw failure(method, uri, errno, "%s (%d attempts)".formatted(why, failures), cause);
+                throw failure(method, uri, errno, "%s (%s attempts)".formatted(why, failures), cause);
             }
             try {
                 TimeUnit.NANOSECONDS.sleep(options.backoff().toNanos() << Math.min(failures - 1, 4));

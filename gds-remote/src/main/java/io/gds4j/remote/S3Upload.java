@@ -51,7 +51,7 @@ record S3Upload(S3Names names, S3Requests requests) {
             List<String> tags = send(channel, size, key, id);
             StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
             for (int i = 0; i < tags.size(); i++) {
-                xml.append("<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>"
+                xml.append("<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>"
                         .formatted(i + 1, tags.get(i).replace("\"", "&quot;")));
             }
             URI end = names.url(key, Map.of("uploadId", id));

@@ -133,7 +133,7 @@ final class IoCommand implements Callable<Integer> {
             if (line.length() == MOST_LINE_CHARACTERS) {
                 throw CommandFailure.badInput(
                         file.toString(),
-                        "%s: has a line of more than %d characters".formatted(file, MOST_LINE_CHARACTERS));
+                        "%s: has a line of more than %s characters".formatted(file, MOST_LINE_CHARACTERS));
             }
             line.append((char) c);
         }

@@ -182,7 +182,7 @@ final class RecordsCommand implements Callable<Integer> {
 
     private static void check(String option, long value, long least, long most) {
         if (value < least || value > most) {
-            throw CommandFailure.usage("%s is %d, allowed: %s".formatted(
+            throw CommandFailure.usage("%s is %s, allowed: %s".formatted(
                     option, value, most == Long.MAX_VALUE ? least + " or more" : least + " to " + most));
         }
     }

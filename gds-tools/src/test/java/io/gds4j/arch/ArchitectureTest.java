@@ -60,9 +60,9 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_TEXT, Rooms.JDK, Rooms.JSPECIFY,
-                                "io.gds4j.ffi.posix",
-                                Rooms.LOADER)),
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_TEXT, Rooms.JDK,
+                                Rooms.FLIGHT_RECORDER,
+                                Rooms.JSPECIFY, "io.gds4j.ffi.posix", Rooms.LOADER)),
                 Arguments.of(
                         "gds-dataset",
                         new String[]{Rooms.DATASET},

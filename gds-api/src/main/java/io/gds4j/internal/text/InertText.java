@@ -51,7 +51,7 @@ public final class InertText {
             }
             for (; i < end; i++) {
                 if (hidden) {
-                    text.append(String.format("\\u%04x", (int) json.charAt(i)));
+                    text.append("\\u%04x".formatted((int) json.charAt(i)));
                 } else if (text != null) {
                     text.append(json.charAt(i));
                 }
@@ -97,7 +97,7 @@ public final class InertText {
             case '\n' -> line.append("\\n");
             case '\r' -> line.append("\\r");
             case '\t' -> line.append("\\t");
-            default -> line.append(String.format(c > 0xFFFF ? "\\u{%x}" : "\\u%04x", c));
+            default -> line.append((c > 0xFFFF ? "\\u{%x}" : "\\u%04x").formatted(c));
         }
     }
 

@@ -50,7 +50,7 @@ final class SourceIo {
     long size() {
         long size = call("RangeSource.size", this::identity, -1, -1, source::size);
         if (size < 0) {
-            throw failure("RangeSource.size", -1, -1).detail("%s says that it has %d bytes".formatted(identity, size))
+            throw failure("RangeSource.size", -1, -1).detail("%s says that it has %s bytes".formatted(identity, size))
                     .build();
         }
         return size;
@@ -85,7 +85,7 @@ final class SourceIo {
                 "RangeSource.read", this::identity, offset, size, () -> source.read(offset, memory, cancellation));
         if (count < 0 || count > size) {
             throw failure("RangeSource.read", offset, size)
-                    .detail("%s says that it has read %d bytes of %d at %d".formatted(identity, count, size, offset))
+                    .detail("%s says that it has read %s bytes of %s at %s".formatted(identity, count, size, offset))
                     .build();
         }
         return count;

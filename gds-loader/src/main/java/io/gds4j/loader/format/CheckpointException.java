@@ -110,7 +110,7 @@ public final class CheckpointException extends CuFileException {
                 CheckpointRule.FILE_CHANGED,
                 file,
                 now.size() != before.size()
-                        ? "the file had %d bytes when its header was read, now it has %d"
+                        ? "the file had %s bytes when its header was read, now it has %s"
                                 .formatted(before.size(), now.size())
                         : "when its header was read, the file had %s; now it has %s".formatted(before, now));
     }

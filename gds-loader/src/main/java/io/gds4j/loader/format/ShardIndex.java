@@ -56,7 +56,7 @@ public final class ShardIndex {
                 throw CheckpointException.of(
                         CheckpointRule.INVALID_INDEX,
                         path,
-                        "the index has %d bytes, at most %d are allowed".formatted(in.size(), LARGEST));
+                        "the index has %s bytes, at most %s are allowed".formatted(in.size(), LARGEST));
             }
             return parse(path, in.version(), in.read(0, (int) in.size()).array());
         }
@@ -215,7 +215,7 @@ public final class ShardIndex {
         if (totalSize == null || isNumber(totalSize, bytes)) {
             return List.of();
         }
-        return List.of("%s: total_size is %s, but the tensors have %d bytes"
+        return List.of("%s: total_size is %s, but the tensors have %s bytes"
                 .formatted(path, InertText.name(totalSize, LONGEST_NUMBER), bytes));
     }
 

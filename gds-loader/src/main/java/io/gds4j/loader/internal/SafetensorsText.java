@@ -95,7 +95,7 @@ public final class SafetensorsText {
         return CuFileException.of(
                 CuFileError.INVALID_VALUE,
                 function,
-                "the header has %d bytes, at most %d are allowed".formatted(length, LARGEST_HEADER));
+                "the header has %s bytes, at most %s are allowed".formatted(length, LARGEST_HEADER));
     }
 
     /** Throws INVALID_VALUE for an unpaired surrogate, which UTF-8 cannot encode. */

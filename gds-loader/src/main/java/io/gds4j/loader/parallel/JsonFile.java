@@ -22,7 +22,7 @@ final class JsonFile {
         // reads no more than the size: some files of /proc look regular and never end
         try (FormatInput in = FormatInput.open(file)) {
             if (in.size() > LARGEST) {
-                throw new Malformed(LARGEST, "the file has more than %d bytes".formatted(LARGEST));
+                throw new Malformed(LARGEST, "the file has more than %s bytes".formatted(LARGEST));
             }
             bytes = in.read(0, (int) in.size()).array();
         }

@@ -130,7 +130,7 @@ final class ModelConfig {
         if (heads && token == Token.NUMBER) {
             long count = in.unsigned(name);
             if (!AttentionHeads.isCount(count)) {
-                throw in.here("%s is %s; allowed are 1 to %d".formatted(name, in.text(), 1L << 20));
+                throw in.here("%s is %s; allowed are 1 to %s".formatted(name, in.text(), 1L << 20));
             }
             numbers.put(name, count);
         } else if (size && token == Token.NUMBER && in.text().matches("[1-9]\\d{0,17}")) {

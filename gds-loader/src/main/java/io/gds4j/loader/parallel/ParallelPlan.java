@@ -236,7 +236,7 @@ public final class ParallelPlan implements Serializable {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     FUNCTION,
-                    "the number of ranks is %d; allowed are 1 to %d".formatted(world, MAX_WORLD));
+                    "the number of ranks is %s; allowed are 1 to %s".formatted(world, MAX_WORLD));
         }
     }
 
@@ -259,7 +259,7 @@ public final class ParallelPlan implements Serializable {
             }
         }
         if (matched.isEmpty() && !tensors.isEmpty()) {
-            throw mismatch(checkpoint, "no rule of the plan %s matches any of the %d tensors; it is for another model"
+            throw mismatch(checkpoint, "no rule of the plan %s matches any of the %s tensors; it is for another model"
                     .formatted(CheckpointException.quote(name), tensors.size()));
         }
         for (int i = 0; i < rules.size(); i++) {
@@ -289,7 +289,7 @@ public final class ParallelPlan implements Serializable {
                     tensor.file(),
                     -1,
                     tensor.name(),
-                    "the %d rules of the plan %s take too many steps; use fewer patterns with a star"
+                    "the %s rules of the plan %s take too many steps; use fewer patterns with a star"
                             .formatted(rules.size(), CheckpointException.quote(name)));
         }
         matched.or(found);
@@ -302,6 +302,6 @@ public final class ParallelPlan implements Serializable {
 
     @Override
     public String toString() {
-        return "ParallelPlan[%s, %d rules]".formatted(name, rules.size());
+        return "ParallelPlan[%s, %s rules]".formatted(name, rules.size());
     }
 }

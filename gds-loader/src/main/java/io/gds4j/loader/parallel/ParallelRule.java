@@ -43,7 +43,7 @@ public record ParallelRule(String pattern, Split split, boolean optional) implem
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "ParallelRule",
-                    "the pattern %s has %d characters; allowed are %d"
+                    "the pattern %s has %s characters; allowed are %s"
                             .formatted(CheckpointException.quote(pattern), pattern.length(), MAX_PATTERN));
         }
     }

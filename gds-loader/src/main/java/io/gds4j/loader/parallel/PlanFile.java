@@ -58,7 +58,7 @@ final class PlanFile {
                 throw in.here("the pattern %s has an empty component".formatted(CheckpointException.quote(pattern)));
             }
             if (pattern.length() > ParallelRule.MAX_PATTERN) {
-                throw in.here("the pattern %s has %d characters; allowed are %d"
+                throw in.here("the pattern %s has %s characters; allowed are %s"
                         .formatted(CheckpointException.quote(pattern), pattern.length(), ParallelRule.MAX_PATTERN));
             }
             if (!patterns.add(pattern)) {
@@ -152,7 +152,7 @@ final class PlanFile {
             in.next();
             long value = in.unsigned(field);
             if (value < 0 || value > most) {
-                throw in.here("%s is %s; allowed are 0 to %d".formatted(field, in.text(), most));
+                throw in.here("%s is %s; allowed are 0 to %s".formatted(field, in.text(), most));
             }
             return value;
         }
@@ -199,7 +199,7 @@ final class PlanFile {
             int count = parts.isEmpty() ? Math.max(usual, heads.size()) : parts.size();
             if (heads.size() > 1 && heads.size() != count) {
                 throw new Malformed(
-                        at, "%d parts have %d numbers of heads".formatted(count, heads.size()));
+                        at, "%s parts have %s numbers of heads".formatted(count, heads.size()));
             }
             List<Split.Part> all = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {

@@ -246,7 +246,7 @@ final class FileWriter implements AutoCloseable {
             case SaveTensor.InMemory memory ->
                 driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
             case SaveTensor.Elsewhere other ->
-                throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
+                throw new IllegalStateException("tensor %s of file %s is elsewhere".formatted(tensor, file));
             case SaveTensor.InFile original ->
                 originals.use(
                         original.tensor().file(),

@@ -107,7 +107,7 @@ public final class SavePlan {
         private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
-                throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
+                throw invalid("%s of type %s and shape %s has %s bytes, its memory has %s"
                         .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
             return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory));
@@ -444,7 +444,7 @@ public final class SavePlan {
 
     @Override
     public String toString() {
-        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(),
+        return "SavePlan[%s tensors, %s bytes in %s files to %s]".formatted(tensors(), bytes(), content.files().size(),
                 target());
     }
 }

@@ -88,7 +88,7 @@ final class SharedPages {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     SaveFailure.FUNCTION,
-                    "writers have left bytes %d to %d of file %d, which are no whole pages"
+                    "writers have left bytes %s to %s of file %s, which are no whole pages"
                             .formatted(first.offset(), last.end(), first.file()));
         }
         if (parts.size() == 1) {

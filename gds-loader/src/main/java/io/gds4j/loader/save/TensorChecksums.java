@@ -51,7 +51,7 @@ public final class TensorChecksums {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(file.path())
-                    .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
+                    .detail("metadata %s must be %s hexadecimal digits for each of %s tensors with bytes, it is %s"
                             .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
                                     InertText.quote(digits)))
                     .build();
@@ -87,7 +87,7 @@ public final class TensorChecksums {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(file.path())
-                    .detail("%d bytes at %d by a buffer of %d bytes; allowed are ranges within 2^63 bytes, buffers of %d and more"
+                    .detail("%s bytes at %s by a buffer of %s bytes; allowed are ranges within 2^63 bytes, buffers of %s and more"
                             .formatted(length, fileOffset, buffer.range().length(), SaveFile.PAGE))
                     .build();
         }

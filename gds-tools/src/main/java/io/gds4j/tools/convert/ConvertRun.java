@@ -184,7 +184,7 @@ public final class ConvertRun {
                     Units.count(report.tensors(), "tensor"),
                     Units.bytes(report.bytes()))));
             lines.add(Text.row("written to", Text.name(arguments.destination())));
-            lines.add(Text.row("", "%s, %s of %d at a multiple of %d".formatted(
+            lines.add(Text.row("", "%s, %s of %s at a multiple of %s".formatted(
                     Units.count(report.files(), "file"),
                     Units.count(report.alignedTensors(), "tensor"),
                     report.tensors(),

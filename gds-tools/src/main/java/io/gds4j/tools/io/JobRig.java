@@ -112,7 +112,7 @@ final class JobRig implements AutoCloseable {
         if (length < 1 || job.reads() && there < job.offset() + length) {
             throw CommandFailure.badInput(
                     file.toString(),
-                    "%s: has %d bytes, but the job reads %d; gds io -I 1 -f %s -s SIZE creates it"
+                    "%s: has %s bytes, but the job reads %s; gds io -I 1 -f %s -s SIZE creates it"
                             .formatted(file, there, job.offset() + Math.max(1, length), file));
         }
         return length;
@@ -137,12 +137,12 @@ final class JobRig implements AutoCloseable {
         long length = length(job, file);
         if (size > length) {
             throw CommandFailure.usage(
-                    "-i %d: a request is larger than the %d bytes of %s to use".formatted(size, length, file));
+                    "-i %s: a request is larger than the %s bytes of %s to use".formatted(size, length, file));
         }
         int shares = job.filePerThread() ? 1 : job.threads();
         if (Math.ceilDiv(length, size) < shares) {
             throw CommandFailure.usage(
-                    "-w %d: threads share %d requests of %d bytes; use fewer threads, smaller requests or a larger -s"
+                    "-w %s: threads share %s requests of %s bytes; use fewer threads, smaller requests or a larger -s"
                             .formatted(job.threads(), Math.ceilDiv(length, size), size));
         }
         OffsetSequence offsets = new OffsetSequence(
@@ -177,7 +177,7 @@ final class JobRig implements AutoCloseable {
                 if (!target.isGpu()) {
                     throw CommandFailure.device(
                             "NO_GPU",
-                            "-x %d (%s) needs a GPU with a stream that orders the operations"
+                            "-x %s (%s) needs a GPU with a stream that orders the operations"
                                     .formatted(job.transfer().ordinal(), job.transfer().meaning()));
                 }
                 yield new StreamMover(driver, handle(file), target.device(), job.depth());
@@ -193,7 +193,7 @@ final class JobRig implements AutoCloseable {
         }
         return CommandFailure.device(
                 failure.error().cName(),
-                "-x %d needs %s, which backend %s does not implement (%s, %d)".formatted(
+                "-x %s needs %s, which backend %s does not implement (%s, %s)".formatted(
                         job.transfer().ordinal(),
                         job.transfer().meaning(),
                         driver.backendName(),

@@ -23,7 +23,7 @@ public final class Growth {
         long files = checkpoint.files().stream().mapToLong(CheckpointFile::size).sum();
         // 64 MiB more are no surprise, and a division cannot overflow
         if (bytes - SMALL > files && bytes / USUAL > files) {
-            output.note("the tensors share bytes and need %s of %s, %d times the %s of the files"
+            output.note("the tensors share bytes and need %s of %s, %s times the %s of the files"
                     .formatted(Units.bytes(bytes), purpose, bytes / Math.max(1, files), Units.bytes(files)));
         }
     }

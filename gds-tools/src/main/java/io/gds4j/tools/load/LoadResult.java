@@ -157,13 +157,13 @@ public record LoadResult(
         }
         return verification.verified()
                 ? "every byte of " + Units.count(verification.tensors(), "tensor")
-                : "DIFFERENT: %d of %s".formatted(
+                : "DIFFERENT: %s of %s".formatted(
                         mismatches().size(), Units.count(verification.tensors(), "tensor"));
     }
 
     /** Describes the difference, with the first tensor that differs. */
     public String mismatchLine() {
-        return "%s: %d of %s in memory differ from the file; %s".formatted(
+        return "%s: %s of %s in memory differ from the file; %s".formatted(
                 Text.name(path), mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());
     }
 }

@@ -135,7 +135,7 @@ public final class LoadRun {
             object.putAll(result.toJson());
             RunStatistics.add(object, driver, output);
         }, () -> lines(result.rows(), result.inspection().slices().stream()
-                .map(slice -> "%s  %d  %s".formatted(slice.sha256(), slice.rank(), Text.name(slice.slice().name()))),
+                .map(slice -> "%s  %s  %s".formatted(slice.sha256(), slice.rank(), Text.name(slice.slice().name()))),
                 driver));
     }
 

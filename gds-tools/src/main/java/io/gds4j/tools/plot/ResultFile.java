@@ -79,7 +79,7 @@ record ResultFile(String label, List<Measurement> measurements) {
 
     private static String label(Path file, JsonNode object) {
         Path name = file.getFileName();
-        String label = "%s: %s %s, %s, %d thread%s, %s".formatted(
+        String label = "%s: %s %s, %s, %s thread%s, %s".formatted(
                 name == null ? file : name,
                 object.path("ioType").asText(),
                 object.path("xferType").asText(),

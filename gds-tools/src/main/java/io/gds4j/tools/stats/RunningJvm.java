@@ -44,7 +44,7 @@ final class RunningJvm {
             }
             VirtualMachine jvm = VirtualMachine.attach(Long.toString(pid));
             if (jvm.getAgentProperties().getProperty(LOCAL_ADDRESS) == null) {
-                output.note("process %d now listens on a port for JMX until it ends; its JVM accepts only this machine"
+                output.note("process %s now listens on a port for JMX until it ends; its JVM accepts only this machine"
                         .formatted(pid));
             }
             try (JMXConnector connector =
@@ -64,7 +64,7 @@ final class RunningJvm {
     private static CommandFailure unable(long pid, String why) {
         return ProcessHandle.of(pid).isEmpty()
                 ? CommandFailure.badInput(null, "there is no process " + pid)
-                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %d: %s".formatted(pid, why));
+                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %s: %s".formatted(pid, why));
     }
 
     private static List<SessionStatistics> read(MBeanServerConnection server) throws IOException {

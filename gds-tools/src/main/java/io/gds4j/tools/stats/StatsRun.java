@@ -20,7 +20,7 @@ public final class StatsRun {
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
-                    "process %d collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
+                    "process %s collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
                             .formatted(pid));
         }
         output.print(object -> {

@@ -67,8 +67,8 @@ public final class GgufFormat implements CheckpointFormat {
                     CuFileError.INVALID_VALUE,
                     "GgufFormat.withType",
                     known != null
-                            ? "type %d is %s of ggml and cannot be changed".formatted(number, known)
-                            : "a block must have 1 byte or more: %d".formatted(blockBytes));
+                            ? "type %s is %s of ggml and cannot be changed".formatted(number, known)
+                            : "a block must have 1 byte or more: %s".formatted(blockBytes));
         }
         return new GgufFormat(types.with(number, new DType(id, blockElements, blockBytes)));
     }
@@ -169,7 +169,7 @@ public final class GgufFormat implements CheckpointFormat {
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
-                    "the folder has %d GGUF models; name one of them: %s%s"
+                    "the folder has %s GGUF models; name one of them: %s%s"
                             .formatted(choice.size(), String.join(", ", names),
                                     choice.size() > MOST_NAMED ? ", …" : ""));
         }

@@ -89,7 +89,7 @@ final class GgufHeader {
             throw in.failure(
                     GgufRules.COUNT,
                     offset,
-                    "the header announces %d %s; the %d bytes after it hold at most %d"
+                    "the header announces %s %s; the %s bytes after it hold at most %s"
                             .formatted(count, what, in.left(), in.left() / leastBytes));
         }
     }
@@ -120,7 +120,7 @@ final class GgufHeader {
         GgufValueType type = GgufValueType.of(number);
         if (type == null) {
             throw in.failure(
-                    GgufRules.VALUE, at, "%s has type %d; allowed are 0 to 12".formatted(what, number));
+                    GgufRules.VALUE, at, "%s has type %s; allowed are 0 to 12".formatted(what, number));
         }
         return type;
     }
@@ -164,14 +164,14 @@ final class GgufHeader {
             throw in.failure(
                     GgufRules.VALUE,
                     countAt,
-                    "%s has %s elements, at most %d are allowed"
+                    "%s has %s elements, at most %s are allowed"
                             .formatted(what, Long.toUnsignedString(count), MOST_ELEMENTS));
         }
         if (count * type.bytes > in.left()) {
             throw in.failure(
                     GgufRules.TRUNCATED,
                     countAt,
-                    "%s has %d elements of %d bytes or more, but only %d bytes are left in the file"
+                    "%s has %s elements of %s bytes or more, but only %s bytes are left in the file"
                             .formatted(what, count, type.bytes, in.left()));
         }
         long begin = in.offset();
@@ -219,7 +219,7 @@ final class GgufHeader {
                     GgufRules.SHAPE,
                     dimensionsAt,
                     name,
-                    "%s has %s dimensions, at most %d are allowed"
+                    "%s has %s dimensions, at most %s are allowed"
                             .formatted(what, Integer.toUnsignedString(dimensions), MOST_DIMENSIONS));
         }
         Long[] shape = new Long[dimensions];
@@ -236,7 +236,7 @@ final class GgufHeader {
                     GgufRules.SHAPE,
                     dimensionsAt,
                     name,
-                    "%s has rows of %d elements, which are no multiple of the %d elements in a block of %s"
+                    "%s has rows of %s elements, which are no multiple of the %s elements in a block of %s"
                             .formatted(what, row, dtype.blockElements(), dtype));
         }
         OptionalLong bytes = dtype.bytes(elements);
@@ -264,7 +264,7 @@ final class GgufHeader {
             long dimension = in.int64(what);
             if (dimension < 0) {
                 throw failure(
-                        GgufRules.SHAPE, at, name, "%s has a dimension of %d".formatted(what, dimension));
+                        GgufRules.SHAPE, at, name, "%s has a dimension of %s".formatted(what, dimension));
             }
             if (Math.multiplyHigh(elements, dimension) != 0 || elements * dimension < 0) {
                 throw overflow(at, name, what);
@@ -283,7 +283,7 @@ final class GgufHeader {
                     CheckpointRule.INVALID_OFFSET,
                     at,
                     name,
-                    "%s begins at %s, but the tensors before it end at %d with their padding"
+                    "%s begins at %s, but the tensors before it end at %s with their padding"
                             .formatted(what, Long.toUnsignedString(offset), dataEnd));
         }
         if (bytes > Long.MAX_VALUE - (alignment - 1) - dataEnd) {
@@ -302,7 +302,7 @@ final class GgufHeader {
                     GgufRules.ALIGNMENT,
                     path,
                     alignmentAt,
-                    "%s is %d; it must be a power of two".formatted(ALIGNMENT_KEY, alignment));
+                    "%s is %s; it must be a power of two".formatted(ALIGNMENT_KEY, alignment));
         }
     }
 
@@ -324,7 +324,7 @@ final class GgufHeader {
                         path,
                         size,
                         entry.name,
-                        "tensor %s has %d bytes from %d of the data on, but the file ends after %d bytes of data"
+                        "tensor %s has %s bytes from %s of the data on, but the file ends after %s bytes of data"
                                 .formatted(
                                         CheckpointException.quote(entry.name),
                                         entry.bytes,

@@ -97,7 +97,7 @@ final class GgufMetadata implements Metadata {
                 throw CuFileException.builder("MetadataValue.Array.values")
                         .error(CuFileError.INVALID_VALUE)
                         .path(source.path)
-                        .detail("%d elements from %d on are not within the array of %d".formatted(count, first, size))
+                        .detail("%s elements from %s on are not within the array of %s".formatted(count, first, size))
                         .build();
             }
             if (count == 0) {
@@ -134,7 +134,7 @@ final class GgufMetadata implements Metadata {
 
         @Override
         public String toString() {
-            return "%s[%d]".formatted(type, size);
+            return "%s[%s]".formatted(type, size);
         }
     }
 

@@ -58,7 +58,7 @@ enum GgufValueType {
         long at = in.offset();
         byte value = in.int8(what);
         if ((value & ~1) != 0) {
-            throw in.failure(GgufRules.VALUE, at, "%s is %d; a BOOL must be 0 or 1".formatted(what, value & 0xff));
+            throw in.failure(GgufRules.VALUE, at, "%s is %s; a BOOL must be 0 or 1".formatted(what, value & 0xff));
         }
         return value == 1;
     }

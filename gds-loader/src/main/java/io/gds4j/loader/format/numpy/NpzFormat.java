@@ -59,7 +59,7 @@ public final class NpzFormat implements CheckpointFormat {
                         CheckpointRule.UNSUPPORTED_FORMAT,
                         in.path(),
                         member.headerOffset(),
-                        "member %s is compressed (method %d); save the arrays with numpy.savez, not savez_compressed"
+                        "member %s is compressed (method %s); save the arrays with numpy.savez, not savez_compressed"
                                 .formatted(CheckpointException.quote(member.name()), member.method()));
             }
             String name = NpyFormat.withoutSuffix(member.name());

@@ -118,7 +118,7 @@ final class DistributedShards {
             throw broken(
                     file,
                     tensor.name(),
-                    "%s has no saved_offsets for the %d dimensions of tensor %s"
+                    "%s has no saved_offsets for the %s dimensions of tensor %s"
                             .formatted(KEY, tensor.shape().size(), CheckpointException.quote(tensor.name())));
         }
         for (int i = 0; i < saved.size(); i++) {
@@ -146,7 +146,7 @@ final class DistributedShards {
                 throw broken(
                         file,
                         name,
-                        "the slices of tensor %s differ in type or number of dimensions, here %s of %d, in %s %s of %d"
+                        "the slices of tensor %s differ in type or number of dimensions, here %s of %s, in %s %s of %s"
                                 .formatted(
                                         CheckpointException.quote(name),
                                         part.tensor.dtype(),
@@ -176,7 +176,7 @@ final class DistributedShards {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
-                    "the slices of tensor %s have %d bytes, but its global shape %s needs %s; a shard is missing or slices overlap"
+                    "the slices of tensor %s have %s bytes, but its global shape %s needs %s; a shard is missing or slices overlap"
                             .formatted(
                                     CheckpointException.quote(name),
                                     bytes,
@@ -200,7 +200,7 @@ final class DistributedShards {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
-                    "tensor %s is cut in %d dimensions; at most %d are allowed"
+                    "tensor %s is cut in %s dimensions; at most %s are allowed"
                             .formatted(CheckpointException.quote(name), cut.length, MOST_CUT_DIMENSIONS));
         }
         Map<List<Long>, Integer> corners = new HashMap<>();
@@ -265,7 +265,7 @@ final class DistributedShards {
             }
             in.end();
         } catch (Malformed e) {
-            throw broken(file, null, "%s, character %d: %s".formatted(KEY, e.offset(), e.detail()));
+            throw broken(file, null, "%s, character %s: %s".formatted(KEY, e.offset(), e.detail()));
         }
         return offsets;
     }
@@ -276,7 +276,7 @@ final class DistributedShards {
         while (in.next() != Token.END_ARRAY) {
             long number = in.unsigned("an offset");
             if (number < 0 || numbers.size() == MOST_DIMENSIONS) {
-                throw in.here("saved_offsets must be at most %d numbers of at most 2^63-1".formatted(MOST_DIMENSIONS));
+                throw in.here("saved_offsets must be at most %s numbers of at most 2^63-1".formatted(MOST_DIMENSIONS));
             }
             numbers.add(number);
         }

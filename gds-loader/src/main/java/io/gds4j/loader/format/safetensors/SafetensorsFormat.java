@@ -66,7 +66,7 @@ public final class SafetensorsFormat implements CheckpointFormat {
                     in.path(),
                     size == 0
                             ? "the file is empty; a safetensors file begins with an 8-byte header length"
-                            : "the file has %d bytes; a safetensors file begins with an 8-byte header length"
+                            : "the file has %s bytes; a safetensors file begins with an 8-byte header length"
                                     .formatted(size));
         }
         long length = in.first().getLong(0);
@@ -74,14 +74,14 @@ public final class SafetensorsFormat implements CheckpointFormat {
             throw CheckpointException.of(
                     CheckpointRule.HEADER_TOO_LARGE,
                     in.path(),
-                    "the header length is %s, at most %d is allowed%s"
+                    "the header length is %s, at most %s is allowed%s"
                             .formatted(Long.toUnsignedString(length), MAX_HEADER, looksLike(in)));
         }
         if (length > size - LENGTH_BYTES) {
             throw CheckpointException.of(
                     CheckpointRule.INVALID_HEADER_LENGTH,
                     in.path(),
-                    "the header length is %d, but only %d bytes follow it in the file"
+                    "the header length is %s, but only %s bytes follow it in the file"
                             .formatted(length, size - LENGTH_BYTES));
         }
         if (length == 0) {
@@ -127,7 +127,7 @@ public final class SafetensorsFormat implements CheckpointFormat {
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
-                    "the folder has %d indexes and none is %s; name one of them".formatted(indexes.size(), INDEX_NAME));
+                    "the folder has %s indexes and none is %s; name one of them".formatted(indexes.size(), INDEX_NAME));
         }
         List<Path> files = folder.endingWith(SUFFIX);
         Path single = folder.path().resolve(SINGLE_NAME);

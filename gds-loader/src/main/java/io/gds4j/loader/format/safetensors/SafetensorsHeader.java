@@ -245,7 +245,7 @@ final class SafetensorsHeader {
             throw CheckpointException.of(
                     CheckpointRule.METADATA_INCOMPLETE_BUFFER,
                     path,
-                    "the header describes %s bytes of data, but %d follow it in the file"
+                    "the header describes %s bytes of data, but %s follow it in the file"
                             .formatted(Long.toUnsignedString(position), fileSize - dataOffset));
         }
         return new CheckpointFile(path, fileSize, dataOffset, tensors, MetadataText.typed(metadata));
@@ -296,7 +296,7 @@ final class SafetensorsHeader {
             throw failure(
                     CheckpointRule.TENSOR_INVALID_INFO,
                     entry,
-                    "%s, %s of shape %s, needs %d bytes, but its data_offsets span %s"
+                    "%s, %s of shape %s, needs %s bytes, but its data_offsets span %s"
                             .formatted(
                                     who(entry),
                                     entry.dtype,

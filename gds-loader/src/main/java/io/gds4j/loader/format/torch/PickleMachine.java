@@ -84,7 +84,7 @@ final class PickleMachine {
         int first = in.get() & 0xFF;
         int protocol = in.get() & 0xFF;
         if (first != 0x80 || protocol < 2 || protocol > HIGHEST_PROTOCOL) {
-            throw broken("a pickle of protocol 2 to %d begins with its number, found bytes 0x%02x 0x%02x"
+            throw broken("a pickle of protocol 2 to %s begins with its number, found bytes 0x%02x 0x%02x"
                     .formatted(HIGHEST_PROTOCOL, first, protocol));
         }
         while (true) {
@@ -100,11 +100,11 @@ final class PickleMachine {
 
     private PickleValue stop() {
         if (markCount != 0 || stack.size() != 1) {
-            throw broken("the pickle ends with %d values and %d marks on its stack instead of one value"
+            throw broken("the pickle ends with %s values and %s marks on its stack instead of one value"
                     .formatted(stack.size(), markCount));
         }
         if (in.hasRemaining()) {
-            throw broken("%d bytes follow the end of the pickle".formatted(in.remaining()));
+            throw broken("%s bytes follow the end of the pickle".formatted(in.remaining()));
         }
         return stack.getFirst();
     }
@@ -296,7 +296,7 @@ final class PickleMachine {
 
     private void frame(long length) {
         if (length < 0 || length > in.remaining()) {
-            throw broken("a frame of %s bytes, but %d follow"
+            throw broken("a frame of %s bytes, but %s follow"
                     .formatted(Long.toUnsignedString(length), in.remaining()));
         }
     }
@@ -330,7 +330,7 @@ final class PickleMachine {
 
     private void requireValues(int count) {
         if (stack.size() - floor() < count) {
-            throw broken("opcode 0x%02x needs %d values on the stack, there are %d"
+            throw broken("opcode 0x%02x needs %s values on the stack, there are %s"
                     .formatted(in.get(at), count, stack.size() - floor()));
         }
     }
@@ -367,14 +367,14 @@ final class PickleMachine {
 
     private void need(int count) {
         if (in.remaining() < count) {
-            throw broken("the pickle ends early: %d more bytes are needed, %d follow".formatted(count, in.remaining()));
+            throw broken("the pickle ends early: %s more bytes are needed, %s follow".formatted(count, in.remaining()));
         }
     }
 
     /** Returns the length of what follows, which must be within the pickle. */
     private int length(long announced) {
         if (announced < 0 || announced > in.remaining()) {
-            throw broken("%s bytes are announced, but %d follow"
+            throw broken("%s bytes are announced, but %s follow"
                     .formatted(Long.toUnsignedString(announced), in.remaining()));
         }
         return (int) announced;

@@ -135,7 +135,7 @@ public final class TorchFormat implements CheckpointFormat {
                     TorchRules.PICKLE_LIMIT,
                     path,
                     pickle.headerOffset(),
-                    "data.pkl has %d bytes, at most %d are allowed".formatted(pickle.bytes(), LARGEST_PICKLE));
+                    "data.pkl has %s bytes, at most %s are allowed".formatted(pickle.bytes(), LARGEST_PICKLE));
         }
         HeaderHeap heap = new HeaderHeap(pickle.bytes());
         PickleValue value =
@@ -175,7 +175,7 @@ public final class TorchFormat implements CheckpointFormat {
                     CheckpointRule.UNSUPPORTED_FORMAT,
                     path,
                     member.headerOffset(),
-                    "member %s is compressed (method %d); torch.save stores members as they are"
+                    "member %s is compressed (method %s); torch.save stores members as they are"
                             .formatted(CheckpointException.quote(member.name()), member.method()));
         }
     }

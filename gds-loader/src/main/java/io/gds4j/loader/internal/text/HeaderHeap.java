@@ -27,7 +27,7 @@ public final class HeaderHeap {
 
     /** Returns what is wrong with a header that does not fit, for messages. */
     public String excess() {
-        return "what the header describes needs more than %d MiB of heap, half of what this JVM allows (-Xmx)"
+        return "what the header describes needs more than %s MiB of heap, half of what this JVM allows (-Xmx)"
                 .formatted(limit >> 20);
     }
 }

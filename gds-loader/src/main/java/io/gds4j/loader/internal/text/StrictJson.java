@@ -354,7 +354,7 @@ public final class StrictJson {
         if (at >= utf8.length) {
             return new Malformed(at, "the text ends early, " + wanted + " expected");
         }
-        String found = String.format(utf8[at] > ' ' && utf8[at] < 127 ? "'%c'" : "0x%02x", utf8[at]);
+        String found = (utf8[at] > ' ' && utf8[at] < 127 ? "'%c'" : "0x%02x").formatted(utf8[at]);
         return new Malformed(at, "not JSON: " + wanted + " expected, found " + found);
     }
 
