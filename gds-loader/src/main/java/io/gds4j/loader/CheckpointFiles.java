@@ -10,12 +10,12 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
@@ -44,24 +44,21 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         if (format == null) {
             return openIndex(path, null);
         }
-        return read(format, format.partsOf(path));
+        return readNamed(path, format);
     }
 
     /** Finds the files of a format and reads their headers. */
     static CheckpointFiles open(Path path, CheckpointFormat format) {
         if (FormatInput.isFolder(path)) {
-            CheckpointParts parts = format.partsIn(CheckpointFolder.open(path))
-                    .orElseThrow(() -> CheckpointException.of(
-                            CheckpointRule.NO_CHECKPOINT,
-                            path,
-                            "the folder has no %s file".formatted(format.id())));
-            return read(format, parts);
+            CheckpointFolder folder = CheckpointFolder.open(path);
+            return read(folder, format,
+                    format.partsIn(folder).orElseThrow(() -> NoCheckpoint.in(folder, List.of(format))));
         }
         boolean index;
         try (FormatInput in = FormatInput.open(path)) {
             index = format.recognize(in) instanceof Recognition.Unrecognized && isIndex(in);
         }
-        return index ? openIndex(path, format) : read(format, format.partsOf(path));
+        return index ? openIndex(path, format) : readNamed(path, format);
     }
 
     private static CheckpointFiles openFolder(CheckpointFolder folder) {
@@ -69,16 +66,16 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         for (CheckpointFormat format : Formats.all()) {
             // before its index is read: files of a copy may be missing
             if (found.keySet().stream().noneMatch(format::yieldsTo)) {
-                format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+                Optional<CheckpointParts> parts = format.partsIn(folder);
+                parts.ifPresent(known -> found.put(format, known));
+                if (parts.isPresent() && parts.get().index().isPresent()) {
+                    // an index decides: other files are not asked for, which may be many objects of a bucket
+                    break;
+                }
             }
         }
         if (found.isEmpty()) {
-            folder.entries().forEach(CheckpointFiles::refuseUnsupported);
-            throw CheckpointException.of(
-                    CheckpointRule.NO_CHECKPOINT,
-                    folder.path(),
-                    "the folder has neither an index such as model.safetensors.index.json nor a file of a known format"
-                            + " (%s)".formatted(known()));
+            throw NoCheckpoint.in(folder, Formats.all());
         }
         if (found.size() > 1) {
             throw CheckpointException.of(
@@ -89,21 +86,17 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                                     .collect(Collectors.joining(" and "))));
         }
         Map.Entry<CheckpointFormat, CheckpointParts> one = found.entrySet().iterator().next();
-        return read(one.getKey(), one.getValue());
+        return read(folder, one.getKey(), one.getValue());
     }
 
-    /** Throws if a file is of a kind that a format knows and does not read. */
-    private static void refuseUnsupported(Path path) {
-        if (!Files.isRegularFile(path) || !Files.isReadable(path)) {
-            return;
-        }
-        try (FormatInput in = FormatInput.open(path)) {
-            for (CheckpointFormat format : Formats.all()) {
-                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
-                    throw unsupported(path, unsupported);
-                }
-            }
-        }
+    private static CheckpointFiles read(CheckpointFolder folder, CheckpointFormat format, CheckpointParts parts) {
+        return read(format, parts, NoCheckpoint.leftOut(folder, parts, Formats.all()));
+    }
+
+    /** Reads the files that belong to a file which the user named. */
+    private static CheckpointFiles readNamed(Path path, CheckpointFormat format) {
+        CheckpointParts parts = format.partsOf(path);
+        return read(format, parts, parts.files().size() == 1 ? NoCheckpoint.partAlone(path) : List.of());
     }
 
     private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {
@@ -125,26 +118,32 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                 known = ofFile;
             }
         }
-        return read(known == null ? Formats.all().getFirst() : known, parts);
+        return read(known == null ? Formats.all().getFirst() : known, parts, List.of());
     }
 
-    private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts) {
+    private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts, List<String> findings) {
         List<CheckpointFile> files = new ArrayList<>(parts.files().size());
         for (Path path : parts.files()) {
             try (FormatInput in = FormatInput.open(path)) {
-                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
+                Recognition recognition = format.recognize(in);
+                if (recognition instanceof Recognition.Unrecognized) {
+                    recognition = Recognition.ofForeign(in);
+                }
+                if (recognition instanceof Recognition.Unsupported unsupported) {
                     throw unsupported(path, unsupported);
                 }
                 files.add(format.read(in));
             }
         }
-        List<String> warnings = List.of();
+        List<String> warnings = new ArrayList<>(findings);
         if (parts.index().isPresent()) {
             ShardIndex index = parts.index().get();
-            index.check(files);
-            warnings = index.warnings(files);
+            warnings.addAll(index.warnings(files));
+            files = index.select(files);
         }
-        return new CheckpointFiles(format, format.combine(files), warnings);
+        List<CheckpointFile> combined = format.combine(files);
+        combined.forEach(file -> file.warnings().forEach(warning -> warnings.add(file.path() + ": " + warning)));
+        return new CheckpointFiles(format, combined, warnings);
     }
 
     /** Returns the format of a file; null for an index. */
@@ -159,6 +158,9 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                 if (recognition instanceof Recognition.Unsupported one && unsupported == null) {
                     unsupported = one;
                 }
+            }
+            if (unsupported == null && Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
+                unsupported = foreign;
             }
             if (unsupported != null) {
                 throw unsupported(path, unsupported);
@@ -185,7 +187,7 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
                         .formatted(in.size() == 0 ? "the file is empty" : "its content matches none", known()));
     }
 
-    private static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
+    static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
         return CheckpointException.of(
                 CheckpointRule.UNSUPPORTED_FORMAT,
                 path,
@@ -207,9 +209,13 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
         return in.path().toString().endsWith(JSON_SUFFIX);
     }
 
-    /** Lists the known formats, such as {@code safetensors *.safetensors}. */
     private static String known() {
-        return Formats.all().stream()
+        return known(Formats.all());
+    }
+
+    /** Lists formats, such as {@code safetensors *.safetensors}. */
+    static String known(List<CheckpointFormat> formats) {
+        return formats.stream()
                 .map(format -> format.suffixes().stream().map(suffix -> " *" + suffix)
                         .collect(Collectors.joining("", format.id(), "")))
                 .collect(Collectors.joining(", "));

@@ -16,6 +16,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -32,6 +36,8 @@ final class DistributedShards {
     /** Slices that do not describe one complete tensor. */
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
     private static final String KEY = "DCP_SHARDING_INFO";
+    /** Name of a rank's file; ranks count from 1 here. */
+    private static final Pattern NAME = Pattern.compile("shard-(\\d{5})-.*", Pattern.DOTALL);
     private static final int MOST_DIMENSIONS = 64;
     /** Each doubles the corners of a slice; device meshes have two or three. */
     private static final int MOST_CUT_DIMENSIONS = 8;
@@ -50,10 +56,31 @@ final class DistributedShards {
 
     /** Returns the files with names of slices if they are a distributed checkpoint, else as they are. */
     static List<CheckpointFile> combine(List<CheckpointFile> files) {
-        // the file of one rank alone is a checkpoint with the tensors as it names them
-        boolean distributed = files.size() > 1
-                && files.stream().anyMatch(file -> file.metadata().containsKey(KEY));
+        boolean distributed = files.stream().anyMatch(file -> file.metadata().containsKey(KEY));
         return distributed ? new DistributedShards(files).named() : files;
+    }
+
+    /** Checks that ranks are numbered without a gap; the number of all ranks is in no file. */
+    private void requireRanks() {
+        Set<Integer> ranks = new TreeSet<>();
+        for (CheckpointFile file : files) {
+            Matcher name = NAME.matcher(String.valueOf(file.path().getFileName()));
+            if (!name.matches()) {
+                return;
+            }
+            ranks.add(Integer.parseInt(name.group(1)));
+        }
+        int next = 1;
+        for (int rank : ranks) {
+            if (rank != next) {
+                throw broken(
+                        files.getFirst(),
+                        null,
+                        "the file of rank %d is missing: there are %d ranks up to %d"
+                                .formatted(next - 1, ranks.size(), rank - 1));
+            }
+            next++;
+        }
     }
 
     private List<CheckpointFile> named() {
@@ -68,7 +95,8 @@ final class DistributedShards {
         List<List<TensorInfo>> tensors = new ArrayList<>();
         files.forEach(file -> tensors.add(new ArrayList<>()));
         Map<String, String> shapes = new LinkedHashMap<>();
-        slices.forEach((name, parts) -> {
+        slices.forEach((name, all) -> {
+            List<Slice> parts = withElements(all);
             List<Long> shape = globalShape(name, parts);
             boolean whole = parts.size() == 1;
             if (!whole) {
@@ -78,15 +106,22 @@ final class DistributedShards {
                 tensors.get(part.file).add(whole ? part.tensor : renamed(part));
             }
         });
+        requireRanks(); // last: messages about slices name the tensor
         List<CheckpointFile> named = new ArrayList<>(files.size());
         for (int i = 0; i < files.size(); i++) {
             CheckpointFile file = files.get(i);
             Metadata metadata = i == 0
                     ? Metadata.merged(List.of(file.typedMetadata(), Metadata.ofStrings(shapes)))
                     : file.typedMetadata();
-            named.add(new CheckpointFile(file.path(), file.size(), file.dataOffset(), tensors.get(i), metadata));
+            named.add(file.with(tensors.get(i), metadata));
         }
         return named;
+    }
+
+    /** Returns the slices with elements: ranks beyond the rows of a tensor save empty ones. Returns the first one of an empty tensor. */
+    private static List<Slice> withElements(List<Slice> parts) {
+        List<Slice> filled = parts.stream().filter(part -> part.tensor.length() > 0).toList();
+        return filled.isEmpty() ? List.of(parts.getFirst()) : filled;
     }
 
     private static TensorInfo renamed(Slice slice) {

@@ -10,7 +10,6 @@ import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
-import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
@@ -29,7 +28,6 @@ import java.util.Optional;
 public final class TorchFormat implements CheckpointFormat {
     private static final String PICKLE = "data.pkl";
     private static final String INDEX_SUFFIX = ".bin.index.json";
-    private static final String INDEX_NAME = "pytorch_model.bin.index.json";
     private static final String SINGLE_NAME = "pytorch_model.bin";
     /** Largest pickle in bytes; the limit of safetensors headers. */
     private static final long LARGEST_PICKLE = 100_000_000;
@@ -186,20 +184,12 @@ public final class TorchFormat implements CheckpointFormat {
                     folder.path(),
                     "this is %s; %s".formatted(DISTRIBUTED, SAVE_AS_SAFETENSORS));
         }
-        List<Path> indexes = folder.endingWith(INDEX_SUFFIX);
-        Path preferred = folder.path().resolve(INDEX_NAME);
-        if (indexes.contains(preferred)) {
-            return Optional.of(CheckpointParts.of(ShardIndex.read(preferred)));
+        // beside the usual names trainers keep their optimizer's state and their arguments
+        Optional<CheckpointParts> named = folder.named(SINGLE_NAME, INDEX_SUFFIX);
+        if (named.isPresent()) {
+            return named;
         }
-        if (indexes.size() == 1) {
-            return Optional.of(CheckpointParts.of(ShardIndex.read(indexes.getFirst())));
-        }
-        List<Path> files = folder.recognizedBy(this);
-        Path single = folder.path().resolve(SINGLE_NAME);
-        if (files.contains(single)) {
-            // beside it trainers keep their optimizer's state and their arguments
-            return Optional.of(CheckpointParts.of(List.of(single)));
-        }
+        List<Path> files = folder.complete(this, folder.recognizedBy(this));
         return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
     }
 }

@@ -1,8 +1,11 @@
 package io.gds4j.loader.internal.text;
 
+import java.util.List;
+
 /** Makes text from a file safe for a message of one line and bounded length. */
 public final class OneLine {
     private static final int LONGEST_NAME = 120;
+    private static final int MOST_LISTED = 5;
 
     private OneLine() {
     }
@@ -10,6 +13,12 @@ public final class OneLine {
     /** Returns a name in quotes, cut after 120 characters. */
     public static String quote(String name) {
         return "'" + of(name, LONGEST_NAME) + "'";
+    }
+
+    /** Returns the first of some texts, which must be safe already, with commas between them, and the number of the others. */
+    public static String list(List<String> texts) {
+        String shown = String.join(", ", texts.subList(0, Math.min(MOST_LISTED, texts.size())));
+        return texts.size() <= MOST_LISTED ? shown : "%s and %d more".formatted(shown, texts.size() - MOST_LISTED);
     }
 
     /** Returns the text with control characters escaped, cut after {@code longest} characters. */

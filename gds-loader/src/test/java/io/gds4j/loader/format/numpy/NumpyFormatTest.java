@@ -220,6 +220,9 @@ class NumpyFormatTest {
         write("a.npy", npy(1, header("'<f4'", false, "(2,)"), 8));
         write("b.npy", npy(1, header("'<f4'", false, "(2,)"), 8));
         assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("a", "b");
+        write("c.npy", new byte[0]);
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(folder));
+        assertThat(e.path()).contains(folder.resolve("c.npy"));
     }
 
     @Test

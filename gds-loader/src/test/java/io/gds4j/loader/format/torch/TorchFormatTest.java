@@ -419,7 +419,28 @@ class TorchFormatTest {
         Checkpoint checkpoint = Checkpoint.open(folder);
         assertThat(checkpoint.format().id()).isEqualTo("torch");
         assertThat(checkpoint.tensors()).containsOnlyKeys("a", "b");
-        assertThat(checkpoint.warnings()).isEmpty();
+        assertThat(checkpoint.warnings()).singleElement().asString().contains("not loaded: 'training_args.bin'");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"empty, the file is empty", "garbage, the end record", "legacy, before version 1.6"})
+    void brokenFileOfAFolderIsNotLeftOut(String kind, String message) throws IOException {
+        byte[] part = switch (kind) {
+            case "empty" -> new byte[0];
+            case "garbage" -> "garbage".getBytes(StandardCharsets.US_ASCII);
+            default -> unsupported(kind);
+        };
+        byte[] good = file(PickleBytes.dict().text("a").floats("0", 1).endDict(), 4);
+        for (String name : List.of("m-%05d-of-00002.bin", "m%d.pt", "m-%d-of-2.weights")) {
+            Path first = Files.write(folder.resolve(name.formatted(1)), good);
+            Path second = Files.write(folder.resolve(name.formatted(2)), part);
+            CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(folder));
+            assertThat(e).as(name).isNotNull();
+            assertThat(e.path()).contains(second);
+            assertThat(e.getMessage()).contains(message);
+            Files.delete(first);
+            Files.delete(second);
+        }
     }
 
     @Test

@@ -1,0 +1,164 @@
+package io.gds4j.loader;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFolder;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointParts;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.PartName;
+import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.internal.text.OneLine;
+import java.io.IOException;
+import java.nio.file.DirectoryStream;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
+
+/** Explains what a load does not take: folders without a checkpoint, and files beside one. */
+final class NoCheckpoint {
+    /** Endings of weights that no format reads. */
+    private static final List<String> FOREIGN = List.of(
+            ".ckpt", ".distcp", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".onnx", ".ot", ".pt2", ".index.json");
+    /** Entries at the top of a folder of another program, and what the folder then is. */
+    private static final Map<String, String> FOLDERS = Map.of(
+            "_CHECKPOINT_METADATA", "an orbax checkpoint",
+            "manifest.ocdbt", "an orbax checkpoint",
+            "zarr.json", "a zarr store",
+            ".zgroup", "a zarr store",
+            ".zarray", "a zarr store",
+            "saved_model.pb", "a SavedModel of TensorFlow");
+    /** Most folders of a folder that are searched for weights; each costs a request where the files are objects of a bucket. */
+    private static final int MOST_FOLDERS = 8;
+    private static final int SEARCHED_LEVELS = 2;
+    private static final Pattern RANK = Pattern.compile("shard-(\\d{5})-.*", Pattern.DOTALL);
+
+    private NoCheckpoint() {
+    }
+
+    /** Returns the exception for a folder in which none of these formats found a file. */
+    static CuFileException in(CheckpointFolder folder, List<CheckpointFormat> formats) {
+        for (Path entry : folder.entries()) {
+            Optional<CuFileException> reason = reason(entry, formats, isWeights(entry, formats));
+            if (reason.isPresent()) {
+                return reason.get();
+            }
+        }
+        if (!folder.unreadable().isEmpty()) {
+            return folder.unreadable().values().iterator().next();
+        }
+        for (Map.Entry<String, String> known : FOLDERS.entrySet()) {
+            if (Files.exists(folder.path().resolve(known.getKey()))) {
+                return CheckpointException.of(
+                        CheckpointRule.UNSUPPORTED_FORMAT,
+                        folder.path(),
+                        "this is %s; save the weights with safetensors".formatted(known.getValue()));
+            }
+        }
+        String below = below(folder.path(), formats, SEARCHED_LEVELS).map(path -> "; there are weights in %s"
+                .formatted(CheckpointException.quote(folder.path().relativize(path).toString()))).orElse("");
+        return CheckpointException.of(
+                CheckpointRule.NO_CHECKPOINT,
+                folder.path(),
+                "the folder has neither an index such as model.safetensors.index.json nor a file of a known format (%s)%s"
+                        .formatted(CheckpointFiles.known(formats), below));
+    }
+
+    /** Returns what is wrong with a file that formats know and do not read; for a file of weights, whatever is wrong. */
+    private static Optional<CuFileException> reason(Path path, List<CheckpointFormat> formats, boolean weights) {
+        if (!Files.isRegularFile(path) || !Files.isReadable(path)) {
+            return Optional.empty();
+        }
+        try (FormatInput in = FormatInput.open(path)) {
+            for (CheckpointFormat format : formats) {
+                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
+                    return Optional.of(CheckpointFiles.unsupported(path, unsupported));
+                }
+            }
+            if (!weights) {
+                return Optional.empty();
+            }
+            if (Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
+                return Optional.of(CheckpointFiles.unsupported(path, foreign));
+            }
+            if (in.size() == 0) {
+                return Optional.of(CheckpointException.of(CheckpointRule.UNKNOWN_FORMAT, path, "the file is empty"));
+            }
+            return Optional.empty();
+        }
+    }
+
+    private static boolean isWeights(Path file, List<CheckpointFormat> formats) {
+        String name = file.toString();
+        return FOREIGN.stream().anyMatch(name::endsWith)
+                || formats.stream().flatMap(format -> format.suffixes().stream()).anyMatch(name::endsWith);
+    }
+
+    /** Finds the first folder with files of weights, up to some levels below a folder. */
+    private static Optional<Path> below(Path folder, List<CheckpointFormat> formats, int levels) {
+        List<Path> folders = new ArrayList<>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder, Files::isDirectory)) {
+            for (Path entry : entries) {
+                if (folders.size() < MOST_FOLDERS) {
+                    folders.add(entry);
+                }
+            }
+        } catch (IOException | CuFileException e) {
+            return Optional.empty(); // a hint only
+        }
+        folders.sort(null);
+        for (Path one : folders) {
+            try (DirectoryStream<Path> files = Files.newDirectoryStream(one, file -> isWeights(file, formats))) {
+                if (files.iterator().hasNext()) {
+                    return Optional.of(one);
+                }
+            } catch (IOException | CuFileException e) {
+                continue;
+            }
+            Optional<Path> deeper = levels > 1 ? below(one, formats, levels - 1) : Optional.empty();
+            if (deeper.isPresent()) {
+                return deeper;
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** Returns a warning that names the weights of a folder which are no part of its checkpoint; empty if there are none. */
+    static List<String> leftOut(CheckpointFolder folder, CheckpointParts parts, List<CheckpointFormat> formats) {
+        List<String> names = new ArrayList<>();
+        for (Path entry : folder.entries()) {
+            boolean used = parts.files().contains(entry)
+                    || parts.index().map(index -> index.path().equals(entry)).orElse(false);
+            if (!used && isWeights(entry, formats) && !Files.isDirectory(entry)) {
+                names.add(CheckpointException.quote(String.valueOf(entry.getFileName())));
+            }
+        }
+        return names.isEmpty()
+                ? List.of()
+                : List.of("%s: no part of the checkpoint, not loaded: %s"
+                        .formatted(folder.path(), OneLine.list(names)));
+    }
+
+    /** Returns a warning for a file that is loaded alone although its name says that there are others. */
+    static List<String> partAlone(Path file) {
+        String name = String.valueOf(file.getFileName());
+        Optional<PartName> part = PartName.of(file);
+        if (part.isPresent()) {
+            return List
+                    .of("%s: only part %d of %d is loaded, as the name says; open the index or the folder for all parts"
+                            .formatted(file, part.get().number(), part.get().count()));
+        }
+        Matcher rank = RANK.matcher(name);
+        if (rank.matches()) {
+            return List.of("%s: only the file of rank %d is loaded, as the name says; open the folder for all ranks"
+                    .formatted(file, Integer.parseInt(rank.group(1)) - 1));
+        }
+        return List.of();
+    }
+}
