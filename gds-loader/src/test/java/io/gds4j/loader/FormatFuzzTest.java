@@ -25,6 +25,7 @@ class FormatFuzzTest {
         GgufBytes model = new GgufBytes().key("general.architecture", "llama").alignment(64)
                 .key("tokens", ARRAY, n.array(STRING, 3, n.text("a"), n.text(""), n.text("token")))
                 .key("scores", ARRAY, n.array(FLOAT32, 3, new byte[12]))
+                .key("rows", ARRAY, n.array(ARRAY, 2, n.array(STRING, 1, n.text("r")), n.array(FLOAT32, 0)))
                 .key("flags", ARRAY, n.array(BOOL, 2, new byte[]{0, 1}))
                 .key("size", UINT64, n.number(8, 7)).key("text", "x".repeat(1100))
                 .tensor("token_embd.weight", 12, 2 * 144, 256, 2).tensor("norm", 0, 40, 10).tensor("scale", 0, 4)

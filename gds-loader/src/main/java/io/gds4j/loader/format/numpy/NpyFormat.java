@@ -44,7 +44,7 @@ public final class NpyFormat implements CheckpointFormat {
     @Override
     public CheckpointFile read(FormatInput in) {
         NpyHeader header = NpyHeader.read(in, withoutSuffix(String.valueOf(in.path().getFileName())), 0, in.size());
-        return file(in, List.of(header));
+        return file(in, List.of(header), List.of());
     }
 
     static String withoutSuffix(String name) {
@@ -54,7 +54,7 @@ public final class NpyFormat implements CheckpointFormat {
     }
 
     /** Returns a file with these arrays. */
-    static CheckpointFile file(FormatInput in, List<NpyHeader> headers) {
+    static CheckpointFile file(FormatInput in, List<NpyHeader> headers, List<String> warnings) {
         Map<String, MetadataValue> metadata = new LinkedHashMap<>();
         long dataOffset = in.size();
         for (NpyHeader header : headers) {
@@ -68,6 +68,7 @@ public final class NpyFormat implements CheckpointFormat {
                 in.size(),
                 dataOffset,
                 headers.stream().map(NpyHeader::tensor).toList(),
-                Metadata.of(metadata));
+                Metadata.of(metadata),
+                warnings);
     }
 }

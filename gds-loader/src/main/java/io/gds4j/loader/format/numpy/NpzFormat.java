@@ -7,8 +7,10 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -16,7 +18,7 @@ import java.util.Set;
 
 /**
  * Archives of {@code numpy.savez}: arrays by the names of the members without {@code .npy}. Archives of
- * {@code numpy.savez_compressed} are known and not read. Fortran order is reported as for {@link NpyFormat}.
+ * {@code numpy.savez_compressed} are known and not read; members that are no arrays are left out with a warning. Fortran order is reported as for {@link NpyFormat}.
  *
  * @since 0.1
  */
@@ -38,16 +40,22 @@ public final class NpzFormat implements CheckpointFormat {
 
     @Override
     public Recognition recognize(FileHead head) {
-        List<String> names = ZipArchive.names(head);
-        boolean arrays = !names.isEmpty() && names.stream().allMatch(name -> name.endsWith(NpyFormat.SUFFIX));
+        boolean arrays = ZipArchive.names(head).stream().anyMatch(name -> name.endsWith(NpyFormat.SUFFIX));
         return arrays ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
     }
 
     @Override
     public CheckpointFile read(FormatInput in) {
         List<NpyHeader> headers = new ArrayList<>();
+        List<String> others = new ArrayList<>();
         Set<String> names = new HashSet<>();
         for (ZipMember member : ZipArchive.read(in).members()) {
+            if (!isArray(in, member)) {
+                if (!member.name().endsWith("/")) {
+                    others.add(CheckpointException.quote(member.name()));
+                }
+                continue;
+            }
             if (!member.stored()) {
                 throw CheckpointException.of(
                         CheckpointRule.UNSUPPORTED_FORMAT,
@@ -68,6 +76,19 @@ public final class NpzFormat implements CheckpointFormat {
             }
             headers.add(NpyHeader.read(in, name, member.dataOffset(), member.dataEnd()));
         }
-        return NpyFormat.file(in, headers);
+        return NpyFormat.file(
+                in,
+                headers,
+                others.isEmpty() ? List.of()
+                        : List.of("not loaded, because they are no arrays: " + OneLine.list(others)));
+    }
+
+    /** Returns whether a member is an array: by its ending, else by its content as NumPy does. */
+    private static boolean isArray(FormatInput in, ZipMember member) {
+        byte[] magic = NpyHeader.magic();
+        return member.name().endsWith(NpyFormat.SUFFIX)
+                || member.stored()
+                        && member.bytes() >= magic.length
+                        && in.read(member.dataOffset(), magic.length).equals(ByteBuffer.wrap(magic));
     }
 }
