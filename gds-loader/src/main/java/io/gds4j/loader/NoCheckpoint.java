@@ -15,9 +15,11 @@ import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
@@ -45,6 +47,9 @@ final class NoCheckpoint {
     /** Returns the exception for a folder in which none of these formats found a file. */
     static CuFileException in(CheckpointFolder folder, List<CheckpointFormat> formats) {
         for (Path entry : folder.entries()) {
+            if (folder.unreadable().containsKey(entry)) {
+                continue;
+            }
             Optional<CuFileException> reason = reason(entry, formats, isWeights(entry, formats));
             if (reason.isPresent()) {
                 return reason.get();
@@ -72,7 +77,7 @@ final class NoCheckpoint {
 
     /** Returns what is wrong with a file that formats know and do not read; for a file of weights, whatever is wrong. */
     private static Optional<CuFileException> reason(Path path, List<CheckpointFormat> formats, boolean weights) {
-        if (!Files.isRegularFile(path) || !Files.isReadable(path)) {
+        if (!Files.isRegularFile(path)) {
             return Optional.empty();
         }
         try (FormatInput in = FormatInput.open(path)) {
@@ -129,20 +134,31 @@ final class NoCheckpoint {
         return Optional.empty();
     }
 
-    /** Returns a warning that names the weights of a folder which are no part of its checkpoint; empty if there are none. */
+    /** Returns warnings that name the weights and the unreadable files of a folder which are no part of its checkpoint. */
     static List<String> leftOut(CheckpointFolder folder, CheckpointParts parts, List<CheckpointFormat> formats) {
-        List<String> names = new ArrayList<>();
+        List<String> weights = new ArrayList<>();
+        List<String> unreadable = new ArrayList<>();
+        Set<Path> taken = new HashSet<>(parts.files());
+        parts.index().ifPresent(index -> taken.add(index.path()));
         for (Path entry : folder.entries()) {
-            boolean used = parts.files().contains(entry)
-                    || parts.index().map(index -> index.path().equals(entry)).orElse(false);
-            if (!used && isWeights(entry, formats) && !Files.isDirectory(entry)) {
-                names.add(CheckpointException.quote(String.valueOf(entry.getFileName())));
+            boolean used = taken.contains(entry);
+            String name = CheckpointException.quote(String.valueOf(entry.getFileName()));
+            if (!used && isWeights(entry, formats)) {
+                weights.add(name);
+            } else if (!used && folder.unreadable().containsKey(entry)) {
+                unreadable.add(name);
             }
         }
-        return names.isEmpty()
-                ? List.of()
-                : List.of("%s: no part of the checkpoint, not loaded: %s"
-                        .formatted(folder.path(), OneLine.list(names)));
+        List<String> warnings = new ArrayList<>();
+        add(warnings, folder, "no part of the checkpoint, not loaded", weights);
+        add(warnings, folder, "cannot be read, left out", unreadable);
+        return warnings;
+    }
+
+    private static void add(List<String> warnings, CheckpointFolder folder, String what, List<String> names) {
+        if (!names.isEmpty()) {
+            warnings.add("%s: %s: %s".formatted(folder.path(), what, OneLine.list(names)));
+        }
     }
 
     /** Returns a warning for a file that is loaded alone although its name says that there are others. */

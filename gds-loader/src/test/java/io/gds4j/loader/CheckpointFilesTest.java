@@ -181,8 +181,7 @@ class CheckpointFilesTest {
                 arguments("\u0089HDF\r\n\u001a\n and more", "an HDF5 file"),
                 arguments("\u001f\u008b\b\0", "gzip"),
                 arguments("\b\n\u0012\u0007pytorch\u001a", "an ONNX model"),
-                arguments("\u0081\u00a6params\u0081", "a msgpack file"),
-                arguments("\0".repeat(600), "512 zero bytes"));
+                arguments("\u0081\u00a6params\u0081", "a msgpack file"));
     }
 
     @ParameterizedTest(name = "{1}")

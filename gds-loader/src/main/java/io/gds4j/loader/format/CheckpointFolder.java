@@ -12,6 +12,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -118,11 +119,12 @@ public final class CheckpointFolder {
         if (files.isEmpty()) {
             return files;
         }
+        Set<Path> chosen = new HashSet<>(files);
         Set<String> sets =
                 files.stream().flatMap(file -> PartName.of(file).stream()).map(PartName::set)
                         .collect(Collectors.toSet());
         List<Path> all = entries.stream()
-                .filter(entry -> files.contains(entry)
+                .filter(entry -> chosen.contains(entry)
                         || (hasSuffix(entry, format)
                                 || PartName.of(entry).map(PartName::set).filter(sets::contains).isPresent())
                                 && !Files.isDirectory(entry))
@@ -161,11 +163,13 @@ public final class CheckpointFolder {
     }
 
     private Optional<Head> head(Path entry) {
-        if (!Files.isRegularFile(entry)) {
-            return Optional.empty();
-        }
-        try (FormatInput in = FormatInput.open(entry)) {
-            return Optional.of(new Head(entry, in.size(), in.first()));
+        try {
+            if (!Files.isRegularFile(entry)) {
+                return Optional.empty();
+            }
+            try (FormatInput in = FormatInput.open(entry)) {
+                return Optional.of(new Head(entry, in.size(), in.first()));
+            }
         } catch (CuFileInterruptedException e) {
             throw e;
         } catch (CuFileException e) {

@@ -57,11 +57,6 @@ final class ForeignFile {
         if (isTextMap(head.first())) {
             return new Recognition.Unsupported("a msgpack file, as flax writes", OTHER_TOOL);
         }
-        if (first.length() == FileHead.FIRST_BYTES && first.chars().allMatch(c -> c == 0)) {
-            return new Recognition.Unsupported(
-                    "a file that begins with %d zero bytes, such as an unfinished download".formatted(first.length()),
-                    DOWNLOAD);
-        }
         return Recognition.UNRECOGNIZED;
     }
 

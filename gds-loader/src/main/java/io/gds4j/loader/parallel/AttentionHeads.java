@@ -41,7 +41,7 @@ public record AttentionHeads(long heads, long keyValueHeads) {
     private static AttentionHeads read(Path file) {
         Counts counts = new Counts();
         try {
-            counts.object(new StrictJson(PlanFile.bytes(file, LARGEST)), false);
+            counts.object(StrictJson.ofPython(PlanFile.bytes(file, LARGEST)), false);
         } catch (Malformed e) {
             throw CheckpointException.of(ParallelPlan.INVALID_PLAN, file, e.offset(), e.detail());
         } catch (IOException e) {

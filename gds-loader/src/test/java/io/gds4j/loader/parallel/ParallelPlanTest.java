@@ -221,7 +221,7 @@ class ParallelPlanTest {
     @Test
     void headsComeFromTheConfiguration() throws IOException {
         Files.writeString(folder.resolve("config.json"),
-                "{\"x\": [1, {}], \"text_config\": {\"num_attention_heads\": 32, \"num_key_value_heads\": 8}}");
+                "{\"x\": [1, {}, Infinity, -Infinity, NaN], \"text_config\": {\"num_attention_heads\": 32, \"num_key_value_heads\": 8}}");
         assertThat(AttentionHeads.of(folder)).isEqualTo(new AttentionHeads(32, 8));
         assertThat(AttentionHeads.of(folder.resolve("model.safetensors"))).isEqualTo(new AttentionHeads(32, 8));
         Files.writeString(folder.resolve("config.json"), "{\"num_attention_heads\": 0}");
