@@ -9,6 +9,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.internal.text.OneLine;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -29,10 +30,11 @@ import org.jspecify.annotations.Nullable;
 record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List<String> warnings) {
 
     private static final String JSON_SUFFIX = ".json";
+    private static final int LONGEST_WARNING = 4096;
 
     CheckpointFiles {
         files = List.copyOf(files);
-        warnings = List.copyOf(warnings);
+        warnings = warnings.stream().map(line -> OneLine.of(line, LONGEST_WARNING)).toList();
     }
 
     /** Finds the files, recognises their format and reads their headers. */
@@ -67,11 +69,11 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
             // before its index is read: files of a copy may be missing
             if (found.keySet().stream().noneMatch(format::yieldsTo)) {
                 Optional<CheckpointParts> parts = format.partsIn(folder);
-                parts.ifPresent(known -> found.put(format, known));
                 if (parts.isPresent() && parts.get().index().isPresent()) {
-                    // an index decides: other files are not asked for, which may be many objects of a bucket
-                    break;
+                    // an index decides; no other file is asked for, which may be many objects of a bucket
+                    return read(folder, format, parts.get());
                 }
+                parts.ifPresent(known -> found.put(format, known));
             }
         }
         if (found.isEmpty()) {

@@ -160,6 +160,15 @@ class CheckpointFilesTest {
     }
 
     @Test
+    void warningsAreOneLineWhateverTheNames() throws IOException {
+        Path odd = Files.createDirectory(model.resolve("a\nb"));
+        HeaderText.write(odd.resolve("model.safetensors"), HeaderText.file("{}", 0));
+        Files.writeString(odd.resolve("x\ny.pt"), "x");
+        assertThat(Checkpoint.open(odd).warnings()).singleElement().asString().contains("x\\u000ay.pt")
+                .doesNotContain("\n");
+    }
+
+    @Test
     void unreadableBystandersEndNoLoad() throws IOException {
         tensors("a.safetensors", "a");
         assumeFalse(Files.isReadable(unreadable("README.md")), "root can read every file");

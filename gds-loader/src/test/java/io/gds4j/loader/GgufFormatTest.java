@@ -552,6 +552,16 @@ class GgufFormatTest {
     }
 
     @Test
+    void indexDecidesBetweenTwoFormats() {
+        write("m.gguf", gguf().tensor("a", 24, 1, 1).file());
+        write("s.safetensors", HeaderText.file("{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1));
+        write("model.safetensors.index.json",
+                "{\"weight_map\":{\"b\":\"s.safetensors\"}}".getBytes(StandardCharsets.UTF_8));
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("b");
+        assertThat(Checkpoint.open(folder).warnings()).singleElement().asString().contains("not loaded: 'm.gguf'");
+    }
+
+    @Test
     void indexOfTwoFormatsIsRefused() {
         write("a.bin", gguf().tensor("a", 24, 1, 1).file());
         write("b.bin", HeaderText.file("{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1));
