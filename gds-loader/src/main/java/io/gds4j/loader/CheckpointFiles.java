@@ -34,7 +34,15 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
 
     CheckpointFiles {
         files = List.copyOf(files);
-        warnings = warnings.stream().map(line -> OneLine.of(line, LONGEST_WARNING)).toList();
+        warnings = oneLineEach(warnings);
+    }
+
+    private static List<String> oneLineEach(List<String> warnings) {
+        List<String> lines = new ArrayList<>(warnings.size());
+        for (String warning : warnings) {
+            lines.add(OneLine.of(warning, LONGEST_WARNING));
+        }
+        return List.copyOf(lines);
     }
 
     /** Finds the files, recognises their format and reads their headers. */
@@ -144,7 +152,11 @@ record CheckpointFiles(CheckpointFormat format, List<CheckpointFile> files, List
             files = index.select(files);
         }
         List<CheckpointFile> combined = format.combine(files);
-        combined.forEach(file -> file.warnings().forEach(warning -> warnings.add(file.path() + ": " + warning)));
+        for (CheckpointFile file : combined) {
+            for (String warning : file.warnings()) {
+                warnings.add(file.path() + ": " + warning);
+            }
+        }
         return new CheckpointFiles(format, combined, warnings);
     }
 

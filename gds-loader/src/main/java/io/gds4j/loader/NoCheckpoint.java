@@ -12,6 +12,7 @@ import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.internal.text.OneLine;
 import java.io.IOException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,8 +21,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.regex.Matcher;
-import java.util.regex.Pattern;
 
 /** Explains what a load does not take: folders without a checkpoint, and files beside one. */
 final class NoCheckpoint {
@@ -36,10 +35,11 @@ final class NoCheckpoint {
             ".zgroup", "a zarr store",
             ".zarray", "a zarr store",
             "saved_model.pb", "a SavedModel of TensorFlow");
-    /** Most folders of a folder that are searched for weights; each costs a request where the files are objects of a bucket. */
-    private static final int MOST_FOLDERS = 8;
+    /** Most folders of a folder that are searched for weights. */
+    private static final int MOST_FOLDERS = 32;
     private static final int SEARCHED_LEVELS = 2;
-    private static final Pattern RANK = Pattern.compile("shard-(\\d{5})-.*", Pattern.DOTALL);
+    /** Begins the names of files of ranks of a distributed checkpoint. */
+    private static final String RANK = "shard-0";
 
     private NoCheckpoint() {
     }
@@ -66,8 +66,11 @@ final class NoCheckpoint {
                         "this is %s; save the weights with safetensors".formatted(known.getValue()));
             }
         }
-        String below = below(folder.path(), formats, SEARCHED_LEVELS).map(path -> "; there are weights in %s"
-                .formatted(CheckpointException.quote(folder.path().relativize(path).toString()))).orElse("");
+        // each folder of a bucket costs requests
+        boolean local = folder.path().getFileSystem().equals(FileSystems.getDefault());
+        String below =
+                below(folder.path(), formats, local ? SEARCHED_LEVELS : 0).map(path -> "; there are weights in %s"
+                        .formatted(CheckpointException.quote(folder.path().relativize(path).toString()))).orElse("");
         return CheckpointException.of(
                 CheckpointRule.NO_CHECKPOINT,
                 folder.path(),
@@ -101,12 +104,31 @@ final class NoCheckpoint {
 
     private static boolean isWeights(Path file, List<CheckpointFormat> formats) {
         String name = file.toString();
-        return FOREIGN.stream().anyMatch(name::endsWith)
-                || formats.stream().flatMap(format -> format.suffixes().stream()).anyMatch(name::endsWith);
+        if (endsWithOne(name, FOREIGN)) {
+            return true;
+        }
+        for (CheckpointFormat format : formats) {
+            if (endsWithOne(name, format.suffixes())) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    private static boolean endsWithOne(String name, List<String> suffixes) {
+        for (String suffix : suffixes) {
+            if (name.endsWith(suffix)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Finds the first folder with files of weights, up to some levels below a folder. */
     private static Optional<Path> below(Path folder, List<CheckpointFormat> formats, int levels) {
+        if (levels == 0) {
+            return Optional.empty();
+        }
         List<Path> folders = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder, Files::isDirectory)) {
             for (Path entry : entries) {
@@ -126,7 +148,7 @@ final class NoCheckpoint {
             } catch (IOException | CuFileException e) {
                 continue;
             }
-            Optional<Path> deeper = levels > 1 ? below(one, formats, levels - 1) : Optional.empty();
+            Optional<Path> deeper = below(one, formats, levels - 1);
             if (deeper.isPresent()) {
                 return deeper;
             }
@@ -139,7 +161,9 @@ final class NoCheckpoint {
         List<String> weights = new ArrayList<>();
         List<String> unreadable = new ArrayList<>();
         Set<Path> taken = new HashSet<>(parts.files());
-        parts.index().ifPresent(index -> taken.add(index.path()));
+        if (parts.index().isPresent()) {
+            taken.add(parts.index().get().path());
+        }
         for (Path entry : folder.entries()) {
             boolean used = taken.contains(entry);
             String name = CheckpointException.quote(String.valueOf(entry.getFileName()));
@@ -170,10 +194,9 @@ final class NoCheckpoint {
                     .of("%s: only part %d of %d is loaded, as the name says; open the index or the folder for all parts"
                             .formatted(file, part.get().number(), part.get().count()));
         }
-        Matcher rank = RANK.matcher(name);
-        if (rank.matches()) {
-            return List.of("%s: only the file of rank %d is loaded, as the name says; open the folder for all ranks"
-                    .formatted(file, Integer.parseInt(rank.group(1)) - 1));
+        if (name.startsWith(RANK)) {
+            return List.of("%s: only the file of one rank is loaded, as the name says; open the folder for all ranks"
+                    .formatted(file));
         }
         return List.of();
     }

@@ -18,7 +18,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -120,21 +119,33 @@ public final class CheckpointFolder {
             return files;
         }
         Set<Path> chosen = new HashSet<>(files);
-        Set<String> sets =
-                files.stream().flatMap(file -> PartName.of(file).stream()).map(PartName::set)
-                        .collect(Collectors.toSet());
-        List<Path> all = entries.stream()
-                .filter(entry -> chosen.contains(entry)
-                        || (hasSuffix(entry, format)
-                                || PartName.of(entry).map(PartName::set).filter(sets::contains).isPresent())
-                                && !Files.isDirectory(entry))
-                .toList();
+        Set<String> sets = new HashSet<>();
+        for (Path file : files) {
+            PartName.of(file).ifPresent(part -> sets.add(part.set()));
+        }
+        List<Path> all = new ArrayList<>();
+        for (Path entry : entries) {
+            boolean belongs = hasSuffix(entry, format) || isPartOf(entry, sets);
+            if (chosen.contains(entry) || belongs && !Files.isDirectory(entry)) {
+                all.add(entry);
+            }
+        }
         PartName.requireComplete(path, all);
-        return all;
+        return List.copyOf(all);
+    }
+
+    private static boolean isPartOf(Path file, Set<String> sets) {
+        return !sets.isEmpty() && PartName.of(file).map(PartName::set).filter(sets::contains).isPresent();
     }
 
     private static boolean hasSuffix(Path file, CheckpointFormat format) {
-        return format.suffixes().stream().anyMatch(file.toString()::endsWith);
+        String name = file.toString();
+        for (String suffix : format.suffixes()) {
+            if (name.endsWith(suffix)) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /**
@@ -155,7 +166,10 @@ public final class CheckpointFolder {
         if (known == null) {
             known = new ArrayList<>();
             for (Path entry : entries) {
-                head(entry).ifPresent(known::add);
+                Optional<Head> head = head(entry);
+                if (head.isPresent()) {
+                    known.add(head.get());
+                }
             }
             heads = known;
         }
@@ -210,9 +224,12 @@ public final class CheckpointFolder {
     }
 
     private List<Path> recognize(CheckpointFormat format) {
-        return heads().stream()
-                .filter(head -> format.recognize(head) instanceof Recognition.Recognized)
-                .map(head -> head.path)
-                .toList();
+        List<Path> found = new ArrayList<>();
+        for (Head head : heads()) {
+            if (format.recognize(head) instanceof Recognition.Recognized) {
+                found.add(head.path);
+            }
+        }
+        return List.copyOf(found);
     }
 }

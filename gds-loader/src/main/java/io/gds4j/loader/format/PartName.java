@@ -20,11 +20,21 @@ import java.util.regex.Pattern;
  */
 public record PartName(String set, int number, int count) {
 
-    private static final Pattern NAME = Pattern.compile("(.*-)(\\d{1,9})(-of-(\\d{1,9})(\\..*)?)", Pattern.DOTALL);
+    private static final String OF = "-of-";
+
+    /** Compiled for the first name that can match: most loads have none. */
+    private static final class Holder {
+        static final Pattern NAME =
+                Pattern.compile("(.*-)(\\d{1,9})(" + OF + "(\\d{1,9})(\\..*)?)", Pattern.DOTALL);
+    }
 
     /** Returns what the name of a file says; empty for a file that is no part of a set. */
     public static Optional<PartName> of(Path file) {
-        Matcher name = NAME.matcher(String.valueOf(file.getFileName()));
+        String whole = String.valueOf(file.getFileName());
+        if (!whole.contains(OF)) {
+            return Optional.empty();
+        }
+        Matcher name = Holder.NAME.matcher(whole);
         if (!name.matches()) {
             return Optional.empty();
         }

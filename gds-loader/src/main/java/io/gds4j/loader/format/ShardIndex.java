@@ -170,7 +170,11 @@ public final class ShardIndex {
                     path,
                     "the index names %s, which does not exist".formatted(CheckpointException.quote(missing.get())));
         }
-        return new LinkedHashSet<>(fileOf.values()).stream().map(this::resolve).toList();
+        List<Path> files = new ArrayList<>();
+        for (String name : new LinkedHashSet<>(fileOf.values())) {
+            files.add(resolve(name));
+        }
+        return List.copyOf(files);
     }
 
     /**
@@ -179,7 +183,12 @@ public final class ShardIndex {
      * @throws CheckpointException INDEX_FILE_NAME for an impossible name
      */
     public Optional<String> missing() {
-        return new LinkedHashSet<>(fileOf.values()).stream().filter(name -> !Files.exists(resolve(name))).findFirst();
+        for (String name : new LinkedHashSet<>(fileOf.values())) {
+            if (!Files.exists(resolve(name))) {
+                return Optional.of(name);
+            }
+        }
+        return Optional.empty();
     }
 
     private Path resolve(String name) {
@@ -246,11 +255,17 @@ public final class ShardIndex {
         Set<String> found = new HashSet<>();
         List<CheckpointFile> selected = new ArrayList<>(files.size());
         for (CheckpointFile file : files) {
-            List<TensorInfo> tensors = file.tensors().stream().filter(this::places).toList();
+            List<TensorInfo> tensors = new ArrayList<>(file.tensors().size());
+            for (TensorInfo tensor : file.tensors()) {
+                if (places(tensor)) {
+                    tensors.add(tensor);
+                    found.add(tensor.name());
+                } else {
+                    elsewhere.put(tensor.name(), tensor);
+                }
+            }
             selected.add(
                     tensors.size() == file.tensors().size() ? file : file.with(tensors, file.typedMetadata()));
-            tensors.forEach(tensor -> found.add(tensor.name()));
-            file.tensors().forEach(tensor -> elsewhere.put(tensor.name(), tensor));
         }
         for (Map.Entry<String, String> entry : fileOf.entrySet()) {
             String name = entry.getKey();
