@@ -46,13 +46,19 @@ final class NoCheckpoint {
 
     /** Returns the exception for a folder in which none of these formats found a file. */
     static CuFileException in(CheckpointFolder folder, List<CheckpointFormat> formats) {
+        String hint = "";
         for (Path entry : folder.entries()) {
             if (folder.unreadable().containsKey(entry)) {
                 continue;
             }
-            Optional<CuFileException> reason = reason(entry, formats, isWeights(entry, formats));
+            boolean weights = isWeights(entry, formats);
+            Optional<CuFileException> reason = reason(entry, formats, weights);
             if (reason.isPresent()) {
                 return reason.get();
+            }
+            if (weights && hint.isEmpty()) {
+                hint = "; the content of %s is of none of them"
+                        .formatted(CheckpointException.quote(String.valueOf(entry.getFileName())));
             }
         }
         if (!folder.unreadable().isEmpty()) {
@@ -68,14 +74,16 @@ final class NoCheckpoint {
         }
         // each folder of a bucket costs requests
         boolean local = folder.path().getFileSystem().equals(FileSystems.getDefault());
-        String below =
-                below(folder.path(), formats, local ? SEARCHED_LEVELS : 0).map(path -> "; there are weights in %s"
-                        .formatted(CheckpointException.quote(folder.path().relativize(path).toString()))).orElse("");
+        Optional<Path> below = below(folder.path(), formats, local ? SEARCHED_LEVELS : 0);
+        if (below.isPresent() && hint.isEmpty()) {
+            hint = "; there are weights in %s"
+                    .formatted(CheckpointException.quote(folder.path().relativize(below.get()).toString()));
+        }
         return CheckpointException.of(
                 CheckpointRule.NO_CHECKPOINT,
                 folder.path(),
                 "the folder has neither an index such as model.safetensors.index.json nor a file of a known format (%s)%s"
-                        .formatted(CheckpointFiles.known(formats), below));
+                        .formatted(CheckpointFiles.known(formats), hint));
     }
 
     /** Returns what is wrong with a file that formats know and do not read; for a file of weights, whatever is wrong. */

@@ -222,6 +222,16 @@ class CheckpointFilesTest {
                 .contains("there are weights in 'snapshots/123'");
     }
 
+    @Test
+    void brokenWeightsOfAFolderAreNamed() throws IOException {
+        Files.writeString(model.resolve("weights.pt"), "garbage");
+        CheckpointException e = failure(model);
+        assertThat(e.rule()).isEqualTo(CheckpointRule.NO_CHECKPOINT);
+        assertThat(e.getMessage()).contains("the content of 'weights.pt' is of none of them");
+        Files.write(model.resolve("weights.pt"), new byte[0]);
+        assertThat(failure(model).getMessage()).contains("weights.pt", "the file is empty");
+    }
+
     @ParameterizedTest
     @CsvSource({"_CHECKPOINT_METADATA, an orbax checkpoint", "zarr.json, a zarr store", "saved_model.pb, a SavedModel"})
     void folderOfAnotherProgramIsNamed(String file, String message) throws IOException {
