@@ -23,7 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ConvertCommandTest {
     private static final List<String> FIELDS = List.of(
             "schema", "path", "destination", "format", "files", "tensors", "bytes", "seconds", "driverOpenSeconds",
-            "bytesPerSecond", "alignedTensors", "backend", "ioPaths");
+            "bytesPerSecond", "alignedTensors", "backend", "ioPaths", "warnings");
 
     @TempDir
     private Path folder;

@@ -39,6 +39,7 @@ class LoadRemoteTest {
 
     private static final String BUCKET = "models/";
     private final List<String> stored = new CopyOnWriteArrayList<>();
+    private final List<String> asked = new CopyOnWriteArrayList<>();
     private HttpServer server;
     private volatile int status;
 
@@ -75,6 +76,11 @@ class LoadRemoteTest {
                 return;
             }
             String[] range = exchange.getRequestHeaders().getFirst("Range").substring("bytes=".length()).split("-");
+            asked.add(file.getFileName().toString());
+            if (file.getFileName().toString().startsWith("DENIED")) {
+                exchange.sendResponseHeaders(403, -1);
+                return;
+            }
             if (!Files.isRegularFile(file)) {
                 exchange.sendResponseHeaders(404, -1);
                 return;
@@ -139,6 +145,26 @@ class LoadRemoteTest {
             formats.assertLoadsAlike(name, "s3://models/" + name, environment());
         }
         formats.assertLoadsAlike("shards", "s3://models/shards", environment());
+    }
+
+    @Test
+    void objectThatMayNotBeReadEndsOnlyALoadThatNeedsIt() throws IOException {
+        Path one = Files.createDirectory(folder.resolve("one"));
+        TestCheckpoints.odd(one.resolve("odd.safetensors"));
+        Files.writeString(one.resolve("DENIED.md"), "x");
+        GdsRun whole = s3("load", "s3://models/one/", "-t", "host", "--verify");
+        assertThat(whole.err()).contains("note: ", "cannot be read, left out: 'DENIED.md'");
+        assertThat(whole.status()).isZero();
+        Path indexed = Files.createDirectory(folder.resolve("indexed"));
+        TestCheckpoints.sharded(indexed);
+        Files.writeString(indexed.resolve("DENIED.md"), "x");
+        asked.clear();
+        assertThat(s3("load", "s3://models/indexed/", "-t", "host", "--verify").status()).isZero();
+        assertThat(asked).isNotEmpty().doesNotContain("DENIED.md");
+        Files.writeString(one.resolve("DENIED.safetensors"), "x");
+        GdsRun run = s3("load", "s3://models/one/", "-t", "host");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.err()).contains("DENIED.safetensors");
     }
 
     @Test

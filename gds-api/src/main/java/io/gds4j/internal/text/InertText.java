@@ -1,5 +1,7 @@
 package io.gds4j.internal.text;
 
+import java.util.List;
+
 /**
  * Escapes text that strangers chose (names in files, texts of other processes, answers of servers) for terminals, logs, JSON and
  * SVG. What comes out is one line that controls no terminal, turns no direction of writing, and hides no character.
@@ -10,6 +12,7 @@ package io.gds4j.internal.text;
  */
 public final class InertText {
     private static final int LONGEST_QUOTED = 120;
+    private static final int MOST_LISTED = 5;
 
     private InertText() {
     }
@@ -27,6 +30,12 @@ public final class InertText {
     /** Returns a name in quotes, cut after about 120 characters. */
     public static String quote(String name) {
         return "'" + name(name, LONGEST_QUOTED) + "'";
+    }
+
+    /** Returns the first of some texts, which must be escaped already, with commas between them, and the number of the others. */
+    public static String list(List<String> texts) {
+        String shown = String.join(", ", texts.subList(0, Math.min(MOST_LISTED, texts.size())));
+        return texts.size() <= MOST_LISTED ? shown : "%s and %s more".formatted(shown, texts.size() - MOST_LISTED);
     }
 
     /** Returns a message as one line. Keeps backslashes, so that names in it are escaped once. */

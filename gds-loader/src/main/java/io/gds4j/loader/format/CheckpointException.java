@@ -123,7 +123,8 @@ public final class CheckpointException extends CuFileException {
                 -1,
                 tensor,
                 0,
-                "tensor %s is also in %s".formatted(quote(tensor), other));
+                "tensor %s is also in %s; name one of the files, or an index that chooses"
+                        .formatted(quote(tensor), other));
     }
 
     /** Returns the broken rule. */

@@ -175,6 +175,7 @@ public final class ConvertRun {
             object.put("backend", opened.driver().backendName());
             object.put("ioPaths", PathBytes.of(report.ioPaths()));
             verification.ifPresent(known -> object.put("verified", known.verified()));
+            object.put("warnings", checkpoint.warnings());
             RunStatistics.add(object, opened.driver(), output);
         }, () -> {
             List<String> lines = new ArrayList<>();

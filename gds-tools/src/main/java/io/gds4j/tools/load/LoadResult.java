@@ -69,8 +69,9 @@ public record LoadResult(
         if (!mismatches().isEmpty()) {
             fields.put("mismatches", mismatches().stream().limit(MOST_MISMATCHES).map(LoadResult::mismatch).toList());
         }
-        if (!inspection.digests().isEmpty()) {
-            fields.put("tensorList", inspection.tensors().stream().map(this::digested).toList());
+        Map<String, String> digests = inspection.digests();
+        if (digests != null) {
+            fields.put("tensorList", inspection.tensors().stream().map(tensor -> digested(tensor, digests)).toList());
         }
         return fields;
     }
@@ -84,9 +85,9 @@ public record LoadResult(
         return fields;
     }
 
-    private Map<String, @Nullable Object> digested(TensorInfo tensor) {
+    private static Map<String, @Nullable Object> digested(TensorInfo tensor, Map<String, String> digests) {
         Map<String, @Nullable Object> fields = describe(tensor);
-        fields.put("sha256", inspection.digests().get(tensor.name()));
+        fields.put("sha256", digests.get(tensor.name()));
         return fields;
     }
 

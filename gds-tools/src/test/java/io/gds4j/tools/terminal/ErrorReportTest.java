@@ -49,7 +49,7 @@ class ErrorReportTest {
                 arguments(new FileSystemException("/x", null, "No space left on device"), ExitStatus.IO_FAILURE),
                 arguments(new IOException("Input/output error"), ExitStatus.IO_FAILURE),
                 arguments(new IllegalStateException("oops"), ExitStatus.INTERNAL_ERROR),
-                arguments(new OutOfMemoryError("Java heap space"), ExitStatus.INTERNAL_ERROR));
+                arguments(new OutOfMemoryError("Java heap space"), ExitStatus.IO_FAILURE));
     }
 
     @ParameterizedTest

@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * GGUF, versions 2 and 3, little-endian: single files and split sets. Checks all rules of the reference implementation (ggml as
@@ -150,7 +151,10 @@ public final class GgufFormat implements CheckpointFormat {
     public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
         Map<String, Path> models = new LinkedHashMap<>();
         List<Path> sidecars = new ArrayList<>();
-        for (Path file : folder.recognizedBy(this)) {
+        List<Path> recognized = folder.recognizedBy(this);
+        List<Path> named = recognized.isEmpty() ? List.of() : folder.endingWith(SUFFIX);
+        // a file with the ending and other content is a model that the user must repair or remove
+        for (Path file : Stream.concat(recognized.stream(), named.stream()).distinct().sorted().toList()) {
             String name = String.valueOf(file.getFileName());
             if (name.startsWith("mmproj-") || name.startsWith("mtp-")) {
                 sidecars.add(file);

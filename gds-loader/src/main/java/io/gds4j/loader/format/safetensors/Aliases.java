@@ -49,7 +49,7 @@ final class Aliases {
                     }
                 }
             }
-            all.add(new CheckpointFile(file.path(), file.size(), file.dataOffset(), tensors, file.typedMetadata()));
+            all.add(file.with(tensors, file.typedMetadata()));
         }
         return all;
     }

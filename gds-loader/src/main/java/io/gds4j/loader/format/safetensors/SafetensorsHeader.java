@@ -245,8 +245,11 @@ final class SafetensorsHeader {
             throw CheckpointException.of(
                     CheckpointRule.METADATA_INCOMPLETE_BUFFER,
                     path,
-                    "the header describes %s bytes of data, but %s follow it in the file"
-                            .formatted(Long.toUnsignedString(position), fileSize - dataOffset));
+                    "the header describes %s bytes of data, but %s follow it in the file%s"
+                            .formatted(
+                                    Long.toUnsignedString(position),
+                                    fileSize - dataOffset,
+                                    Long.compareUnsigned(position, fileSize - dataOffset) > 0 ? ", which is cut" : ""));
         }
         return new CheckpointFile(path, fileSize, dataOffset, tensors, MetadataText.typed(metadata));
     }

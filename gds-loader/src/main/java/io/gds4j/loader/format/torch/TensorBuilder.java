@@ -103,7 +103,17 @@ final class TensorBuilder {
                             .formatted(CheckpointException.quote(name), dtype, shape(shape), first, length, room));
         }
         long begin = storage.member.dataOffset() + (length == 0 ? 0 : first * dtype.blockBytes());
-        return new TensorInfo(name, dtype, shape, path, begin, length);
+        return TorchTypes.isPairOfF4(dtype) && !shape.isEmpty()
+                ? new TensorInfo(name, DType.F4, unpacked(shape), path, begin, length)
+                : new TensorInfo(name, dtype, shape, path, begin, length);
+    }
+
+    /** Returns the shape in elements of a tensor whose last dimension counts bytes of two elements. */
+    private static List<Long> unpacked(List<Long> shape) {
+        List<Long> elements = new ArrayList<>(shape);
+        // a tensor with bytes has at most 2^62 of them; one without may have any dimension
+        elements.set(shape.size() - 1, shape.getLast() * 2);
+        return elements;
     }
 
     /** Returns a storage that is saved without a tensor, as a tensor of one dimension. */

@@ -36,7 +36,9 @@ record EndRecord(long members, long offset, int length) {
         throw file.broken(
                 ZipRules.STRUCTURE,
                 file.size(),
-                "the end record of a zip file is missing; the file is cut, or is no zip file");
+                file.size() == 0
+                        ? "the file is empty"
+                        : "the end record of a zip file is missing; the file is cut, or is no zip file");
     }
 
     private static EndRecord classic(ZipSource file, LittleEndian tail, int at, long offset) {

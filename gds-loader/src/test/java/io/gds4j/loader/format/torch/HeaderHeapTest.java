@@ -57,6 +57,14 @@ class HeaderHeapTest {
         return torch(pickle.op('t').end());
     }
 
+    private static byte[] texts(int count) {
+        PickleBytes pickle = new PickleBytes().op('(');
+        for (int i = 0; i < count; i++) {
+            pickle.text("a".repeat(MIB));
+        }
+        return torch(pickle.op('t').end());
+    }
+
     private static byte[] safetensors(String first, String each, int count) {
         StringBuilder header = new StringBuilder(first);
         for (int i = 0; i < count; i++) {
@@ -83,7 +91,7 @@ class HeaderHeapTest {
                 "b-lists.pt", repeated(']', MIB, '('),
                 "c-constants.pt", repeated('N', 2 * MIB, '('),
                 "d-marks.pt", repeated('(', 2 * MIB),
-                "e-texts.pt", torch(new PickleBytes().text("a".repeat(14 * MIB)).end()),
+                "e-texts.pt", texts(20),
                 "f-tensors.safetensors", safetensors("{",
                         "\"#\":{\"dtype\":\"U8\",\"shape\":[0],\"data_offsets\":[0,0]}", 120_000),
                 "g-metadata.safetensors", safetensors("{\"__metadata__\":{", "\"#\":\"\"", 250_000),
