@@ -79,13 +79,13 @@ public final class HttpSource implements RangeSource {
     static HttpSource open(URI uri, HttpConnections connections) {
         if (!ObjectName.isHttp(uri)) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpSource.open", "not an http or https URL: " + ObjectName.shown(uri));
+                    CuFileError.INVALID_VALUE, "HttpSource.open", ObjectName.notHttp(uri));
         }
         String user = uri.getUserInfo();
         String basic = user == null ? ""
                 : "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8));
         try {
-            return new FirstRequest(connections, uri, basic).run();
+            return new FirstRequest(connections, ObjectName.ascii(uri), basic).run();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw CuFileException.builder("HttpSource.open")

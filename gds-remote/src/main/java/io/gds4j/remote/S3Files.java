@@ -34,16 +34,24 @@ public final class S3Files {
     public static SourcePath path(URI uri, S3Options options) {
         Objects.requireNonNull(uri, "uri");
         String bucket = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
-        String key = uri.getPath() == null ? "" : uri.getPath();
-        if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")
-                || key.contains("//") || uri.getRawQuery() != null) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Files.path",
-                    "not a URL like s3://bucket/key: " + ObjectName.shown(uri));
+        if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")) {
+            throw notAllowed(uri, "");
+        }
+        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
+            throw notAllowed(uri, "; in a key, ? is %3F and # is %23");
+        }
+        if (ObjectName.unescaped(uri.getRawPath()).filter(key -> !key.contains("//")).isEmpty()) {
+            throw notAllowed(uri, "; a key is UTF-8 and has no empty names");
         }
         HttpConnections connections = new HttpConnections(options.http(),
                 S3Signer.of(options.region(), options.credentials()));
-        return new HttpFileSystem(new S3Store(new S3Names(bucket, options), connections)).path(uri);
+        return new HttpFileSystem(new S3Store(new S3Names(bucket, options), connections)).path(ObjectName.ascii(uri));
+    }
+
+    private static CuFileException notAllowed(URI uri, String why) {
+        return CuFileException.of(
+                CuFileError.INVALID_VALUE, "S3Files.path",
+                "not a URL like s3://bucket/key: " + ObjectName.shown(uri) + why);
     }
 
     /**
@@ -60,7 +68,11 @@ public final class S3Files {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "S3Files.upload", "not the path of an S3 object: " + target);
         }
-        String key = path.toAbsolutePath().toUri().getPath().substring(1);
-        new S3Upload(store.names(), new S3Requests(store.connections())).run(file, key);
+        try {
+            new S3Upload(store.names(), new S3Requests(store.connections()))
+                    .run(file, S3Names.key(path.toAbsolutePath().toUri()));
+        } finally {
+            path.getFileSystem().forget(path);
+        }
     }
 }

@@ -7,8 +7,10 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
 import javax.xml.stream.XMLStreamException;
@@ -22,6 +24,7 @@ record S3Listing(S3Names names, S3Requests requests) {
     List<String> below(String prefix) {
         List<String> keys = new ArrayList<>();
         String token = "";
+        Set<String> tokens = new HashSet<>();
         for (int page = 0; page < MOST_PAGES; page++) {
             Map<String, String> query = new HashMap<>(
                     Map.of("list-type", "2", "delimiter", "/", "prefix", prefix, "encoding-type", "url"));
@@ -31,11 +34,19 @@ record S3Listing(S3Names names, S3Requests requests) {
             URI uri = names.url("", query);
             try {
                 token = parse(requests.send("GET", uri, new byte[0]).body(), keys);
+            } catch (CutShort e) {
+                throw S3Requests.failure(
+                        "GET", uri, Errno.EIO,
+                        "the list of objects is cut short, without a NextContinuationToken: the server must know ListObjectsV2",
+                        null);
             } catch (XMLStreamException | IllegalArgumentException e) {
-                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects is not valid XML", e);
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the answer is not valid XML of a list of objects", e);
             }
             if (!keys.stream().allMatch(key -> key.startsWith(prefix))) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the list has objects of another folder", null);
+            }
+            if (!token.isEmpty() && !tokens.add(token)) {
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects never ends", null);
             }
             if (token.isEmpty()) {
                 keys.removeIf(prefix::equals);
@@ -47,8 +58,13 @@ record S3Listing(S3Names names, S3Requests requests) {
                 null);
     }
 
+    /** A list that goes on, but does not tell where. */
+    private static final class CutShort extends Exception {
+        private static final long serialVersionUID = 1L;
+    }
+
     /** Adds the keys of an answer, and returns the token of the next one; empty after the last. */
-    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException {
+    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException, CutShort {
         XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
         factory.setProperty(XMLInputFactory.IS_COALESCING, true);
@@ -56,7 +72,8 @@ record S3Listing(S3Names names, S3Requests requests) {
         String token = "";
         String parent = "";
         boolean encoded = false;
-        boolean more = false;
+        String truncated = "";
+        boolean isList = false;
         List<String> found = new ArrayList<>();
         while (reader.hasNext()) {
             if (reader.next() != XMLStreamConstants.START_ELEMENT) {
@@ -64,6 +81,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
             String name = reader.getLocalName();
             switch (name) {
+                case "ListBucketResult" -> isList = true;
                 case "Contents", "CommonPrefixes" -> parent = name;
                 case "Key" -> found.add(reader.getElementText());
                 case "Prefix" -> {
@@ -73,7 +91,7 @@ record S3Listing(S3Names names, S3Requests requests) {
                     }
                 }
                 case "EncodingType" -> encoded = reader.getElementText().equals("url");
-                case "IsTruncated" -> more = reader.getElementText().equals("true");
+                case "IsTruncated" -> truncated = reader.getElementText().strip();
                 case "NextContinuationToken" -> token = reader.getElementText();
                 default -> {
                     // Sizes and times are those of the objects themselves.
@@ -82,6 +100,13 @@ record S3Listing(S3Names names, S3Requests requests) {
         }
         for (String key : found) {
             keys.add(encoded ? URLDecoder.decode(key, StandardCharsets.UTF_8) : key);
+        }
+        if (!isList) {
+            throw new XMLStreamException("no ListBucketResult");
+        }
+        boolean more = truncated.isEmpty() ? !token.isEmpty() : truncated.equalsIgnoreCase("true");
+        if (more && token.isEmpty()) {
+            throw new CutShort();
         }
         return more ? token : "";
     }

@@ -29,7 +29,7 @@ public record S3Options(
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "S3Options",
-                    "the endpoint is not an http or https URL: " + ObjectName.shown(endpoint.get()));
+                    "the endpoint: " + ObjectName.notHttp(endpoint.get()));
         }
         if (!region.matches("[A-Za-z0-9-]{1,64}")) {
             throw CuFileException.of(

@@ -121,7 +121,7 @@ class S3FaultTest {
     @Test
     void listOfAnotherFolderIsAnError() {
         server.on((exchange, request) -> {
-            S3Server.answer(exchange, 200, "<R><Contents><Key>x</Key></Contents></R>");
+            S3Server.answer(exchange, 200, "<ListBucketResult><Contents><Key>x</Key></Contents></ListBucketResult>");
             return true;
         });
         assertThatThrownBy(() -> Files.list(path("folder/", OPTIONS))).isInstanceOf(CuFileException.class)
