@@ -7,7 +7,6 @@ import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
-import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
@@ -182,8 +181,8 @@ public final class HttpSource implements RangeSource {
         return connections;
     }
 
-    CompletableFuture<HttpResponse<Void>> send(
-            SharedClient client, long first, long size, HttpResponse.BodyHandler<Void> handler) {
+    CompletableFuture<HttpResponse<String>> send(
+            SharedClient client, long first, long size, HttpResponse.BodyHandler<String> handler) {
         HttpRequest.Builder request = request(connections, uri, place, basic)
                 .header("Range", "bytes=" + first + "-" + (first + size - 1));
         if (version.canBeDemanded()) {
@@ -199,7 +198,8 @@ public final class HttpSource implements RangeSource {
                 .header("Accept-Encoding", "identity");
         if (ObjectName.isSameOrigin(uri, place)) {
             connections.options().headers().forEach(request::setHeader);
-            connections.signer().headers("GET", place, Signer.EMPTY_BODY).forEach(request::setHeader);
+            connections.signer().headers("GET", place, Signer.EMPTY_BODY, connections.options().headers())
+                    .forEach(request::setHeader);
             if (!basic.isEmpty()) {
                 request.setHeader("Authorization", basic);
             }
@@ -219,15 +219,15 @@ public final class HttpSource implements RangeSource {
      * @return false if the answer is no redirect
      * @throws CuFileException if the redirect is not allowed
      */
-    boolean redirected(HttpResponse<Void> response, long offset, long size) {
+    boolean redirected(HttpResponse<String> response, long offset, long size) {
         Optional<URI> to = redirect(
-                uri, response.uri(), response.statusCode(), response.headers(), options(), offset, size);
+                uri, response.uri(), response, options(), offset, size);
         to.ifPresent(next -> place = next);
         return to.isPresent();
     }
 
     /** Asks the program's URL again if the place of a redirect refuses: signed URLs expire. False if that URL itself refused. */
-    boolean restarted(HttpResponse<Void> response) {
+    boolean restarted(HttpResponse<String> response) {
         boolean refused = switch (response.statusCode()) {
             case 400, 401, 403, 404, 410 -> true;
             default -> false;
@@ -239,22 +239,22 @@ public final class HttpSource implements RangeSource {
     }
 
     static Optional<URI> redirect(
-            URI uri, URI place, int status, HttpHeaders headers, HttpOptions options, long offset, long size) {
+            URI uri, URI place, HttpResponse<String> response, HttpOptions options, long offset, long size) {
+        int status = response.statusCode();
         if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308) {
             return Optional.empty();
         }
-        String location = headers.firstValue("Location").orElse("");
+        String location = response.headers().firstValue("Location").orElse("");
         URI to;
         try {
-            to = place.resolve(location);
+            to = place.resolve(ObjectName.reference(location));
         } catch (IllegalArgumentException e) {
             // The cause would name the place, and so perhaps a signature.
             throw RemoteFailure.of(
                     uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), null);
         }
-        String region = headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[a-z0-9-]{1,64}"))
-                .map(", the bucket is in region "::concat).orElse("");
-        String refusal = location.isEmpty() ? "status %d without Location%s".formatted(status, region)
+        String refusal = location.isEmpty()
+                ? RemoteFailure.meaning(status, response.headers(), response.body()) + " without Location"
                 : ObjectName.refusal(place, to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);

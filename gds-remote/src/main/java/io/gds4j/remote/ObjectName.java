@@ -71,12 +71,17 @@ final class ObjectName {
      * and so ask for another object.
      */
     static URI ascii(URI uri) {
-        StringBuilder out = new StringBuilder();
         String text = uri.toString();
         int fragment = text.indexOf('#');
-        for (byte b : (fragment < 0 ? text : text.substring(0, fragment)).getBytes(StandardCharsets.UTF_8)) {
+        return reference(fragment < 0 ? text : text.substring(0, fragment));
+    }
+
+    /** Returns a URL, or part of one, that may have spaces and letters outside ASCII, which servers send. */
+    static URI reference(String text) {
+        StringBuilder out = new StringBuilder();
+        for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
             char c = (char) (b & 0xff);
-            if (c < 0x80) {
+            if (c < 0x80 && "\"<> \\^`{|}".indexOf(c) < 0) {
                 out.append(c);
             } else {
                 escape(out, c);
