@@ -1,10 +1,12 @@
 package io.gds4j.remote;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.channels.FileChannel;
 import java.nio.channels.SeekableByteChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.AccessMode;
 import java.nio.file.CopyOption;
 import java.nio.file.DirectoryStream;
@@ -96,19 +98,42 @@ final class HttpProvider extends FileSystemProvider {
 
     private Attributes attributes(Path path) throws IOException {
         HttpPath own = own(path);
-        try {
-            if (!own.isWrittenAsFolder() || system.store() instanceof HttpStore) {
+        if (!own.isWrittenAsFolder() || system.store() instanceof HttpStore) {
+            try {
                 return new Attributes(own.source().size(), false);
-            }
-        } catch (NoSuchFileException e) {
-            if (system.list(own).isEmpty()) {
+            } catch (NoSuchFileException e) {
+                if (!isFolder(own)) {
+                    throw e;
+                }
+            } catch (CuFileException e) {
+                if (RemoteFailure.isForbidden(e)) {
+                    throw denied(path, e);
+                }
                 throw e;
             }
-        }
-        if (system.list(own).isEmpty()) {
+        } else if (system.list(own).isEmpty()) {
             throw new NoSuchFileException(path.toString());
         }
         return new Attributes(0, true);
+    }
+
+    /** Returns whether there are objects below a name that is no object; false if the server lists none for these credentials. */
+    private boolean isFolder(HttpPath path) {
+        try {
+            return !system.list(path).isEmpty();
+        } catch (CuFileException e) {
+            if (RemoteFailure.isForbidden(e)) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /** S3 says so of objects that do not exist, too, to those who may not list the bucket. */
+    private static AccessDeniedException denied(Path path, CuFileException cause) {
+        AccessDeniedException denied = new AccessDeniedException(path.toString(), null, cause.detail());
+        denied.initCause(cause);
+        return denied;
     }
 
     @Override

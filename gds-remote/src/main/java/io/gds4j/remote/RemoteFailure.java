@@ -21,6 +21,8 @@ final class RemoteFailure {
     private static final Pattern CODE = Pattern.compile("<Code>([A-Za-z0-9]{1,64})</Code>");
     private static final Pattern REGION = Pattern.compile("<Region>([A-Za-z0-9-]{1,64})</Region>");
 
+    private static final Pattern FORBIDDEN = Pattern.compile("status 403: the server refuses access(, AccessDenied)?$");
+
     private RemoteFailure() {
     }
 
@@ -58,6 +60,11 @@ final class RemoteFailure {
     static String code(String body) {
         Matcher matcher = CODE.matcher(body);
         return matcher.find() ? matcher.group(1) : "";
+    }
+
+    /** Returns whether the server knows who asks, and refuses: not for a wrong signature, an old token or a wrong clock. */
+    static boolean isForbidden(CuFileException failure) {
+        return FORBIDDEN.matcher(failure.detail()).find();
     }
 
     /** Returns why there was no answer. */

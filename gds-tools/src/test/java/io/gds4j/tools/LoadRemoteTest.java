@@ -41,6 +41,8 @@ class LoadRemoteTest {
     private final List<String> stored = new CopyOnWriteArrayList<>();
     private HttpServer server;
     private volatile int status;
+    private volatile boolean writesOnly;
+    private volatile String refusedPut = "";
 
     @BeforeEach
     void start() throws IOException {
@@ -63,11 +65,31 @@ class LoadRemoteTest {
                 return;
             }
             Path file = folder.resolve(s3 ? name.substring(BUCKET.length()) : name);
+            if (exchange.getRequestMethod().equals("DELETE")) {
+                Files.deleteIfExists(file);
+                exchange.sendResponseHeaders(204, -1);
+                return;
+            }
+            if (exchange.getRequestMethod().equals("HEAD")) {
+                exchange.sendResponseHeaders(404, -1);
+                return;
+            }
+            if (exchange.getRequestMethod().equals("PUT") && file.endsWith(refusedPut) && !refusedPut.isEmpty()) {
+                exchange.getRequestBody().readAllBytes();
+                exchange.sendResponseHeaders(507, -1);
+                return;
+            }
             if (exchange.getRequestMethod().equals("PUT")) {
                 Files.createDirectories(file.getParent());
                 Files.write(file, exchange.getRequestBody().readAllBytes());
                 stored.add(file.getFileName().toString());
                 exchange.sendResponseHeaders(200, -1);
+                return;
+            }
+            if (writesOnly) {
+                byte[] denied = "<Error><Code>AccessDenied</Code></Error>".getBytes(StandardCharsets.UTF_8);
+                exchange.sendResponseHeaders(403, denied.length);
+                exchange.getResponseBody().write(denied);
                 return;
             }
             if (exchange.getRequestURI().getQuery() != null) {
@@ -152,6 +174,42 @@ class LoadRemoteTest {
         assertThat(again.status()).isEqualTo(3);
         assertThat(again.err().lines()).singleElement().asString().contains("s3://models/out/", "already");
         assertThat(s3("convert", source.toString(), url("out")).status()).isEqualTo(2);
+    }
+
+    /** The right to put objects is enough to convert: nothing else is needed. */
+    @Test
+    void convertNeedsNoRightToRead() {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        writesOnly = true;
+        assertThat(s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K").err()).isEmpty();
+        writesOnly = false;
+        new EveryFormat(folder).assertLoadsAlike("odd.safetensors", "s3://models/out/", environment());
+    }
+
+    /** Shards of an upload that was killed, and new ones beside them, would look like one checkpoint. */
+    @Test
+    void shardsOfAnUploadThatEndedEarlyAreNotMixedWithOthers() throws IOException {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        Files.createDirectories(folder.resolve("out"));
+        Path old = Files.writeString(folder.resolve("out/model-00002-of-00002.safetensors"), "old");
+        GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).contains("model-00002-of-00002.safetensors", "already");
+        assertThat(old).hasContent("old");
+        assertThat(stored).isEmpty();
+    }
+
+    @Test
+    void failedUploadRemovesWhatItSent() {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        refusedPut = "model-00002-of-00002.safetensors";
+        GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K");
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).contains("model-00002-of-00002.safetensors", "status 507");
+        assertThat(stored).hasSize(1);
+        assertThat(folder.resolve("out")).isEmptyDirectory();
+        refusedPut = "";
+        assertThat(s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K").err()).isEmpty();
     }
 
     @Test
