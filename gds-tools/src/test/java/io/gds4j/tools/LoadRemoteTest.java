@@ -31,6 +31,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code gds load} of URLs: the same tensors as from files. */
 class LoadRemoteTest {
@@ -262,6 +264,48 @@ class LoadRemoteTest {
         assertThat(run.status()).isEqualTo(4);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(url("model.safetensors"), "status 418");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"hf://org/model, huggingface.co", "gs://bucket/key, AWS_ENDPOINT_URL_S3", "ftp://me:hush@h/x, s3://",
+            "file:///x, the path alone", "s3://models/a#b, %23", "'http://me:hush@my_host/x?hush', my_host",
+            "'s3://models/a b', %20"})
+    void urlThatCannotBeReadNamesWhatWorks(String url, String text) {
+        for (String command : List.of("load", "records")) {
+            GdsRun run = gds(command, url, command.equals("load") ? "-q" : "--record=4K", "-t", "host");
+            assertThat(run.status()).isEqualTo(2);
+            assertThat(run.err()).contains(text).doesNotContain("hush");
+        }
+    }
+
+    @Test
+    void commandsForFilesDoNotShowUrls() {
+        for (String[] line : new String[][]{{"check", "URL"}, {"plot", "URL", "-o", "x.svg"}, {"io", "-f", "URL"},
+                {"load", "a", "URL"}, {"URL"}}) {
+            List<String> arguments = Stream.of(line)
+                    .map(each -> each.equals("URL") ? "http://me:hush@h/x?sig=hush" : each).toList();
+            assertThat(gds(arguments.toArray(String[]::new)).err()).containsAnyOf("no path of a file", "http://h/x?...")
+                    .doesNotContain("hush");
+        }
+    }
+
+    @Test
+    void recordsOfUrlsAreReadByTheCommand() throws IOException {
+        Files.write(folder.resolve("records.bin"), new byte[40_960]);
+        for (String path : List.of(url("records.bin"), "s3://models/records.bin")) {
+            GdsRun run = s3("records", path, "--record", "4K", "-t", "host", "--json");
+            assertThat(run.err()).isEmpty();
+            assertThat(run.json().get("records").asInt()).isEqualTo(10);
+        }
+    }
+
+    @Test
+    void cacheBelowTheHomeFolderIsThere() throws IOException {
+        TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        Map<String, String> variables = new java.util.HashMap<>(environment());
+        variables.put("GDS4J_REMOTE_CACHE", "~/of home");
+        assertThat(gds(variables, () -> false, "load", url("odd.safetensors"), "-t", "host").err()).isEmpty();
+        assertThat(folder.resolve("of home")).isDirectory();
     }
 
     @Test

@@ -15,13 +15,11 @@ final class ExitHooks {
         }
     }
 
-    /** Returns false if the process ends already, and the hook runs. */
-    static boolean remove(Thread hook) {
+    static void remove(Thread hook) {
         try {
             Runtime.getRuntime().removeShutdownHook(hook);
-            return true;
         } catch (IllegalStateException e) {
-            return false;
+            // The process is ending, and the hook runs.
         }
     }
 }

@@ -14,7 +14,6 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
-import java.util.concurrent.locks.LockSupport;
 import java.util.stream.Stream;
 
 /**
@@ -149,17 +148,13 @@ final class RemoteFolder implements AutoCloseable {
 
     @Override
     public void close() {
-        boolean ending = !ExitHooks.remove(hook);
+        ExitHooks.remove(hook);
         try {
             deleteLocal();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } finally {
             closed.countDown();
-        }
-        while (ending) {
-            // A signal prints no failure: the hook says what there is to say.
-            LockSupport.park(this);
         }
     }
 }
