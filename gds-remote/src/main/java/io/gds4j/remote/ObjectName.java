@@ -9,6 +9,7 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.Optional;
+import java.util.function.Predicate;
 
 /** URLs: how messages show them, and which redirects are followed. */
 final class ObjectName {
@@ -142,9 +143,26 @@ final class ObjectName {
     }
 
     private static boolean isLinkLocal(String host) {
+        return has(host, address -> address.isLinkLocalAddress() || isMetadataService(address));
+    }
+
+    /** Returns whether a host is a loopback address, or that of a service which only the machine reaches. */
+    static boolean isOfTheMachine(String host) {
+        return has(host, address -> address.isLoopbackAddress() || address.isLinkLocalAddress()
+                || isMetadataService(address));
+    }
+
+    /** Returns whether an address is in the block fd00:ec2::/32, in which AWS has its services of the instance. */
+    private static boolean isMetadataService(InetAddress address) {
+        byte[] bytes = address.getAddress();
+        return bytes.length == 16 && bytes[0] == (byte) 0xfd && bytes[1] == 0 && bytes[2] == 0x0e
+                && bytes[3] == (byte) 0xc2;
+    }
+
+    private static boolean has(String host, Predicate<InetAddress> property) {
         try {
             for (InetAddress address : InetAddress.getAllByName(host)) {
-                if (address.isLinkLocalAddress()) {
+                if (property.test(address)) {
                     return true;
                 }
             }

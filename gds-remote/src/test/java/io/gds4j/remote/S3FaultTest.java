@@ -75,7 +75,7 @@ class S3FaultTest {
             for (int i = 0; i < 4; i++) {
                 exchange.getRequestBody().readNBytes(3 << 20);
                 try {
-                    TimeUnit.MILLISECONDS.sleep(120);
+                    TimeUnit.MILLISECONDS.sleep(300);
                 } catch (InterruptedException e) {
                     Thread.currentThread().interrupt();
                 }
@@ -84,7 +84,7 @@ class S3FaultTest {
             exchange.sendResponseHeaders(200, -1);
             return true;
         });
-        S3Files.upload(file, path("a", OPTIONS.withPatience(Duration.ofMillis(400), 1, Duration.ZERO)));
+        S3Files.upload(file, path("a", OPTIONS.withPatience(Duration.ofSeconds(1), 1, Duration.ZERO)));
         assertThat(server.requests).hasSize(1);
     }
 
