@@ -31,6 +31,10 @@ final class CachedSource implements RangeSource {
         Arrays.setAll(locks, i -> new ReentrantLock());
     }
 
+    ObjectVersion version() {
+        return source.version();
+    }
+
     @Override
     public long size() {
         return source.size();
@@ -69,7 +73,7 @@ final class CachedSource implements RangeSource {
     /** Reads a part of a block, and keeps the whole block. */
     private void read(long block, int size, long from, MemorySegment into, Cancellation cancellation)
             throws InterruptedException {
-        String file = "%s-%d".formatted(name, block);
+        String file = name + "-" + block;
         if (folder.read(file, size, from, into)) {
             return;
         }

@@ -12,7 +12,6 @@ import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +40,15 @@ final class HttpPath implements SourcePath {
             return own;
         }
         throw new ProviderMismatchException("not the path of an HTTP object: " + path);
+    }
+
+    private List<String> shown() {
+        return names.stream().map(ObjectName::name).toList();
+    }
+
+    /** Returns what two paths compare: a server may tell spellings of a URL apart, but a name alone is a text. */
+    private List<String> compared() {
+        return absolute ? names : shown();
     }
 
     List<String> names() {
@@ -110,7 +118,8 @@ final class HttpPath implements SourcePath {
     @Override
     public boolean startsWith(Path other) {
         return other instanceof HttpPath path && path.system == system && path.absolute == absolute
-                && path.names.size() <= names.size() && names.subList(0, path.names.size()).equals(path.names);
+                && path.names.size() <= names.size()
+                && compared().subList(0, path.names.size()).equals(path.compared());
     }
 
     @Override
@@ -119,7 +128,7 @@ final class HttpPath implements SourcePath {
             return equals(other);
         }
         int from = names.size() - path.names.size();
-        return from >= 0 && names.subList(from, names.size()).equals(path.names);
+        return from >= 0 && shown().subList(from, names.size()).equals(path.shown());
     }
 
     @Override
@@ -184,18 +193,18 @@ final class HttpPath implements SourcePath {
     @Override
     public boolean equals(@Nullable Object other) {
         return other instanceof HttpPath path && path.system == system && path.absolute == absolute
-                && path.names.equals(names) && path.end.equals(end);
+                && path.compared().equals(compared()) && path.end.equals(end);
     }
 
     @Override
     public int hashCode() {
-        return names.hashCode();
+        return shown().hashCode();
     }
 
     /** Returns the URL without user, password and query; the names of a relative path, without escapes. */
     @Override
     public String toString() {
         return absolute ? ObjectName.shown(toUri())
-                : names.stream().map(ObjectName::name).collect(Collectors.joining("/"));
+                : String.join("/", shown());
     }
 }

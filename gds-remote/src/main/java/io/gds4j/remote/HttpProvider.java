@@ -45,13 +45,21 @@ final class HttpProvider extends FileSystemProvider {
      *
      * @param size bytes
      * @param isDirectory whether it is a folder
+     * @param lastModifiedTime what the server says
+     * @param fileKey equal for the same version of an object; null without a strong ETag
      */
-    private record Attributes(long size, boolean isDirectory) implements BasicFileAttributes {
+    private record Attributes(long size, boolean isDirectory, FileTime lastModifiedTime, @Nullable Object fileKey)
+            implements
+                BasicFileAttributes {
+
         private static final FileTime UNKNOWN = FileTime.fromMillis(0);
 
-        @Override
-        public FileTime lastModifiedTime() {
-            return UNKNOWN;
+        static Attributes of(RangeSource source) {
+            ObjectVersion version = source instanceof CachedSource cached ? cached.version()
+                    : source instanceof HttpSource http ? http.version() : ObjectVersion.UNKNOWN;
+            return new Attributes(
+                    version.size(), false, version.modified().map(FileTime::from).orElse(UNKNOWN),
+                    version.canBeDemanded() ? List.of(source.identity(), version.size(), version.etag()) : null);
         }
 
         @Override
@@ -78,11 +86,6 @@ final class HttpProvider extends FileSystemProvider {
         public boolean isOther() {
             return false;
         }
-
-        @Override
-        public @Nullable Object fileKey() {
-            return null;
-        }
     }
 
     private static HttpPath own(Path path) {
@@ -100,7 +103,7 @@ final class HttpProvider extends FileSystemProvider {
         HttpPath own = own(path);
         if (!own.isWrittenAsFolder() || system.store() instanceof HttpStore) {
             try {
-                return new Attributes(own.source().size(), false);
+                return Attributes.of(own.source());
             } catch (NoSuchFileException e) {
                 if (!isFolder(own)) {
                     throw e;
@@ -114,7 +117,7 @@ final class HttpProvider extends FileSystemProvider {
         } else if (system.list(own).isEmpty()) {
             throw new NoSuchFileException(path.toString());
         }
-        return new Attributes(0, true);
+        return new Attributes(0, true, Attributes.UNKNOWN, null);
     }
 
     /** Returns whether there are objects below a name that is no object; false if the server lists none for these credentials. */

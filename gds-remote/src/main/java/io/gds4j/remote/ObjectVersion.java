@@ -1,6 +1,10 @@
 package io.gds4j.remote;
 
 import java.net.http.HttpHeaders;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
 import java.util.Optional;
 import java.util.stream.Stream;
 
@@ -13,6 +17,7 @@ import java.util.stream.Stream;
  */
 record ObjectVersion(long size, String etag, String lastModified) {
 
+    static final ObjectVersion UNKNOWN = new ObjectVersion(0, "", "");
     private static final String CHANGED = "the object changed: ";
 
     /** Returns whether a mismatch is that of another version. */
@@ -23,6 +28,16 @@ record ObjectVersion(long size, String etag, String lastModified) {
     static ObjectVersion of(long size, HttpHeaders headers) {
         return new ObjectVersion(
                 size, headers.firstValue("ETag").orElse(""), headers.firstValue("Last-Modified").orElse(""));
+    }
+
+    /** Returns when the server says that the object was changed. */
+    Optional<Instant> modified() {
+        try {
+            return lastModified.isEmpty() ? Optional.empty()
+                    : Optional.of(ZonedDateTime.parse(lastModified, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant());
+        } catch (DateTimeException e) {
+            return Optional.empty();
+        }
     }
 
     /** Returns whether {@code If-Match} can demand this version: it takes no weak tags. */

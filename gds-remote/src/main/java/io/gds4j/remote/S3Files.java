@@ -8,6 +8,7 @@ import java.net.URI;
 import java.nio.file.Path;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * Objects of S3 servers as paths, for what takes paths: the loader and {@code CuFileDriver.openFile}.
@@ -41,12 +42,14 @@ public final class S3Files {
         if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
             throw notAllowed(uri, "; in a key, ? is %3F and # is %23");
         }
-        if (ObjectName.unescaped(uri.getRawPath()).filter(key -> !key.contains("//")).isEmpty()) {
-            throw notAllowed(uri, "; a key is UTF-8 and has no empty names");
-        }
+        Optional<String> key = ObjectName.unescaped(uri.getRawPath()).filter(text -> !text.contains("//"));
         HttpConnections connections = new HttpConnections(options.http(),
                 S3Signer.of(options.region(), options.credentials()));
-        return new HttpFileSystem(new S3Store(new S3Names(bucket, options), connections)).path(ObjectName.ascii(uri));
+        S3Names names = new S3Names(bucket, options);
+        // Every spelling of a key is the same object.
+        URI plain = URI.create("s3://" + bucket + ObjectName.escaped(key.orElseThrow(
+                () -> notAllowed(uri, "; a key is UTF-8 and has no empty names"))));
+        return new HttpFileSystem(new S3Store(names, connections)).path(plain);
     }
 
     private static CuFileException notAllowed(URI uri, String why) {

@@ -23,6 +23,7 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -141,6 +142,39 @@ class AttemptsTest {
         assertThat(e).hasMessageContaining("no progress")
                 .hasMessageContaining("parts stay at the server: bucket models, key deep/key, upload id id/1+&");
         assertThat(e.getMessage()).doesNotContain("\n");
+    }
+
+    /** A server that stalls must not keep the connection of a read that nobody waits for. */
+    @Test
+    void cancelledReadClosesItsConnection() throws Exception {
+        try (ServerSocket stalls = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
+            CountDownLatch asked = new CountDownLatch(1);
+            CountDownLatch closed = new CountDownLatch(1);
+            Thread.ofVirtual().start(() -> {
+                try (Socket client = stalls.accept()) {
+                    byte[] request = new byte[8192];
+                    client.getInputStream().read(request);
+                    client.getOutputStream().write(("HTTP/1.1 206 x\r\nContent-Length: 65536\r\n"
+                            + "Content-Range: bytes 0-65535/300000\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+                    client.getOutputStream().write(new byte[65536]);
+                    client.getInputStream().read(request);
+                    asked.countDown();
+                    while (client.getInputStream().read(request) >= 0) {
+                        Thread.onSpinWait();
+                    }
+                } catch (IOException e) {
+                    // A reset is an end, too.
+                } finally {
+                    closed.countDown();
+                }
+            });
+            HttpSource source = HttpSource.open(
+                    URI.create("http://127.0.0.1:" + stalls.getLocalPort() + "/x"), OPTIONS);
+            assertThatThrownBy(() -> source.read(
+                    100_000, MemorySegment.ofArray(new byte[10]), () -> asked.getCount() == 0))
+                    .isInstanceOf(InterruptedException.class);
+            assertThat(closed.await(30, TimeUnit.SECONDS)).isTrue();
+        }
     }
 
     @Test

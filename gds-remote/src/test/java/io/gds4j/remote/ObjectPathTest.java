@@ -5,14 +5,18 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpExchange;
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.Cancellation;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -115,6 +119,21 @@ class ObjectPathTest {
                 .hasMessageContaining(text);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"a~b-c_d.(1)'!*;:@,$", "gr%C3%B6%C3%9Fe%20+%26", "x%2Fy=1"})
+    void pathsOfAKeyAreEqualHoweverItIsWritten(String key) throws IOException {
+        s3.objects.put("m/" + URI.create("x:/" + key).getPath().substring(1), new byte[3]);
+        Path path = S3Files.path(URI.create("s3://models/m/" + key), s3.options());
+        assertThat(Files.size(path)).isEqualTo(3);
+        assertThat(path.getParent().resolve(path.getFileName().toString())).isEqualTo(path).hasSameHashCodeAs(path);
+        try (Stream<Path> list = Files.list(path.getParent())) {
+            assertThat(list).containsExactly(path);
+        }
+        Path web = HttpFiles.path(server.uri("/m/(1)+x"), OPTIONS);
+        assertThat(web.endsWith("(1)+x")).isTrue();
+        assertThat(web.getFileName()).isEqualTo(web.getFileSystem().getPath("(1)+x"));
+    }
+
     @Test
     void hashInAKeyIsWrittenAsAnEscape() throws IOException {
         s3.objects.put("model", new byte[1]);
@@ -152,6 +171,47 @@ class ObjectPathTest {
         try (Stream<Path> list = Files.list(S3Files.path(URI.create("s3://models/m/"), s3.options()))) {
             assertThat(list).hasSize(2);
         }
+    }
+
+    /** A path keeps to one version; another path of the same object tells whether it still is that. */
+    @Test
+    void strongTagIsTheKeyOfAFile() throws IOException {
+        server.put("/object", RangeServer.random(100_000));
+        Path path = HttpFiles.path(server.uri("/object"), OPTIONS);
+        BasicFileAttributes first = Files.readAttributes(path, BasicFileAttributes.class);
+        assertThat(first.fileKey()).isNotNull().isEqualTo(Files.readAttributes(
+                HttpFiles.path(server.uri("/object"), OPTIONS), BasicFileAttributes.class).fileKey());
+        server.etag = "\"v2\"";
+        assertThat(Files.readAttributes(path, BasicFileAttributes.class).fileKey()).isEqualTo(first.fileKey());
+        assertThatThrownBy(() -> Files.readAllBytes(path)).hasMessageContaining("changed");
+        assertThat(Files.readAttributes(HttpFiles.path(server.uri("/object"), OPTIONS), BasicFileAttributes.class)
+                .fileKey()).isNotEqualTo(first.fileKey());
+        server.etag = "W/\"v3\"";
+        assertThat(Files.readAttributes(HttpFiles.path(server.uri("/object"), OPTIONS), BasicFileAttributes.class)
+                .fileKey()).isNull();
+    }
+
+    /** An ETag that is not strong cannot be demanded: each range is compared with the first. */
+    @ParameterizedTest
+    @ValueSource(strings = {"\"v1\"", "W/\"v1\""})
+    void rangesOfTwoVersionsAreNeverMixed(String tag) throws Exception {
+        server.etag = tag;
+        HttpSource source = HttpSource.open(
+                server.put("/object", RangeServer.random(500_000)), OPTIONS.withRequests(64 << 10, 2));
+        byte[] other = RangeServer.random(500_000);
+        other[499_999]++;
+        AtomicInteger ranges = new AtomicInteger();
+        server.on((exchange, request) -> {
+            if (ranges.incrementAndGet() < 4) {
+                return false;
+            }
+            server.etag = tag.replace("v1", "v2");
+            int[] range = RangeServer.range(exchange, other.length);
+            server.send(exchange, other, range[0], range[1], range[1] - range[0] + 1);
+            return true;
+        });
+        assertThatThrownBy(() -> source.read(0, MemorySegment.ofArray(new byte[500_000]), Cancellation.NEVER))
+                .isInstanceOf(CuFileException.class).hasMessageContaining("changed");
     }
 
     @Test
