@@ -61,7 +61,7 @@ final class FirstRequest {
         }
         String why = RemoteFailure.meaning(status, headers, response.body());
         if (Attempts.isTransient(status) || Attempts.isTransient(RemoteFailure.code(response.body()))) {
-            throw new Attempts.Passing(why, RemoteFailure.errno(status), Attempts.retryAfter(headers));
+            throw new Attempts.Passing(why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(headers));
         }
         if (status == 416) {
             return empty(headers);
@@ -71,7 +71,7 @@ final class FirstRequest {
                     ? whole(headers, head.asSlice(0, body.received())) : sequential(headers);
         }
         if (status != 206) {
-            throw failure(RemoteFailure.errno(status), why, null);
+            throw failure(RemoteFailure.errno(status, response.body()), why, null);
         }
         ContentRange range = ContentRange.parse(headers.firstValue("Content-Range").orElse(""))
                 .filter(parsed -> parsed.first() == 0
@@ -149,8 +149,8 @@ final class FirstRequest {
             throws InterruptedException, ExecutionException, Attempts.Passing {
         if (!options.sequential()) {
             throw failure(
-                    Errno.EIO, "the server has no ranges: it sent the whole object; HttpOptions.withSequential reads it"
-                            + " once from its beginning",
+                    Errno.EIO, "the server has no ranges: it sent the whole object; HttpOptions.withSequential, for gds"
+                            + " GDS4J_REMOTE_SEQUENTIAL=true, reads it once from its beginning",
                     null);
         }
         refuseEncoded(told);
@@ -170,9 +170,9 @@ final class FirstRequest {
             String why = RemoteFailure.meaning(status, response.headers(), response.body());
             if (Attempts.isTransient(status)) {
                 throw new Attempts.Passing(
-                        why, RemoteFailure.errno(status), Attempts.retryAfter(response.headers()));
+                        why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(response.headers()));
             }
-            throw failure(RemoteFailure.errno(status), why, null);
+            throw failure(RemoteFailure.errno(status, response.body()), why, null);
         }
         if (!isSame(version, response.headers())) {
             throw failure(Errno.ESTALE, "the object changed while it was opened", null);

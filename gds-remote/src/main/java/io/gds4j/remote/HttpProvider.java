@@ -108,11 +108,6 @@ final class HttpProvider extends FileSystemProvider {
                 if (!isFolder(own)) {
                     throw e;
                 }
-            } catch (CuFileException e) {
-                if (RemoteFailure.isForbidden(e)) {
-                    throw denied(path, e);
-                }
-                throw e;
             }
         } else if (system.list(own).isEmpty()) {
             throw new NoSuchFileException(path.toString());
@@ -130,13 +125,6 @@ final class HttpProvider extends FileSystemProvider {
             }
             throw e;
         }
-    }
-
-    /** S3 says so of objects that do not exist, too, to those who may not list the bucket. */
-    private static AccessDeniedException denied(Path path, CuFileException cause) {
-        AccessDeniedException denied = new AccessDeniedException(path.toString(), null, cause.detail());
-        denied.initCause(cause);
-        return denied;
     }
 
     @Override
@@ -209,7 +197,30 @@ final class HttpProvider extends FileSystemProvider {
                 throw new ReadOnlyFileSystemException();
             }
         }
-        attributes(path);
+        try {
+            attributes(path);
+        } catch (CuFileException e) {
+            if (modes.length == 0 || !RemoteFailure.isForbidden(e)) {
+                throw e;
+            }
+            AccessDeniedException denied = new AccessDeniedException(path.toString(), null, e.detail());
+            denied.initCause(e);
+            throw denied;
+        }
+    }
+
+    /** Of an object that does not exist, S3 says to those who may not list the bucket that they may not read it. */
+    @Override
+    public <A extends BasicFileAttributes> @Nullable A readAttributesIfExists(
+            Path path, Class<A> type, LinkOption... options) throws IOException {
+        try {
+            return super.readAttributesIfExists(path, type, options);
+        } catch (CuFileException e) {
+            if (RemoteFailure.isForbidden(e)) {
+                return null;
+            }
+            throw e;
+        }
     }
 
     @Override

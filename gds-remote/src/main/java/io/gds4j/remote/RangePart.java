@@ -135,7 +135,8 @@ final class RangePart {
         if (problem.isPresent()) {
             String why = status == 206 || status == 200 ? problem.get()
                     : RemoteFailure.meaning(status, response.headers(), response.body());
-            int errno = ObjectVersion.isChange(problem.get()) ? Errno.ESTALE : RemoteFailure.errno(status);
+            int errno =
+                    ObjectVersion.isChange(problem.get()) ? Errno.ESTALE : RemoteFailure.errno(status, response.body());
             if (Attempts.isTransient(status) || Attempts.isTransient(RemoteFailure.code(response.body()))) {
                 pause(attempts.failed(why, errno, null, Attempts.retryAfter(response.headers())));
                 return;

@@ -21,6 +21,9 @@ final class RemoteFailure {
     private static final Pattern CODE = Pattern.compile("<Code>([A-Za-z0-9]{1,64})</Code>");
     private static final Pattern REGION = Pattern.compile("<Region>([A-Za-z0-9-]{1,64})</Region>");
 
+    /** Codes about who asks, not about what for. */
+    private static final Pattern WHO_ASKS =
+            Pattern.compile("User|AccessKey|Signature|ExpiredToken|InvalidToken|RequestTimeTooSkewed");
     private static final Pattern FORBIDDEN = Pattern.compile("status 403: the server refuses access(, AccessDenied)?$");
 
     private RemoteFailure() {
@@ -39,7 +42,8 @@ final class RemoteFailure {
     static String meaning(int status, HttpHeaders headers, String body) {
         String code = code(body);
         String text = code.equals("NoSuchBucket") ? "status %d: there is no such bucket".formatted(status)
-                : meaning(status) + (code.isEmpty() ? "" : ", " + code);
+                : WHO_ASKS.matcher(code).find() ? "status %d: the server refuses access, %s".formatted(status, code)
+                        : meaning(status) + (code.isEmpty() ? "" : ", " + code);
         String clock = code.equals("RequestTimeTooSkewed") ? ": the clock of this machine is wrong" : "";
         return text + clock + region(status, headers, body);
     }
@@ -90,7 +94,12 @@ final class RemoteFailure {
                 .orElse(why.getMessage() == null ? ": no server answers there" : "");
     }
 
-    static int errno(int status) {
+    /** Returns the errno of an answer. Servers have status 400, 403 and 404 for credentials that they do not take. */
+    static int errno(int status, String body) {
+        return WHO_ASKS.matcher(code(body)).find() ? Errno.EACCES : errno(status);
+    }
+
+    private static int errno(int status) {
         return switch (status) {
             case 401, 403, 407 -> Errno.EACCES;
             case 404, 410 -> Errno.ENOENT;

@@ -85,9 +85,9 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
         }
         String why = RemoteFailure.meaning(status, response.headers(), text);
         if (Attempts.isTransient(status) || Attempts.isTransient(code)) {
-            throw new Attempts.Passing(why, RemoteFailure.errno(status), Attempts.retryAfter(response.headers()));
+            throw new Attempts.Passing(why, RemoteFailure.errno(status, text), Attempts.retryAfter(response.headers()));
         }
-        throw failure(method, uri, RemoteFailure.errno(status), why, null);
+        throw failure(method, uri, RemoteFailure.errno(status, text), why, null);
     }
 
     static CuFileException failure(String method, URI uri, int errno, String why, @Nullable Throwable cause) {

@@ -308,6 +308,38 @@ class AttemptsTest {
                 text -> assertThatThrownBy(() -> Files.size(path("b", OPTIONS))).hasMessageContaining(text));
     }
 
+    /** Keys that may not list a bucket get 403 for what is not there; a wrong clock or secret is something else. */
+    @ParameterizedTest
+    @CsvSource({"AccessDenied, true", "'', true", "SignatureDoesNotMatch, false", "ExpiredToken, false"})
+    void objectThatMayNotBeReadIsNoFileForThoseWhoOnlyLook(String code, boolean quiet) {
+        s3.on((exchange, request) -> {
+            answer(exchange, 403, code.isEmpty() ? "" : "<Error><Code>" + code + "</Code></Error>");
+            return true;
+        });
+        Path path = path("config.json", OPTIONS);
+        if (quiet) {
+            assertThat(Files.isRegularFile(path)).isFalse();
+            assertThat(Files.isReadable(path)).isFalse();
+        } else {
+            assertThatThrownBy(() -> Files.isRegularFile(path)).hasMessageContaining(code);
+        }
+        assertThatThrownBy(() -> Files.exists(path)).isInstanceOf(CuFileException.class).hasMessageContaining("403");
+        assertThatThrownBy(() -> Files.size(path)).isInstanceOf(CuFileException.class).hasMessageContaining("403");
+    }
+
+    /** As versitygw answers. */
+    @ParameterizedTest
+    @CsvSource({"404, XAdminUserNotFound", "404, InvalidAccessKeyId", "400, ExpiredToken"})
+    void unknownKeyIsNoMissingObjectWhateverTheStatus(int status, String code) {
+        s3.on((exchange, request) -> {
+            answer(exchange, status, "<Error><Code>" + code + "</Code></Error>");
+            return true;
+        });
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> Files.size(path("a", OPTIONS)));
+        assertThat(e.errno()).hasValue(Errno.EACCES);
+        assertThat(e).hasMessageContaining("status %d: the server refuses access, %s".formatted(status, code));
+    }
+
     @Test
     void codeThatPassesIsRepeatedWhateverTheStatus() throws IOException {
         s3.objects.put("m/a", BYTES);

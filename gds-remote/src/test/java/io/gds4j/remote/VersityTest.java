@@ -70,12 +70,12 @@ class VersityTest {
     @ValueSource(strings = {"a/b.bin", "gr%C3%B6%C3%9Fe%20+%26%3D%25.bin", "a~b-c_d.(1)'!*;:@,$", "%E9%87%8D/%3F%23",
             "u%CC%88/x", "plus+/x+y"})
     void objectsHaveAnyKey(String key) throws IOException {
-        S3Files.upload(file(BYTES), path(key));
-        assertThat(Files.readAllBytes(path(key))).isEqualTo(BYTES);
-        try (Stream<Path> list = Files.list(path(key).getParent())) {
-            assertThat(list.map(Path::getFileName)).contains(path(key).getFileName());
-        }
         Path target = path(key);
+        S3Files.upload(file(BYTES), target);
+        assertThat(Files.readAllBytes(target)).isEqualTo(BYTES);
+        try (Stream<Path> list = Files.list(target.getParent())) {
+            assertThat(list).contains(target);
+        }
         S3Files.delete(target);
         assertThat(target).doesNotExist();
     }
@@ -113,8 +113,8 @@ class VersityTest {
                 S3Credentials.of("AKIDTEST", "wrong"), S3Credentials.of("NOBODY", "hushhush"))) {
             Path path = S3Files.path(URI.create("s3://models/denied"), options.withCredentials(keys));
             assertThatThrownBy(() -> Files.readAllBytes(path)).isInstanceOf(CuFileException.class)
-                    .hasMessageContaining("status 403").hasMessageContaining(
-                            keys.accessKey().equals("NOBODY") ? "InvalidAccessKeyId" : "SignatureDoesNotMatch")
+                    .hasMessageContaining(
+                            keys.accessKey().equals("NOBODY") ? "UserNotFound" : "SignatureDoesNotMatch")
                     .hasMessageNotContaining("hush");
         }
         assertThatThrownBy(() -> Files.list(S3Files.path(URI.create("s3://none/x/"), options)))

@@ -79,14 +79,16 @@ final class CheckpointPath {
     }
 
     private static HttpOptions options(Map<String, String> environment) {
+        HttpOptions plain = HttpOptions.DEFAULTS.withSequential(
+                environment.getOrDefault("GDS4J_REMOTE_SEQUENTIAL", "").equalsIgnoreCase("true"));
         String folder = environment.getOrDefault("GDS4J_REMOTE_CACHE", "");
         if (folder.isEmpty()) {
-            return HttpOptions.DEFAULTS;
+            return plain;
         }
         String limit = environment.getOrDefault("GDS4J_REMOTE_CACHE_BYTES", "");
         try {
             long bytes = limit.isEmpty() ? CACHE_BYTES : new SizeConverter().convert(limit);
-            return HttpOptions.DEFAULTS.withCache(new RemoteCache(folder(folder, environment), bytes));
+            return plain.withCache(new RemoteCache(folder(folder, environment), bytes));
         } catch (TypeConversionException | CuFileException | IllegalArgumentException e) {
             throw CommandFailure.usage("GDS4J_REMOTE_CACHE or GDS4J_REMOTE_CACHE_BYTES: " + e.getMessage());
         }

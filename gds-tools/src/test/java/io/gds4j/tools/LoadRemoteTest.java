@@ -44,6 +44,7 @@ class LoadRemoteTest {
     private HttpServer server;
     private volatile int status;
     private volatile boolean writesOnly;
+    private volatile boolean sendsWhole;
     private volatile String refusedPut = "";
 
     @BeforeEach
@@ -98,9 +99,15 @@ class LoadRemoteTest {
                 list(exchange);
                 return;
             }
-            String[] range = exchange.getRequestHeaders().getFirst("Range").substring("bytes=".length()).split("-");
+            String wanted = exchange.getRequestHeaders().getFirst("Range");
+            String[] range = (wanted == null ? "bytes=0-" : wanted).substring("bytes=".length()).split("-");
             if (!Files.isRegularFile(file)) {
                 exchange.sendResponseHeaders(404, -1);
+                return;
+            }
+            if (sendsWhole) {
+                exchange.sendResponseHeaders(200, Files.size(file));
+                Files.copy(file, exchange.getResponseBody());
                 return;
             }
             long first = Long.parseLong(range[0]);
@@ -297,6 +304,16 @@ class LoadRemoteTest {
             assertThat(run.err()).isEmpty();
             assertThat(run.json().get("records").asInt()).isEqualTo(10);
         }
+    }
+
+    /** Such as python3 -m http.server. */
+    @Test
+    void serverWithoutRangesIsReadIfTheUserWantsIt() throws IOException {
+        TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        sendsWhole = true;
+        assertThat(gds("load", url("odd.safetensors"), "-t", "host").errorLine()).contains("GDS4J_REMOTE_SEQUENTIAL");
+        new EveryFormat(folder).assertLoadsAlike(
+                "odd.safetensors", url("odd.safetensors"), Map.of("GDS4J_REMOTE_SEQUENTIAL", "true"));
     }
 
     @Test

@@ -44,7 +44,7 @@ final class RemoteFolder implements AutoCloseable {
             throw CommandFailure.usage("%s: only files and S3 objects can be written".formatted(target));
         }
         for (String name : WHOLE) {
-            if (Files.exists(target.resolve(name))) {
+            if (Files.isRegularFile(target.resolve(name))) {
                 throw taken(target);
             }
         }
