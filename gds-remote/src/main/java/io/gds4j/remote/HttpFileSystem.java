@@ -137,7 +137,7 @@ final class HttpFileSystem extends FileSystem {
     @Override
     public Path getPath(String first, String... more) {
         String text = more.length == 0 ? first : first + "/" + String.join("/", more);
-        return new HttpPath(this, text.startsWith("/"), names(ObjectName.escaped(text)), "");
+        return new HttpPath(this, text.startsWith("/"), names(store.escaped(text)), "");
     }
 
     @Override

@@ -12,6 +12,11 @@ record HttpStore(URI origin, HttpConnections connections) implements ObjectStore
     }
 
     @Override
+    public String escaped(String names) {
+        return ObjectName.inPath(names);
+    }
+
+    @Override
     public URI request(URI uri) {
         return uri;
     }

@@ -28,10 +28,19 @@ final class ObjectName {
 
     /** Returns a text as it may stand in a path: all but letters, digits, {@code - . _ ~ /} escaped, as signatures want it. */
     static String escaped(String text) {
+        return escaped(text, "-._~/");
+    }
+
+    /** Returns a text as RFC 3986 lets it stand in a path. */
+    static String inPath(String text) {
+        return escaped(text, "-._~/!$&'()*+,;=:@");
+    }
+
+    private static String escaped(String text, String plain) {
         StringBuilder out = new StringBuilder();
         for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
             char c = (char) (b & 0xff);
-            if (c < 0x80 && Character.isLetterOrDigit(c) || "-._~/".indexOf(c) >= 0) {
+            if (c < 0x80 && Character.isLetterOrDigit(c) || plain.indexOf(c) >= 0) {
                 out.append(c);
             } else {
                 escape(out, c);

@@ -13,6 +13,9 @@ sealed interface ObjectStore permits HttpStore, S3Store {
      */
     URI uri(String rest);
 
+    /** Returns names that a program gives as text. */
+    String escaped(String names);
+
     /** Returns the URL that requests go to. Every spelling of an object's name has the same. */
     URI request(URI uri);
 

@@ -13,6 +13,11 @@ record S3Store(S3Names names, HttpConnections connections) implements ObjectStor
     }
 
     @Override
+    public String escaped(String text) {
+        return ObjectName.escaped(text);
+    }
+
+    @Override
     public URI request(URI uri) {
         return names.url(S3Names.key(uri), Map.of());
     }

@@ -68,6 +68,11 @@ class ObjectPathTest {
         assertThat(Files.readString(path.getParent().resolve("s x"))).isEqualTo(sibling);
     }
 
+    @Test
+    void siblingKeepsTheCharactersThatAPathMayHave() throws IOException {
+        assertThat(Files.readString(echo("/m/i.json").resolveSibling("a+b&c=d:e@(1)"))).isEqualTo("/m/a+b&c=d:e@(1)");
+    }
+
     /** Any text is a name, and comes back as it was. */
     @Test
     void randomNamesAskForThemselves() throws IOException {
