@@ -227,6 +227,7 @@ public final class CompatSession {
         exiting = true;
         batches.cancelAll();
         engine.stopForExit();
+        files.cancelSourcesForExit();
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
         while ((queueDepth() > 0 || engine.isPreparing()) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());

@@ -20,9 +20,9 @@ import javax.net.ssl.SSLContext;
  * @param partBytes bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time
  * @param connections requests at the same time, 1 to 1024; as many connections, which at most 16 threads read
  * @param connectTimeout time to connect, more than 0
- * @param stallTimeout time after which a read fails without real progress, which is 64 KiB or the rest of the range; more than 0.
- *        Other requests end after it, and uploads have as much for each 4 MiB
- * @param attempts attempts of a range without real progress, 1 to 100
+ * @param stallTimeout time after which a request fails without real progress, which is 64 KiB, sent or received, or the rest of
+ *        it; more than 0
+ * @param attempts attempts of a request without real progress, 1 to 100
  * @param backoff pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times
  * @param redirects redirects to follow, 0 to 20
  * @param schemeChange whether a redirect may change the scheme, from https to http, for example

@@ -15,8 +15,10 @@ enum Reach {
     /** Any other address. */
     PUBLIC;
 
-    /** Metadata services that are not at a link-local address: Alibaba Cloud, AWS and Google Cloud. */
-    private static final List<String> METADATA = List.of("100.100.100.200", "fd00:ec2::254", "fd20:ce::254");
+    /** Metadata services that are not at a link-local address: Alibaba Cloud and Google Cloud. */
+    private static final List<String> METADATA = List.of("100.100.100.200", "fd20:ce::254");
+    /** A block in which AWS has all services of the instance. */
+    private static final byte[] AWS = {(byte) 0xfd, 0, 0x0e, (byte) 0xc2};
     private static final byte[] NAT64 = {0, 0x64, (byte) 0xff, (byte) 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};
     private static final byte[] LOCAL_NAT64 = {0, 0x64, (byte) 0xff, (byte) 0x9b, 0, 1};
 
@@ -28,6 +30,20 @@ enum Reach {
     /** Returns the outermost reach of a host's addresses. */
     static Reach ofOrigin(String host) {
         return of(host, false);
+    }
+
+    /** Returns whether an address of a host is a loopback address, or that of a service which only the machine reaches. */
+    static boolean isOfTheMachine(String host) {
+        try {
+            for (InetAddress address : InetAddress.getAllByName(host)) {
+                if (address.isLoopbackAddress() || of(address) == LINK) {
+                    return true;
+                }
+            }
+            return false;
+        } catch (UnknownHostException e) {
+            return false; // a proxy may know the host
+        }
     }
 
     private static Reach of(String host, boolean innermost) {
@@ -59,6 +75,9 @@ enum Reach {
     }
 
     private static boolean isMetadata(InetAddress address) throws UnknownHostException {
+        if (address instanceof Inet6Address && starts(address.getAddress(), AWS)) {
+            return true;
+        }
         for (String known : METADATA) {
             if (InetAddress.getByName(known).equals(address)) {
                 return true;

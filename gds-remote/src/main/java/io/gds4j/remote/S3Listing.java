@@ -7,8 +7,10 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
 import javax.xml.stream.XMLStreamException;
@@ -29,6 +31,7 @@ record S3Listing(S3Names names, S3Requests requests) {
         List<String> keys = new ArrayList<>();
         long bytes = 0;
         String token = "";
+        Set<String> tokens = new HashSet<>();
         for (int page = 0; page < MOST_PAGES; page++) {
             Map<String, String> query = new HashMap<>(
                     Map.of("list-type", "2", "delimiter", "/", "prefix", prefix, "encoding-type", "url"));
@@ -41,8 +44,13 @@ record S3Listing(S3Names names, S3Requests requests) {
                 byte[] xml = requests.send("GET", uri, new byte[0]).body();
                 bytes += xml.length;
                 token = parse(xml, keys);
+            } catch (CutShort e) {
+                throw S3Requests.failure(
+                        "GET", uri, Errno.EIO,
+                        "the list of objects is cut short, without a NextContinuationToken: the server must know ListObjectsV2",
+                        null);
             } catch (XMLStreamException | IllegalArgumentException e) {
-                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects is not valid XML", e);
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the answer is not valid XML of a list of objects", e);
             }
             if (keys.size() > MOST_KEYS || bytes > MOST_BYTES) {
                 throw S3Requests.failure(
@@ -52,6 +60,9 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
             if (!keys.subList(known, keys.size()).stream().allMatch(key -> key.startsWith(prefix))) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the list has objects of another folder", null);
+            }
+            if (!token.isEmpty() && !tokens.add(token)) {
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects never ends", null);
             }
             if (token.isEmpty()) {
                 keys.removeIf(prefix::equals);
@@ -63,8 +74,13 @@ record S3Listing(S3Names names, S3Requests requests) {
                 null);
     }
 
+    /** A list that goes on, but does not tell where. */
+    private static final class CutShort extends Exception {
+        private static final long serialVersionUID = 1L;
+    }
+
     /** Adds the keys of an answer, and returns the token of the next one; empty after the last. */
-    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException {
+    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException, CutShort {
         XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
         factory.setProperty(XMLInputFactory.IS_COALESCING, true);
@@ -76,7 +92,8 @@ record S3Listing(S3Names names, S3Requests requests) {
         String token = "";
         String parent = "";
         boolean encoded = false;
-        boolean more = false;
+        String truncated = "";
+        boolean isList = false;
         List<String> found = new ArrayList<>();
         while (reader.hasNext()) {
             if (reader.next() != XMLStreamConstants.START_ELEMENT) {
@@ -85,6 +102,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             String name = reader.getLocalName();
             name = name.substring(name.indexOf(':') + 1);
             switch (name) {
+                case "ListBucketResult" -> isList = true;
                 case "Contents", "CommonPrefixes" -> parent = name;
                 case "Key" -> found.add(reader.getElementText());
                 case "Prefix" -> {
@@ -94,7 +112,7 @@ record S3Listing(S3Names names, S3Requests requests) {
                     }
                 }
                 case "EncodingType" -> encoded = reader.getElementText().equals("url");
-                case "IsTruncated" -> more = reader.getElementText().equals("true");
+                case "IsTruncated" -> truncated = reader.getElementText().strip();
                 case "NextContinuationToken" -> token = reader.getElementText();
                 default -> {
                     // Sizes and times are those of the objects themselves.
@@ -103,6 +121,13 @@ record S3Listing(S3Names names, S3Requests requests) {
         }
         for (String key : found) {
             keys.add(encoded ? URLDecoder.decode(key, StandardCharsets.UTF_8) : key);
+        }
+        if (!isList) {
+            throw new XMLStreamException("no ListBucketResult");
+        }
+        boolean more = truncated.isEmpty() ? !token.isEmpty() : truncated.equalsIgnoreCase("true");
+        if (more && token.isEmpty()) {
+            throw new CutShort();
         }
         return more ? token : "";
     }

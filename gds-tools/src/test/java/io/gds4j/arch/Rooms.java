@@ -76,7 +76,8 @@ final class Rooms {
     static final String LOADER = "io.gds4j.loader..";
     static final String DATASET = "io.gds4j.dataset..";
     static final String INTEROP = "io.gds4j.interop..";
-    static final String REMOTE = "io.gds4j.remote..";
+    static final String REMOTE = "io.gds4j.remote";
+    static final String AWS = "io.gds4j.remote.aws";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";
@@ -91,6 +92,7 @@ final class Rooms {
     static final String MICROMETER = "io.micrometer..";
     static final String DJL = "ai.djl..";
     static final String JCUDA = "jcuda..";
+    static final String AWS_SDK = "software.amazon.awssdk..";
 
     static final JavaClasses MAIN_CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)

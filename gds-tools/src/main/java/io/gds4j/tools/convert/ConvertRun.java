@@ -57,7 +57,7 @@ public final class ConvertRun {
     private ExitStatus convert() {
         Path destination = arguments.destination();
         if (destination instanceof SourcePath) {
-            try (RemoteFolder remote = new RemoteFolder(destination)) {
+            try (RemoteFolder remote = new RemoteFolder(destination, output)) {
                 return convert(remote.local(), Optional.of(remote));
             }
         }
@@ -77,6 +77,7 @@ public final class ConvertRun {
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         SavePlan plan = plan(checkpoint, folder);
         Growth.note(output, checkpoint, plan.bytes(), "storage");
+        remote.ifPresent(known -> known.checkFree(plan.fileNames()));
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
             SaveReport report = save(plan, opened.driver());
@@ -127,30 +128,16 @@ public final class ConvertRun {
                 }
             });
             Thread hook = new Thread(() -> saved.cancel(true));
-            addHook(hook, saved);
+            if (!ExitHooks.add(hook)) {
+                saved.cancel(true);
+            }
             try {
                 return saved.join();
             } catch (CompletionException e) {
                 throw e.getCause() instanceof RuntimeException failure ? failure : e;
             } finally {
-                removeHook(hook);
+                ExitHooks.remove(hook);
             }
-        }
-    }
-
-    private static void addHook(Thread hook, CompletableFuture<SaveReport> saved) {
-        try {
-            Runtime.getRuntime().addShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            saved.cancel(true);
-        }
-    }
-
-    private static void removeHook(Thread hook) {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // the process is ending, and the hook runs
         }
     }
 
