@@ -303,15 +303,16 @@ class S3FilesTest {
 
     @Test
     void listsThatExhaustTheMachineAreRefused() {
-        String end = "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></r>";
-        String keys = "<r>" + "<Key>m/</Key>".repeat(1_000_001);
-        StringBuilder spaces = new StringBuilder("<r><a");
+        String end =
+                "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+        String keys = "<ListBucketResult>" + "<Key>m/</Key>".repeat(1_000_001);
+        StringBuilder spaces = new StringBuilder("<ListBucketResult><a");
         for (int i = 0; i < 200_000; i++) {
             spaces.append(" xmlns:a").append(i).append("='b'");
         }
         for (String[] answer : new String[][]{{keys + end, "more than 1000000 keys"},
                 {spaces + "/>" + end, "not valid XML"},
-                {"<r>" + "<a>".repeat(100) + "</a>".repeat(100) + end, "not valid XML"}}) {
+                {"<ListBucketResult>" + "<a>".repeat(100) + "</a>".repeat(100) + end, "not valid XML"}}) {
             server.on((exchange, request) -> {
                 S3Server.answer(exchange, 200, answer[0]);
                 return true;

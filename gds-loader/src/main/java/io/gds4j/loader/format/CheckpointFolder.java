@@ -8,7 +8,9 @@ import java.nio.ByteOrder;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
@@ -178,7 +180,8 @@ public final class CheckpointFolder {
 
     private Optional<Head> head(Path entry) {
         try {
-            if (!Files.isRegularFile(entry)) {
+            // unlike isRegularFile, tells what may not be read from what is no file
+            if (!Files.readAttributes(entry, BasicFileAttributes.class).isRegularFile()) {
                 return Optional.empty();
             }
             try (FormatInput in = FormatInput.open(entry)) {
@@ -186,6 +189,11 @@ public final class CheckpointFolder {
             }
         } catch (CuFileInterruptedException e) {
             throw e;
+        } catch (NoSuchFileException e) {
+            return Optional.empty(); // a link that leads nowhere
+        } catch (IOException e) {
+            unreadable.put(entry, CheckpointException.of(entry, e));
+            return Optional.empty();
         } catch (CuFileException e) {
             // an object of a bucket that may not be read is often no part of the checkpoint
             unreadable.put(entry, e);
