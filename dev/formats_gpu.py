@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
-"""Writes checkpoints with torch, numpy and safetensors themselves, and compares what gds loads from them.
+"""Writes checkpoints with the libraries themselves, and compares what gds loads and converts from them.
 
     formats_gpu.py write FOLDER [--large]   files, and FOLDER/expected.json: SHA-256, type and shape of every tensor,
                                             computed from the live objects; --large adds a storage above 4 GiB
     formats_gpu.py speed FOLDER GIGABYTES   same.safetensors, same.pt, same.npz and the folder same-bin with shards and an
                                             index: the same tensors, for FormatFigures of the benchmarks
-    formats_gpu.py list FOLDER              one line for each case: number, path
-    formats_gpu.py compare FOLDER           compares FOLDER/results/N.json and N.status; a table; status 5 on a difference
+    formats_gpu.py list FOLDER              one line for each case: number, path, and convert if safetensors can hold it
+    formats_gpu.py compare FOLDER           compares FOLDER/results/N.json and N.status, and reads the folder N.converted with
+                                            safetensors; a table; status 5 on a difference
+    formats_gpu.py lines FOLDER PATH...     lines of LibraryFilesTest's expected.txt for cases
 
-dev/formats.sh runs all three. Needs torch 2.1 or newer, numpy and safetensors.
+dev/formats.sh runs write, list and compare. Needs torch 2.1 or newer, numpy and safetensors; uses gguf, mlx,
+compressed_tensors and transformers if they are there.
 """
 import collections
 import hashlib
@@ -24,6 +27,7 @@ TORCH_TYPES = {
     "int16": "I16", "int8": "I8", "uint8": "U8", "uint16": "U16", "uint32": "U32", "uint64": "U64", "bool": "BOOL",
     "complex64": "C64", "complex128": "C128", "float8_e4m3fn": "F8_E4M3", "float8_e5m2": "F8_E5M2",
     "float8_e4m3fnuz": "F8_E4M3FNUZ", "float8_e5m2fnuz": "F8_E5M2FNUZ", "float8_e8m0fnu": "F8_E8M0"}
+SAFETENSORS_TYPES = set(TORCH_TYPES.values()) - {"C128"} | {"F4"}
 NUMPY_TYPES = {
     "b1": "BOOL", "i1": "I8", "i2": "I16", "i4": "I32", "i8": "I64", "u1": "U8", "u2": "U16", "u4": "U32", "u8": "U64",
     "f2": "F16", "f4": "F32", "f8": "F64", "c8": "C64", "c16": "C128"}
@@ -37,17 +41,21 @@ def of_tensor(tensor):
         # memory, not values: NumPy has no bfloat16 and no 8-bit floats
         digest.update(memoryview(whole.view(torch.uint8).numpy()))
     name = str(tensor.dtype).replace("torch.", "")
-    return {"dtype": TORCH_TYPES[name], "shape": list(tensor.shape), "sha256": digest.hexdigest()}
+    return {"dtype": TORCH_TYPES.get(name), "shape": list(tensor.shape), "sha256": digest.hexdigest()}
 
 
 def of_array(array):
     order = "F" if array.flags.f_contiguous and not array.flags.c_contiguous else "C"
     dtype = NUMPY_TYPES.get(array.dtype.str[1:])
-    return {"dtype": dtype, "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes(order)).hexdigest()}
+    described = {"dtype": dtype, "shape": list(array.shape), "sha256": hashlib.sha256(array.tobytes(order)).hexdigest()}
+    if order == "F":
+        described["rowMajor"] = hashlib.sha256(array.tobytes("C")).hexdigest()
+    return described
 
 
-def case(path, form, tensors):
-    CASES.append({"path": path, "format": form, "tensors": tensors})
+def case(path, form, tensors, *warnings):
+    """A case that loads; each warning is a part of one of the lines that say what was left out."""
+    CASES.append({"path": path, "format": form, "tensors": tensors, "warnings": warnings})
 
 
 def refused(path, message):
@@ -221,7 +229,9 @@ def rank_main(rank, world, folder, port):
 
 def sharded_state():
     import torch
-    return {"rows": (some((5, 4), torch.float32), 0), "columns": (some((3, 7), torch.bfloat16), 1)}
+    # the second rank has no row of the last one
+    return {"rows": (some((5, 4), torch.float32), 0), "columns": (some((3, 7), torch.bfloat16), 1),
+            "single": (some((1, 4), torch.float32), 0)}
 
 
 def write_distributed():
@@ -239,6 +249,9 @@ def write_distributed():
     expected = {"replicated": of_tensor(some((6,), torch.int32))}
     for name, (tensor, dim) in sharded_state().items():
         begin = 0
+        if len(tensor.chunk(2, dim)) == 1:
+            expected[name] = of_tensor(tensor)
+            continue
         for chunk in tensor.chunk(2, dim):
             ranges = [f"0:{size}" for size in tensor.shape]
             ranges[dim] = f"{begin}:{begin + chunk.shape[dim]}"
@@ -262,12 +275,156 @@ def write_extents():
         n: {"dtype": d, "shape": s, "sha256": hashlib.sha256(data[o:o + b]).hexdigest()} for n, o, b, d, s in extents})
 
 
+class Node:
+    """An object whose parts refer back to it."""
+
+    def __init__(self, parent, tensor=None):
+        self.parent, self.tensor, self.children = parent, tensor, []
+
+
+def write_left_out():
+    """Files of torch with tensors, and beside them what a load leaves out."""
+    import numpy as np
+    import torch
+    w = some((4,), torch.float32)
+    loaded = {"w": of_tensor(w)}
+
+    def beside(name, value, *warnings, tensors=None):
+        torch.save(value, at("beside/" + name))
+        case("beside/" + name, "torch", tensors or loaded, *warnings)
+
+    tagged = some((4,), torch.float32)
+    tagged.scale = torch.ones(2)
+    beside("attribute.pt", {"w": tagged}, "the attributes of a tensor at 'w' (1)")
+    beside("key.pt", {"w": w, "lr_of": {torch.nn.Parameter(torch.ones(3)): 0.1}}, "a key of a dict at 'lr_of' (1)")
+    ordered = collections.OrderedDict(w=w)
+    ordered.ema = torch.ones(4)
+    beside("ordered.pt", ordered, "the attributes of an object at the top (1)")
+    beside("arrays.pt", {"w": w, "mean": np.arange(5.0), "lr": np.float64(0.5)}, "a NumPy array at 'mean' (1)")
+    beside("classkey.pt", {"w": w, "callbacks": {torch.nn.ReLU: {"best": torch.tensor(0.5)}}, 0.5: torch.ones(1)},
+           "the class 'torch.nn.modules.activation.ReLU' at 'callbacks' (1)", "a key that is a float at the top (1)")
+    root = Node(None)
+    root.children = [Node(root), Node(root, w), Node(root, torch.ones(2))]
+    beside("graph.pt", {"w": w, "tree": root}, "1 tensor is not loaded", "Node' at 'tree' (1)")
+    optimizer = torch.optim.SGD([torch.nn.Parameter(some((3,), torch.float32))], lr=0.1, momentum=0.9)
+    beside("scheduler.pt", {"w": w, "scheduler": torch.optim.lr_scheduler.StepLR(optimizer, 3)}, "StepLR' at 'scheduler' (1)")
+    itself = ([],)
+    itself[0].append(itself)
+    beside("itself.pt", {"w": w, "tuple": itself, "file": "a\udcff"}, "contains itself")
+    beside("names.pt", {"a": {"b": w}, "a.b": some((2,), torch.int16), "w": w}, "two tensors would have the name 'a.b'",
+           tensors={"w": of_tensor(w), "a.b": of_tensor(w), "a.b#2": of_tensor(some((2,), torch.int16))})
+    key = "ModelCheckpoint{'monitor': 'val/loss', 'mode': 'min', 'every_n_train_steps': 0, 'train_time_interval': None}"
+    beside("many.pt", {"w": w, "callbacks": {key: {"seen": {i: True for i in range(70000)}}}}, "the metadata is too long")
+    beside("large.pt", {"w": w, "emb": np.zeros(26_000_000, "f4")}, "a NumPy array at 'emb' (1)")
+    if hasattr(torch, "float4_e2m1fn_x2"):
+        raw = some((2, 8), torch.uint8)
+        torch.save({"f4": raw.view(torch.float4_e2m1fn_x2)}, at("beside/f4.pt"))
+        case("beside/f4.pt", "torch", {"f4": {**of_tensor(raw), "dtype": "F4", "shape": [2, 16]}})
+    for protocol in (2, 4):
+        name = f"refused/legacy{protocol}.pt"
+        torch.save({"w": w}, at(name), _use_new_zipfile_serialization=False, pickle_protocol=protocol)
+        refused(name, "before version 1.6")
+    for name, content, message in (("empty", b"", "is empty"), ("garbage", b"x" * 99, "no zip file")):
+        torch.save({"w": w}, at(f"refused/{name}/pytorch_model-00001-of-00002.bin"))
+        with open(at(f"refused/{name}/pytorch_model-00002-of-00002.bin"), "wb") as out:
+            out.write(content)
+        refused("refused/" + name, message)
+    torch.save({"w": w}, at("refused/part/pytorch_model-00001-of-00002.bin"))
+    refused("refused/part", "part 2 of the 2 files")
+    case("refused/part/pytorch_model-00001-of-00002.bin", "torch", loaded, "only part 1 of 2")
+
+
+def write_archives():
+    import zipfile
+    import numpy as np
+    array = np.arange(6, dtype="<f4")
+    np.savez(at("npz/names.npz"), **{"/model/w": array, "../x": array})
+    with zipfile.ZipFile(at("npz/names.npz"), "a") as archive:
+        archive.writestr("README.txt", "hello")
+        archive.mkdir("sub")
+    case("npz/names.npz", "npz", {"/model/w": of_array(array), "../x": of_array(array)}, "no arrays: 'README.txt'")
+
+
+def write_gguf():
+    import gguf
+    import numpy as np
+    writer = gguf.GGUFWriter(at("gguf/model.gguf"), "llama")
+    writer.add_array("merges", [["a", "b"], ["c"]])
+    writer.add_uint32("llama.block_count", 1)
+    arrays = {"blk.0." + "text_model." * 8 + "weight": np.arange(64, dtype="<f4").reshape(2, 32),
+              "half": np.arange(8, dtype="<f2")}
+    for name, array in arrays.items():
+        writer.add_tensor(name, array)
+    quantised = gguf.quants.quantize(np.linspace(-1, 1, 128, dtype="<f4").reshape(2, 64), gguf.GGMLQuantizationType.Q8_0)
+    writer.add_tensor("q", quantised, raw_dtype=gguf.GGMLQuantizationType.Q8_0)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    case("gguf/model.gguf", "gguf", {
+        **{name: of_array(array) for name, array in arrays.items()},
+        "q": {"dtype": "Q8_0", "shape": [2, 64], "sha256": hashlib.sha256(quantised.tobytes()).hexdigest()}})
+
+
+def write_mlx():
+    import mlx.core as mx
+    import numpy as np
+    weight = mx.arange(2 * 64, dtype=mx.float32).reshape(2, 64)
+    packed, scales, biases = mx.quantize(weight, group_size=32, bits=4)
+    arrays = {"weight": packed, "scales": scales, "biases": biases, "norm": mx.ones((64,), dtype=mx.bfloat16)}
+    mx.save_safetensors(at("mlx/model.safetensors"), arrays)
+    described = {name: of_array(np.array(array)) for name, array in arrays.items() if name != "norm"}
+    described["norm"] = {"dtype": "BF16", "shape": [64],
+                         "sha256": hashlib.sha256(np.array(arrays["norm"].view(mx.uint16)).tobytes()).hexdigest()}
+    case("mlx/model.safetensors", "safetensors", described)
+    plain = {"weight": packed, "scales": scales}
+    mx.savez(at("mlx/arrays.npz"), **plain)
+    case("mlx/arrays.npz", "npz", {name: of_array(np.array(array)) for name, array in plain.items()})
+
+
+def write_compressed_tensors():
+    import torch
+    from compressed_tensors.compressors import pack_to_int32
+    from safetensors.torch import save_file
+    ints = (torch.arange(4 * 32) % 16 - 8).to(torch.int8).reshape(4, 32)
+    tensors = {"q_proj.weight_packed": pack_to_int32(ints, 4), "q_proj.weight_scale": some((4, 1), torch.bfloat16),
+               "q_proj.weight_shape": torch.tensor([4, 32])}
+    save_file(tensors, at("compressed/model.safetensors"))
+    case("compressed/model.safetensors", "safetensors", flatten(tensors))
+
+
+def write_transformers():
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM
+    torch.manual_seed(1)
+    model = LlamaForCausalLM(LlamaConfig(
+        vocab_size=40, hidden_size=16, intermediate_size=24, num_hidden_layers=1, num_attention_heads=4,
+        num_key_value_heads=2)).to(torch.bfloat16)
+    model.save_pretrained(at("transformers"), max_shard_size="3KB")
+    case("transformers", "safetensors", flatten(model.state_dict()))
+
+
+def optional(write, *modules):
+    import importlib.util
+    absent = [module for module in modules if importlib.util.find_spec(module) is None]
+    if absent:
+        print(f"no {', '.join(absent)}: {write.__name__} is left out", file=sys.stderr)
+    else:
+        write()
+
+
 def write():
     write_torch("--large" in sys.argv)
     write_numpy()
     write_safetensors()
     write_distributed()
     write_extents()
+    write_left_out()
+    write_archives()
+    optional(write_gguf, "gguf")
+    optional(write_mlx, "mlx")
+    optional(write_compressed_tensors, "compressed_tensors", "loguru")
+    optional(write_transformers, "transformers")
     with open(at("expected.json"), "w") as out:
         json.dump(CASES, out, indent=1)
 
@@ -307,14 +464,54 @@ def difference(expected, status, result):
         return f"status {status}: {result.get('error', {}).get('message', 'no output')}"
     if result["format"] != expected["format"]:
         return f"format {result['format']}"
-    found = {tensor["name"]: tensor for tensor in result["tensorList"]}
+    for warning in expected["warnings"]:
+        if not any(warning in line for line in result["warnings"]):
+            return f"no warning has '{warning}': {result['warnings']}"
+    return differing({tensor["name"]: tensor for tensor in result["tensorList"]}, expected)
+
+
+def differing(found, expected, order="sha256"):
     for name in sorted(set(found) ^ set(expected["tensors"])):
         return f"tensor {name} is only in the {'result' if name in found else 'file'}"
     for name, tensor in expected["tensors"].items():
         for field in ("dtype", "shape", "sha256"):
-            if tensor[field] is not None and found[name][field] != tensor[field]:
-                return f"{field} of {name} is {found[name][field]} instead of {tensor[field]}"
+            wanted = tensor.get(order, tensor[field]) if field == "sha256" else tensor[field]
+            if wanted is not None and found[name][field] != wanted:
+                return f"{field} of {name} is {found[name][field]} instead of {wanted}"
     return None
+
+
+def convertible(expected):
+    return all(tensor["dtype"] in SAFETENSORS_TYPES for tensor in expected.get("tensors", {"": {"dtype": None}}).values())
+
+
+def converted(number, expected):
+    """Says how what gds convert wrote differs, as safetensors reads it; None if it does not."""
+    import glob
+    from safetensors import safe_open
+    found = {}
+    for path in glob.glob(at(f"results/{number}.converted/*.safetensors")):
+        with safe_open(path, "pt") as file:
+            for name in file.keys():
+                found[name] = {**of_tensor(file.get_tensor(name)), "shape": file.get_slice(name).get_shape(),
+                               "dtype": file.get_slice(name).get_dtype()}
+    different = differing(found, expected, "rowMajor")
+    return different and f"converted: {different}"
+
+
+def lines(paths):
+    with open(at("expected.json")) as file:
+        for one in json.load(file):
+            if one["path"] not in paths:
+                continue
+            name = one["path"]
+            if "message" in one:
+                print(f"{name}; !; {one['message']}")
+                continue
+            for tensor, described in one["tensors"].items():
+                print(f"{name}; {tensor}; {described['dtype'] or '?'}; {described['shape']}; {described['sha256']}")
+            for warning in one["warnings"]:
+                print(f"{name}; ?; {warning}")
 
 
 def compare():
@@ -329,10 +526,13 @@ def compare():
             with open(at(f"results/{i}.json")) as file:
                 result = json.loads(file.read() or "{}")
             found = difference(expected, status, result)
+            if found is None and convertible(expected):
+                found = converted(i, expected)
         except (OSError, ValueError) as e:
             found = f"no result: {e}"
         bad += found is not None
-        good = "refused by name" if "message" in expected else "all digests equal"
+        good = "refused by name" if "message" in expected else "all digests equal" + (
+            ", also when converted" if convertible(expected) else "")
         print(f"| {expected['path']:45} | {len(expected.get('tensors', ())):7} | {found or good} |")
     print(f"{len(cases)} cases, {bad} differ")
     return 5 if bad else 0
@@ -347,9 +547,11 @@ if __name__ == "__main__":
     elif command == "list":
         with open(at("expected.json")) as cases_file:
             for number, one in enumerate(json.load(cases_file)):
-                print(number, one["path"])
+                print(number, one["path"], "convert" if convertible(one) else "")
     elif command == "compare":
         sys.exit(compare())
+    elif command == "lines":
+        lines(sys.argv[3:])
     else:
         print(__doc__, file=sys.stderr)
         sys.exit(2)

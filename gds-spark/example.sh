@@ -4,7 +4,7 @@
 #     gds-spark/example.sh PATH [EXECUTORS]
 #
 # Starts an executor for each GPU, or two that load into host memory where there is no GPU. Builds gds-spark first if it has changed.
-# Needs java 25 and Maven; the first build fetches 300 MB.
+# Needs java 25 and Maven; the first build fetches 300 MB. Waits up to 5 minutes for the executors; SLOTS_TIMEOUT=20min changes that.
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 . "$here/../dev/java.sh"
@@ -45,6 +45,7 @@ conf=(
     spark.executor.cores=1
     spark.executor.memory=1g
     spark.plugins=io.gds4j.spark.GdsPlugin
+    "spark.gds4j.slots.timeout=${SLOTS_TIMEOUT:-5min}"
     "spark.executor.extraClassPath=$class_path"
     "spark.executor.extraJavaOptions=${options[*]}"
     "spark.executorEnv.JAVA_HOME=$jdk"

@@ -27,6 +27,12 @@ module io.gds4j {
             io.gds4j.jcuda,
             io.gds4j.interop,
             io.gds4j.testkit;
+    exports io.gds4j.internal.text to
+            io.gds4j.compat,
+            io.gds4j.libcufile,
+            io.gds4j.loader,
+            io.gds4j.remote,
+            io.gds4j.tools;
     exports io.gds4j.source;
     exports io.gds4j.spi;
     exports io.gds4j.statistics;

@@ -2,6 +2,7 @@
 module io.gds4j.loader {
     requires transitive io.gds4j;
     requires io.gds4j.ffi;
+    requires jdk.jfr;
 
     exports io.gds4j.loader;
     exports io.gds4j.loader.format;

@@ -5,4 +5,6 @@ module io.gds4j.remote {
     requires java.xml;
 
     exports io.gds4j.remote;
+
+    uses io.gds4j.remote.S3CredentialsProvider;
 }

@@ -118,7 +118,7 @@ final class BatchLedger {
                 throw CuFileException.of(
                         CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                         SUBMIT,
-                        "%d requests where %d of %d are outstanding".formatted(count, now, capacity));
+                        "%s requests where %s of %s are outstanding".formatted(count, now, capacity));
             }
         } while (!taken.compareAndSet(now, now + count));
     }

@@ -86,7 +86,7 @@ final class BulkTransfer {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR,
                     "cuFileBatchIOGetStatus",
-                    "another thread took %d completions of transferAll".formatted(missing));
+                    "another thread took %s completions of transferAll".formatted(missing));
         }
     }
 

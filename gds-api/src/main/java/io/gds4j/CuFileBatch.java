@@ -124,7 +124,7 @@ public final class CuFileBatch implements AutoCloseable {
     public List<Completion> await(int minimum, Duration timeout) {
         Objects.requireNonNull(timeout, "timeout");
         if (minimum < 0 || minimum > capacity()) {
-            throw Failures.invalid(STATUS, "minimum is %d, allowed: 0 to %d".formatted(minimum, capacity()));
+            throw Failures.invalid(STATUS, "minimum is %s, allowed: 0 to %s".formatted(minimum, capacity()));
         }
         if (timeout.isNegative()) {
             throw Failures.invalid(STATUS, "timeout is " + timeout + ", allowed: 0 or more");

@@ -31,7 +31,7 @@ public final class CuFileBatchException extends CuFileException {
         CuFileException first = failures.getFirst().failure().orElseThrow();
         String named = failures.stream()
                 .limit(NAMED)
-                .map(failure -> "%s at %d: %s"
+                .map(failure -> "%s at %s: %s"
                         .formatted(
                                 failure.request().write() ? "write" : "read",
                                 failure.request().fileOffset(),
@@ -42,7 +42,7 @@ public final class CuFileBatchException extends CuFileException {
                 .errno(first.errno().orElse(0))
                 .path(first.path())
                 .range(first.fileOffset().orElse(-1), first.size().orElse(-1))
-                .detail("%d of %d requests of a batch failed: %s".formatted(failures.size(), requests, named))
+                .detail("%s of %s requests of a batch failed: %s".formatted(failures.size(), requests, named))
                 .cause(first);
     }
 

@@ -215,13 +215,13 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
         if (offset < 0 || length < 1) {
             throw Failures.invalid(
                     REGISTER,
-                    "window offset is %d and length %d, allowed: 0 and 1 or more".formatted(offset, length));
+                    "window offset is %s and length %s, allowed: 0 and 1 or more".formatted(offset, length));
         }
         if (length > range.length() || offset > range.length() - length) {
             throw CuFileException.of(
                     CuFileError.INVALID_MAPPING_RANGE,
                     REGISTER,
-                    "window offset %d and length %d reach past a buffer of %d bytes"
+                    "window offset %s and length %s reach past a buffer of %s bytes"
                             .formatted(offset, length, range.length()));
         }
         int bits = nonEmpty(wanted);

@@ -50,7 +50,7 @@ final class Releases {
             return Optional.empty();
         }
         return Optional.of(
-                "jars of %d releases of gds4j are on the class path: %s; keep one release of all modules, for example"
+                "jars of %s releases of gds4j are on the class path: %s; keep one release of all modules, for example"
                         .formatted(jars.size(), jars.entrySet().stream()
                                 .map(jar -> "%s (%s)".formatted(jar.getKey(), jar.getValue()))
                                 .collect(Collectors.joining(", ")))

@@ -30,7 +30,7 @@ final class ScatterCheck {
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
             if (copy.sourceEnd() > request.size()) {
-                throw request.invalid("copy %d ends at %d of %d bytes of the file range"
+                throw request.invalid("copy %s ends at %s of %s bytes of the file range"
                         .formatted(i, copy.sourceEnd(), request.size()));
             }
             IoMemory plain = MemoryUse.plain(copy.destination());
@@ -98,7 +98,7 @@ final class ScatterCheck {
     }
 
     private static CuFileException overlap(RequestCheck request, Target one, Target other) {
-        return request.invalid("the destinations of copies %d and %d overlap"
+        return request.invalid("the destinations of copies %s and %s overlap"
                 .formatted(Math.min(one.number, other.number), Math.max(one.number, other.number)));
     }
 }

@@ -57,6 +57,6 @@ final class WindowKey {
 
     @Override
     public String toString() {
-        return "window %d (offset=%d, length=%d, %s)".formatted(number, offset, length, BufferRight.ofBits(rights));
+        return "window %s (offset=%s, length=%s, %s)".formatted(number, offset, length, BufferRight.ofBits(rights));
     }
 }

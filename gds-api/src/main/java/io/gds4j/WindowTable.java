@@ -49,7 +49,7 @@ final class WindowTable {
         throw CuFileException.builder(function)
                 .error(CuFileError.IO_NOT_SUPPORTED)
                 .errno(Errno.EBUSY)
-                .detail("the buffer has %d live windows, close them first: %s%s"
+                .detail("the buffer has %s live windows, close them first: %s%s"
                         .formatted(alive.size(), names, alive.size() > NAMED ? ", ..." : ""))
                 .build();
     }

@@ -1,6 +1,7 @@
 package io.gds4j.config;
 
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.InertText;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -79,7 +80,8 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
             Path path = path(named.get());
             Optional<String> text = ConfigFile.text(path);
             if (text.isEmpty()) {
-                warnings.add("%s names %s, which does not exist: the defaults apply".formatted(FILE_VARIABLE, path));
+                warnings.add("%s names %s, which does not exist: the defaults apply"
+                        .formatted(FILE_VARIABLE, InertText.name(path.toString())));
                 return JsonConfigReader.Content.NONE;
             }
             return JsonConfigReader.read(path, text.get());
@@ -139,9 +141,9 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
     private static String unknownKeys(List<UnknownKey> unknown) {
         return "%s: unknown keys have no effect: %s"
                 .formatted(
-                        unknown.getFirst().file(),
+                        InertText.name(unknown.getFirst().file().toString()),
                         unknown.stream()
-                                .map(key -> "%s (line %d)".formatted(key.name(), key.line()))
+                                .map(key -> "%s (line %s)".formatted(InertText.name(key.name()), key.line()))
                                 .collect(Collectors.joining(", ")));
     }
 
@@ -152,6 +154,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
         return names.isEmpty()
                 ? Optional.empty()
                 : Optional.of(
-                        "environment: unknown variables have no effect: " + String.join(", ", names));
+                        "environment: unknown variables have no effect: "
+                                + names.stream().map(InertText::name).collect(Collectors.joining(", ")));
     }
 }

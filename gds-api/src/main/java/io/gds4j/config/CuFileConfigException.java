@@ -3,6 +3,7 @@ package io.gds4j.config;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.InertText;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -106,14 +107,15 @@ public final class CuFileConfigException extends CuFileException {
                 file,
                 line,
                 column,
-                "%s:%d:%d: %s".formatted(file, line, column, what),
+                "%s:%s:%s: %s".formatted(InertText.name(file.toString()), line, column, what),
                 cause);
     }
 
     /** Reports a file that cannot be read. */
     static CuFileConfigException unreadable(Path file, int errno, String what, @Nullable Throwable cause) {
         return new CuFileConfigException(
-                CuFileError.DRIVER_INVALID_PROPS, errno, null, file, 0, 0, file + ": " + what, cause);
+                CuFileError.DRIVER_INVALID_PROPS, errno, null, file, 0, 0,
+                InertText.name(file.toString()) + ": " + what, cause);
     }
 
     /** Reports values that conflict; {@code blamed} is the one with the strongest source. */

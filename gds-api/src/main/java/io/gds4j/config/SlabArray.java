@@ -24,7 +24,7 @@ public record SlabArray(List<Long> sizesKb, List<Long> counts) {
         check(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, sizesKb);
         check(CuFileKeys.POSIX_POOL_SLAB_COUNT, counts);
         if (sizesKb.size() != counts.size()) {
-            throw invalid("%d sizes and %d counts, allowed: as many counts as sizes"
+            throw invalid("%s sizes and %s counts, allowed: as many counts as sizes"
                     .formatted(sizesKb.size(), counts.size()));
         }
     }

@@ -70,7 +70,7 @@ public record Diagnosis(
      */
     public List<String> lines() {
         List<String> lines = new ArrayList<>();
-        lines.add("platform: %s, %s, processors: %d, memory: %s bytes, available: %s bytes, JDK %s".formatted(
+        lines.add("platform: %s, %s, processors: %s, memory: %s bytes, available: %s bytes, JDK %s".formatted(
                 platform.kernel(), platform.architecture(), platform.cpus(), text(platform.memoryBytes()),
                 text(platform.availableMemoryBytes()), platform.jdk()));
         lines.add("backend: %s (%s)".formatted(backend.orElse("none"), why));
@@ -79,7 +79,7 @@ public record Diagnosis(
         }
         noGpu.ifPresent(reason -> lines.add("GPUs: none: " + reason));
         for (Gpu gpu : gpus) {
-            lines.add("gpu:%d: %s, memory: %s bytes, BAR1: %s bytes, PCI %s".formatted(
+            lines.add("gpu:%s: %s, memory: %s bytes, BAR1: %s bytes, PCI %s".formatted(
                     gpu.index(), gpu.name(), text(gpu.memoryBytes()), text(gpu.bar1Bytes()),
                     gpu.pciId().orElse("unknown")));
         }

@@ -1,5 +1,6 @@
 package io.gds4j.error;
 
+import io.gds4j.internal.text.InertText;
 import java.nio.file.Path;
 import java.util.Objects;
 import java.util.Optional;
@@ -243,7 +244,7 @@ public class CuFileException extends RuntimeException {
          * @return this builder
          */
         public Builder detail(String detail) {
-            this.detail = oneLine(Objects.requireNonNull(detail, "detail"));
+            this.detail = InertText.line(Objects.requireNonNull(detail, "detail"));
             return this;
         }
 
@@ -268,27 +269,11 @@ public class CuFileException extends RuntimeException {
             return new CuFileInterruptedException(this);
         }
 
-        /** Escapes control characters, which names of files may hold: a message is one line. */
-        private static String oneLine(String text) {
-            if (text.chars().noneMatch(Character::isISOControl)) {
-                return text;
-            }
-            StringBuilder line = new StringBuilder(text.length() + 16);
-            text.chars().forEach(c -> {
-                if (Character.isISOControl(c)) {
-                    line.append("\\u%04x".formatted(c));
-                } else {
-                    line.append((char) c);
-                }
-            });
-            return line.toString();
-        }
-
         private String message() {
             StringBuilder text = new StringBuilder(160).append(function).append(": ");
             text.append(detail.isEmpty() ? error.text() : detail);
             if (path != null) {
-                text.append(", file=").append(oneLine(path.toString()));
+                text.append(", file=").append(InertText.name(path.toString()));
             }
             if (fileOffset >= 0) {
                 text.append(", offset=").append(fileOffset);

@@ -96,6 +96,6 @@ public final class DmaBuf implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "DmaBuf[fd=%d, offset=%d, %s, %s]".formatted(fd, offset, range, isOpen() ? "open" : "closed");
+        return "DmaBuf[fd=%s, offset=%s, %s, %s]".formatted(fd, offset, range, isOpen() ? "open" : "closed");
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.FreeListeners;
 import io.gds4j.internal.lifetime.Lifetime;
 import java.lang.foreign.MemorySegment;
@@ -117,7 +118,7 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
      * Waits for I/O that uses the memory, then frees it. Idempotent: a later or simultaneous call returns when it is freed.
      *
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it is registered with a driver, while
-     *         an entry of a batch uses it, and from inside I/O that uses it; CUDA_DRIVER_ERROR if the driver could not free it
+     *         an entry of a batch uses it, while it is lent or given to another runtime, and from inside I/O that uses it; CUDA_DRIVER_ERROR if the driver could not free it
      */
     @Override
     public void close() {
@@ -127,6 +128,15 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
     @Override
     public String toString() {
         return "MemoryAllocation[%s, %s]".formatted(range, isOpen() ? "open" : "closed");
+    }
+
+    /** The exception for memory that another runtime owns. */
+    static CuFileException given() {
+        return CuFileException.builder("MemoryRange.claim")
+                .error(CuFileError.IO_NOT_SUPPORTED)
+                .errno(Errno.EBUSY)
+                .detail("the memory was given to another runtime, which closes it")
+                .build();
     }
 
     /** The exception for memory that is closed already. */

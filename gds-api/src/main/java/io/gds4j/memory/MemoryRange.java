@@ -85,7 +85,7 @@ public final class MemoryRange implements IoMemory {
             throw invalid("length is negative: " + length);
         }
         if (Long.compareUnsigned(address + length, address) < 0) {
-            throw invalid("address 0x%x and length %d wrap around".formatted(address, length));
+            throw invalid("address 0x%x and length %s wrap around".formatted(address, length));
         }
         if (kind.isCuda() && device < 0) {
             throw invalid(kind + " needs a device, got " + device);
@@ -192,7 +192,7 @@ public final class MemoryRange implements IoMemory {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     "MemoryRange.slice",
-                    "offset %d and length %d are outside a range of %d bytes".formatted(offset, length, this.length));
+                    "offset %s and length %s are outside a range of %s bytes".formatted(offset, length, this.length));
         }
         MemorySegment part = segment == null ? null : segment.asSlice(offset, length);
         return new MemoryRange(address + offset, length, kind, device, part, owner);
@@ -238,7 +238,7 @@ public final class MemoryRange implements IoMemory {
     void claim() {
         checkAccess();
         if (owner != null && !owner.lifetime().claim()) {
-            throw MemoryAllocation.closed();
+            throw owner.isOpen() && owner.lifetime().isGiven() ? MemoryAllocation.given() : MemoryAllocation.closed();
         }
     }
 
@@ -310,7 +310,7 @@ public final class MemoryRange implements IoMemory {
 
     @Override
     public String toString() {
-        return "MemoryRange[0x%x, length=%d, %s%s]"
+        return "MemoryRange[0x%x, length=%s, %s%s]"
                 .formatted(address, length, kind, device < 0 ? "" : ", device=" + device);
     }
 }

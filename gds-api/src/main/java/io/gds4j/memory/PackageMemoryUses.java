@@ -33,6 +33,11 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     }
 
     @Override
+    public Lifetime lifetimeOf(MemoryAllocation allocation) {
+        return allocation.lifetime();
+    }
+
+    @Override
     public void beforeFree(MemoryAllocation allocation, LongConsumer listener) {
         allocation.beforeFree(listener);
     }

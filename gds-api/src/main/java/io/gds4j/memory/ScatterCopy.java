@@ -60,14 +60,14 @@ public record ScatterCopy(
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     FUNCTION,
-                    "offsets are %d and %d, width and rows %d and %d; allowed are 0 and more, 1 and more"
+                    "offsets are %s and %s, width and rows %s and %s; allowed are 0 and more, 1 and more"
                             .formatted(sourceOffset, destinationOffset, width, rows));
         }
         if (rows > 1 && (sourcePitch < width || destinationPitch < width)) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     FUNCTION,
-                    "pitches are %d and %d; rows of %d bytes would overlap"
+                    "pitches are %s and %s; rows of %s bytes would overlap"
                             .formatted(sourcePitch, destinationPitch, width));
         }
         end(sourceOffset, sourcePitch, width, rows);
@@ -76,7 +76,7 @@ public record ScatterCopy(
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     FUNCTION,
-                    "the copy ends at %d of %d bytes of memory".formatted(end, destination.range().length()));
+                    "the copy ends at %s of %s bytes of memory".formatted(end, destination.range().length()));
         }
     }
 
@@ -99,7 +99,7 @@ public record ScatterCopy(
         } catch (ArithmeticException e) {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
-                    .detail("offset %d, pitch %d, width %d and %d rows overflow".formatted(offset, pitch, width, rows))
+                    .detail("offset %s, pitch %s, width %s and %s rows overflow".formatted(offset, pitch, width, rows))
                     .cause(e)
                     .build();
         }

@@ -94,7 +94,7 @@ public final class DriverLimits {
             throw CuFileException.of(
                     CuFileError.DRIVER_UNSUPPORTED_LIMIT,
                     function,
-                    "%s is %d, allowed: %s".formatted(key.name(), kb, key.allowed()));
+                    "%s is %s, allowed: %s".formatted(key.name(), kb, key.allowed()));
         }
     }
 

@@ -113,7 +113,7 @@ public final class StreamArguments {
         long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
         String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
         if (size > largest) {
-            throw invalid(function, "size %d is larger than %d at submission".formatted(size, largest));
+            throw invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
         }
         long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
         if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {

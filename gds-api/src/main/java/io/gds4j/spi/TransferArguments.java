@@ -59,7 +59,7 @@ public final class TransferArguments {
             return "file offset is negative: " + fileOffset;
         }
         if (fileOffset > Long.MAX_VALUE - size) {
-            return "file offset %d and size %d overflow".formatted(fileOffset, size);
+            return "file offset %s and size %s overflow".formatted(fileOffset, size);
         }
         return bufferOffset < 0 ? "buffer offset is negative: " + bufferOffset : null;
     }
@@ -73,7 +73,7 @@ public final class TransferArguments {
      * @return the text
      */
     public static String pastMemory(long length, long size, long bufferOffset) {
-        return "buffer offset %d and size %d reach past %d bytes of memory".formatted(bufferOffset, size, length);
+        return "buffer offset %s and size %s reach past %s bytes of memory".formatted(bufferOffset, size, length);
     }
 
     /**

@@ -264,7 +264,7 @@ class ConfigFileErrorsTest {
         Files.writeString(file, "{\"properties\": {\"io_batchsize\": 0}}");
 
         assertThat(failure(file).getMessage())
-                .contains("two\\u000alines.json:1:33: properties.io_batchsize is 0")
+                .contains("two\\nlines.json:1:33: properties.io_batchsize is 0")
                 .doesNotContain("\n");
     }
 

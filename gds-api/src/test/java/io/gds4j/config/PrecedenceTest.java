@@ -143,6 +143,19 @@ class PrecedenceTest {
     }
 
     @Test
+    void unknownKeysOfAHostileFileAreInert() {
+        Path file = write("{\"a\\u001b[2J\\u0007\\u009b\\n\\u202e\\\\n\": 1}");
+        Map<String, String> environment = Map.of("CUFILE_ENV_PATH_JSON", file.toString(), "CUFILE_\u001bX", "1");
+
+        assertThat(CuFileConfig.load(environment).unknownKeys()).hasSize(1);
+
+        assertThat(logged.lines()).hasSize(2).allSatisfy(line -> assertThat(line.codePoints())
+                .noneMatch(c -> Character.isISOControl(c) || c == 0x202e));
+        assertThat(logged.lines().getFirst()).contains("a\\u001b[2J\\u0007\\u009b\\n\\u202e\\\\n (line 1)");
+        assertThat(logged.lines().getLast()).contains("CUFILE_\\u001bX");
+    }
+
+    @Test
     void unknownKeysAreKeptAndReportedOnceInOneLine() {
         Path file = write("""
                 {

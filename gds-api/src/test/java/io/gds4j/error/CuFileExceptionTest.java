@@ -82,7 +82,7 @@ class CuFileExceptionTest {
                 .build();
 
         assertThat(e)
-                .hasMessage("cuFileRead: x\\u000d\\u000ay, file=a\\u000ab\\u001b[2J (CU_FILE_INTERNAL_ERROR 5030)");
+                .hasMessage("cuFileRead: x\\r\\ny, file=a\\nb\\u001b[2J (CU_FILE_INTERNAL_ERROR 5030)");
         assertThat(e.path()).contains(Path.of("a\nb\u001b[2J"));
     }
 

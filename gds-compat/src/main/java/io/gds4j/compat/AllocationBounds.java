@@ -57,7 +57,7 @@ final class AllocationBounds {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     REGISTER,
-                    "%s reaches past its allocation of %d bytes".formatted(range, baseAndSize[1]));
+                    "%s reaches past its allocation of %s bytes".formatted(range, baseAndSize[1]));
         }
     }
 

@@ -474,7 +474,7 @@ public final class CompatBackend implements CuFileBackend {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "cuFileGetBARSizeInKB",
-                    "there is no GPU %d, this machine has %d".formatted(gpu, cuda.deviceCount()));
+                    "there is no GPU %s, this machine has %s".formatted(gpu, cuda.deviceCount()));
         }
         return apertures.sizeInKb(gpu);
     }

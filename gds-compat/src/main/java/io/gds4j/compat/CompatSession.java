@@ -229,6 +229,7 @@ public final class CompatSession {
         exiting = true;
         batches.cancelAll();
         engine.stopForExit();
+        files.cancelSourcesForExit();
         long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
         while ((queueDepth() > 0 || engine.isPreparing()) && System.nanoTime() < deadline) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
@@ -260,7 +261,7 @@ public final class CompatSession {
         files.close();
         log.log(
                 Severity.INFO,
-                "driver closed: bytes by path %s, most staged %d",
+                "driver closed: bytes by path %s, most staged %s",
                 counters.snapshot(),
                 pool.peakBytes());
         log.close();

@@ -1,9 +1,13 @@
 package io.gds4j.compat;
 
+import io.gds4j.internal.text.InertText;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileSystemException;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
@@ -14,6 +18,11 @@ import java.time.format.DateTimeFormatter;
  */
 final class LogFile implements AutoCloseable {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("dd-MM-yyyy HH:mm:ss:SSS");
+    /** A folder of the user of this process. */
+    private static final Path PROCESS = Path.of("/proc/self");
+    /** Bits of a file's mode below those of its type. */
+    private static final int TYPE_SHIFT = 12;
+    private static final int PIPE = 1;
     private static final long PID = ProcessHandle.current().pid();
 
     private final Path path;
@@ -30,9 +39,28 @@ final class LogFile implements AutoCloseable {
     LogFile(Path path, long maxBytes) throws IOException {
         this.path = path;
         this.maxBytes = maxBytes;
+        refuseLaid(path);
         // Not a channel: an interrupt of the thread that logs would close it.
         this.out = new FileOutputStream(path.toFile(), true);
         this.bytes = path.toFile().length();
+    }
+
+    /**
+     * Refuses what others can lay in a folder for all: a pipe, which waits for its reader, and a link that leads to a file of this
+     * user. Links of this user and of root are meant, such as {@code /dev/stderr}.
+     */
+    private static void refuseLaid(Path path) throws IOException {
+        if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
+            return;
+        }
+        if (Files.isSymbolicLink(path)) {
+            int owner = (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+            if (owner != 0 && !Files.getAttribute(PROCESS, "unix:uid").equals(owner)) {
+                throw new FileSystemException(path.toString(), null, "a symbolic link of another user");
+            }
+        } else if ((Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) >> TYPE_SHIFT == PIPE) {
+            throw new FileSystemException(path.toString(), null, "a pipe");
+        }
     }
 
     /** Writes a line. After a failure it writes no more lines: a log must not stop the work. */
@@ -40,13 +68,13 @@ final class LogFile implements AutoCloseable {
         if (failed) {
             return;
         }
-        String line = " %s [pid=%d tid=%d] %s  %s %s%n".formatted(
+        String line = " %s [pid=%s tid=%s] %s  %s %s%n".formatted(
                 TIME.format(LocalDateTime.now()),
                 PID,
                 Thread.currentThread().threadId(),
                 level,
                 place,
-                message.replace('\n', ' '));
+                InertText.line(message));
         byte[] encoded = line.getBytes(StandardCharsets.UTF_8);
         try {
             if (maxBytes >= 0 && bytes + encoded.length > maxBytes) {

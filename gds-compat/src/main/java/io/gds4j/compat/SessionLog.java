@@ -4,6 +4,7 @@ import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.lang.System.Logger.Level;
 import java.nio.file.InvalidPathException;
@@ -63,7 +64,7 @@ public final class SessionLog implements RequestLog, AutoCloseable {
     public void log(Severity severity, String format, @Nullable Object... arguments) {
         if (isOn(severity)) {
             String message = format.formatted(arguments);
-            System.getLogger(NAME).log(severity.level(), message);
+            System.getLogger(NAME).log(severity.level(), InertText.line(message));
             write(severity, message);
         }
     }
@@ -82,12 +83,12 @@ public final class SessionLog implements RequestLog, AutoCloseable {
 
     /** Logs a problem to the logger only. */
     static void warnAlone(String message) {
-        System.getLogger(NAME).log(Level.WARNING, message);
+        System.getLogger(NAME).log(Level.WARNING, InertText.line(message));
     }
 
     @Override
     public void error(String message, Throwable cause) {
-        System.getLogger(NAME).log(Level.ERROR, message, cause);
+        System.getLogger(NAME).log(Level.ERROR, InertText.line(message), cause);
         write(Severity.ERROR, message + ": " + cause);
     }
 
@@ -104,7 +105,7 @@ public final class SessionLog implements RequestLog, AutoCloseable {
         return WALKER.walk(frames -> frames
                 .filter(frame -> !frame.getClassName().equals(SessionLog.class.getName()))
                 .findFirst()
-                .map(frame -> "gds4j-%s:%d".formatted(
+                .map(frame -> "gds4j-%s:%s".formatted(
                         frame.getClassName().substring(frame.getClassName().lastIndexOf('.') + 1),
                         frame.getLineNumber()))
                 .orElse("gds4j:0"));

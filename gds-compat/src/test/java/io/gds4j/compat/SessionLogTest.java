@@ -13,12 +13,15 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.logging.Level;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -56,6 +59,43 @@ class SessionLogTest {
     }
 
     @Test
+    void hostileNamesOfFilesAreInert() throws IOException {
+        Path hostile = Files.write(folder.resolve("a\r\n\u001b[2J\u009b\u202e"), new byte[SIZE]);
+        try (Rig rig = Rig.onHost(logging("TRACE"));
+                CuFileHandle handle = rig.driver().openFile(hostile)) {
+            GuardedMemory memory = rig.host(SIZE);
+            rig.posix().on(PosixCall.PREAD).always().fails(Errno.EIO);
+            assertThatThrownBy(() -> handle.read(memory.range(), SIZE, 0, 0)).isInstanceOf(CuFileException.class);
+        }
+        assertThat(lines()).anySatisfy(line -> assertThat(line).contains("a\\r\\n\\u001b[2J\\u009b\\u202e"));
+        for (List<String> log : List.of(lines(), logged.lines())) {
+            assertThat(log).allSatisfy(line -> assertThat(line.codePoints())
+                    .noneMatch(c -> Character.isISOControl(c) || c == 0x202e));
+        }
+    }
+
+    /** Opening a pipe waits for its reader, and a link of another user leads to a file of this one. */
+    @Test
+    @Timeout(60)
+    void whatOthersLaidIsNoLogFile() throws Exception {
+        Path log = folder.resolve("cufile.log");
+        assertThat(new ProcessBuilder("mkfifo", log.toString()).start().waitFor()).isZero();
+        useIt(logging("TRACE"));
+        assertThat(logged.lines()).anySatisfy(line -> assertThat(line).contains("no log file: ", "cufile.log: a pipe"));
+        Files.delete(log);
+        Path precious = Files.writeString(folder.resolve("precious"), "PRECIOUS");
+        Files.createSymbolicLink(log, precious);
+        try {
+            Files.setAttribute(log, "unix:uid", 4711, LinkOption.NOFOLLOW_LINKS);
+        } catch (IOException e) {
+            return; // only root can play the other user
+        }
+        useIt(logging("TRACE"));
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(logged.lines()).anySatisfy(line -> assertThat(line).contains("a symbolic link of another user"));
+    }
+
+    @Test
     void fileHasLinesOfNvidiasFormat() throws IOException {
         useIt(logging("TRACE"));
         assertThat(lines())
@@ -66,6 +106,21 @@ class SessionLogTest {
                         line -> line.contains(" TRACE  ") && line.contains("cuFileRead") && line.contains("size=4096"))
                 .anyMatch(line -> line.contains(" ERROR  ") && line.contains("EIO"))
                 .anyMatch(line -> line.contains(" INFO  ") && line.contains("driver closed: bytes by path"));
+    }
+
+    @Test
+    void fileHasNvidiasFormatInALocaleWithDigitsOfItsOwn() throws IOException {
+        Locale own = Locale.getDefault();
+        Locale.setDefault(Locale.of("ar", "EG"));
+        try {
+            useIt(logging("TRACE"));
+        } finally {
+            Locale.setDefault(own);
+        }
+        assertThat(lines()).hasSizeGreaterThan(5)
+                .allMatch(line -> line.matches(LINE))
+                .allMatch(line -> line.chars().allMatch(c -> c < 128))
+                .anyMatch(line -> line.contains("size=4096"));
     }
 
     @ParameterizedTest

@@ -77,6 +77,11 @@ final class BatchBuffer {
         this.bad = new boolean[batch];
     }
 
+    /** Returns the bytes of the arrays of a buffer. */
+    static long heapBytes(int batch) {
+        return batch * (3L * Long.BYTES + 3L * Integer.BYTES + 1);
+    }
+
     void begin(long from, int number) {
         state = State.PLANNING;
         position = from;

@@ -89,7 +89,7 @@ final class BatchPlanner {
             long record = buffer.records[i];
             long length = source.length(record);
             if (length < 0 || length > bufferBytes - at) {
-                throw Failures.invalid("record %d has %d bytes, allowed by its source: 0 to %d".formatted(
+                throw Failures.invalid("record %s has %s bytes, allowed by its source: 0 to %s".formatted(
                         record, length, source.maxLength()));
             }
             buffer.offsets[i] = at;

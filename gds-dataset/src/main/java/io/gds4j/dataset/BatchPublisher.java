@@ -69,7 +69,7 @@ final class BatchPublisher implements Flow.Publisher<RecordBatch> {
         @Override
         public void request(long count) {
             if (count < 1) {
-                refusal = new IllegalArgumentException("request is %d, allowed: 1 or more".formatted(count));
+                refusal = new IllegalArgumentException("request is %s, allowed: 1 or more".formatted(count));
             } else {
                 demand.accumulateAndGet(count, (a, b) -> a + b < 0 ? Long.MAX_VALUE : a + b);
             }

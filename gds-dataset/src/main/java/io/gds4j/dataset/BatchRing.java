@@ -164,7 +164,7 @@ final class BatchRing {
         CuFileException reason = CuFileException.builder(Failures.FUNCTION)
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.ETIMEDOUT)
-                .detail("all %d buffers belong to batches that are not closed, for %d ms; close each batch".formatted(
+                .detail("all %s buffers belong to batches that are not closed, for %s ms; close each batch".formatted(
                         buffers, closeTimeout.toMillis()))
                 .build();
         takers.forEach(taker -> taker.fail(reason));

@@ -21,6 +21,10 @@ final class Failures {
                 .build();
     }
 
+    static CuFileException heap(String detail) {
+        return CuFileException.of(CuFileError.NOMEM_ERROR, FUNCTION, detail);
+    }
+
     static CuFileException closed() {
         return CuFileException.builder(FUNCTION)
                 .error(CuFileError.INVALID_VALUE)

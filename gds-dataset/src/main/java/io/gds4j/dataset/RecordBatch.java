@@ -156,6 +156,6 @@ public final class RecordBatch implements AutoCloseable {
     public synchronized String toString() {
         return closed
                 ? "RecordBatch[closed]"
-                : "RecordBatch[%d records from position %d]".formatted(buffer.count - buffer.skipped, buffer.position);
+                : "RecordBatch[%s records from position %s]".formatted(buffer.count - buffer.skipped, buffer.position);
     }
 }

@@ -27,7 +27,7 @@ public final class RecordException extends CuFileException {
                 .path(path)
                 .range(fileOffset, size)
                 .transferred(cause.bytesTransferred())
-                .detail("record %d: %s".formatted(
+                .detail("record %s: %s".formatted(
                         record, cause.detail().isEmpty() ? cause.error().text() : cause.detail()))
                 .cause(cause);
         cause.errno().ifPresent(builder::errno);
@@ -42,7 +42,7 @@ public final class RecordException extends CuFileException {
                         .path(path)
                         .range(fileOffset, size)
                         .transferred(bytes)
-                        .detail("record %d: the file became shorter and ends %s the record".formatted(
+                        .detail("record %s: the file became shorter and ends %s the record".formatted(
                                 record, bytes > 0 ? "inside" : "before")),
                 record);
     }

@@ -256,7 +256,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
 
         private static long inRange(String name, long value, long least, long most) {
             if (value < least || value > most) {
-                throw Failures.invalid("%s is %d, allowed: %d to %d".formatted(name, value, least, most));
+                throw Failures.invalid("%s is %s, allowed: %s to %s".formatted(name, value, least, most));
             }
             return value;
         }
@@ -344,8 +344,9 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         }
 
         /**
-         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Short reads into GPU memory
-         * take up to a quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
+         * Sets the most memory that batches may take, read ahead and delivered; 256 MiB by default. Their bookkeeping, 37 bytes for
+         * each record, takes at most as much again of the Java heap, or what two batches need. Short reads into GPU memory take up to a
+         * quarter of that again as pinned host memory, at least 4 KiB and at most 1 MiB for each reader.
          *
          * @param bytes 1 or more; at least two batches have to fit
          * @return this builder
@@ -411,22 +412,24 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
          *
          * @return the loader, which the caller closes
          * @throws CuFileException INVALID_VALUE (EINVAL) if two batches do not fit into the memory or the position is behind the end;
-         *         otherwise as {@link CuFileDriver#openFile} and the allocator
+         *         NOMEM_ERROR if the Java heap is too small for the bookkeeping; otherwise as {@link CuFileDriver#openFile} and the allocator
          */
         public RecordLoader open() {
             Itinerary itinerary = itinerary();
             long begin = Math.max(position, itinerary.begin(firstEpoch));
             if (begin > itinerary.end()) {
                 throw Failures.invalid(
-                        "position is %d, allowed: 0 to %d (the end of the last epoch)".formatted(
+                        "position is %s, allowed: 0 to %s (the end of the last epoch)".formatted(
                                 begin, itinerary.end()));
             }
             long bufferBytes = bufferBytes();
             long pages = Math.max(1, Math.ceilDiv(bufferBytes, ALIGNMENT));
-            long count = Math.min(MOST_BUFFERS, memory / ALIGNMENT / pages);
+            // Short records take less memory than their bookkeeping in the heap, which is bounded, too.
+            long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, MOST_BUFFERS);
+            long count = Math.min(most, memory / ALIGNMENT / pages);
             if (count < 2) {
                 throw Failures.invalid(
-                        "a batch takes %d bytes, and two of them do not fit into the %d bytes allowed".formatted(
+                        "a batch takes %s bytes, and two of them do not fit into the %s bytes allowed".formatted(
                                 bufferBytes, memory));
             }
             long stride = pages * ALIGNMENT;
@@ -450,7 +453,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             try {
                 return new Itinerary(order, records, share, remainder, batch, epochs);
             } catch (ArithmeticException e) {
-                throw Failures.invalid("%d records padded for %d ranks exceed 2^63".formatted(records, share.world()));
+                throw Failures.invalid("%s records padded for %s ranks exceed 2^63".formatted(records, share.world()));
             }
         }
 
@@ -461,14 +464,14 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                     Math.multiplyHigh(longest, batch) == 0 && longest * batch >= 0 ? longest * batch : Long.MAX_VALUE;
             if (source.isFixedLength()) {
                 if (whole > memory) {
-                    throw Failures.invalid("a batch of %d records of %d bytes exceeds the %d bytes allowed".formatted(
+                    throw Failures.invalid("a batch of %s records of %s bytes exceeds the %s bytes allowed".formatted(
                             batch, longest, memory));
                 }
                 return whole;
             }
             long bytes = Math.min(whole, Math.max(longest, memory / 4 / ALIGNMENT * ALIGNMENT));
             if (bytes > memory) {
-                throw Failures.invalid("the longest record has %d bytes and exceeds the %d bytes allowed".formatted(
+                throw Failures.invalid("the longest record has %s bytes and exceeds the %s bytes allowed".formatted(
                         longest, memory));
             }
             return bytes;
@@ -476,10 +479,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
 
         private RecordLoader start(
                 Itinerary itinerary, long begin, RecordMemory ringMemory, long bufferBytes, long stride, int count) {
-            List<BatchBuffer> buffers = new ArrayList<>(count);
-            for (int i = 0; i < count; i++) {
-                buffers.add(new BatchBuffer(i * stride, batch));
-            }
+            List<BatchBuffer> buffers = buffers(count, stride);
             BatchPlanner planner = new BatchPlanner(
                     source, itinerary, batch, bufferBytes, ringMemory.bytes(), threads);
             BatchRing ring = new BatchRing(planner, ringMemory, buffers, begin, closeTimeout);
@@ -493,6 +493,24 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
             startAll(ring, readers);
             ring.publish();
             return loader;
+        }
+
+        private List<BatchBuffer> buffers(int count, long stride) {
+            long heap = count * BatchBuffer.heapBytes(batch);
+            try {
+                if (heap > Runtime.getRuntime().maxMemory()) {
+                    throw new OutOfMemoryError();
+                }
+                List<BatchBuffer> buffers = new ArrayList<>(count);
+                for (int i = 0; i < count; i++) {
+                    buffers.add(new BatchBuffer(i * stride, batch));
+                }
+                return buffers;
+            } catch (OutOfMemoryError e) {
+                throw Failures.heap(
+                        "%s batches of %s records need %s bytes of the Java heap; raise -Xmx, or read fewer records in a batch"
+                                .formatted(count, batch, heap));
+            }
         }
 
         /** Starts the readers. One is enough to deliver everything, so others may fail to start. */

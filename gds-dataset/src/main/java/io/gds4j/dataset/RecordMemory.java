@@ -9,10 +9,13 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Semaphore;
 import org.jspecify.annotations.Nullable;
 
@@ -20,6 +23,9 @@ import org.jspecify.annotations.Nullable;
 final class RecordMemory implements AutoCloseable {
     /** Copies at a time: as many keep a link busy, and threads that wait in the CUDA driver hinder each other. */
     private static final int MOST_COPIES = 4;
+
+    /** Bytes that move at a time where records move by less than their length. */
+    private static final int MOVED_BYTES = 4 << 20;
 
     private final Semaphore copies = new Semaphore(MOST_COPIES);
     private final CuFileDriver driver;
@@ -105,26 +111,57 @@ final class RecordMemory implements AutoCloseable {
         }
         int kept = 0;
         long at = 0;
+        // First byte of the good records that have not moved yet, and where they belong.
+        long from = 0;
+        long to = 0;
         for (int i = 0; i < buffer.count; i++) {
-            if (!buffer.bad[i]) {
-                long from = buffer.offsets[i];
-                long length = buffer.offsets[i + 1] - from;
-                // In steps no longer than the distance, because the ranges of a copy must not overlap.
-                long step = from - at;
-                for (long done = 0; step > 0 && done < length; done += step) {
-                    long part = Math.min(step, length - done);
-                    driver.allocator().copy(
-                            slice(buffer.base + from + done, part), slice(buffer.base + at + done, part));
-                }
+            long end = buffer.offsets[i + 1];
+            if (buffer.bad[i]) {
+                move(buffer.base + from, buffer.base + to, buffer.offsets[i] - from);
+                from = end;
+                to = at;
+            } else {
+                long length = end - buffer.offsets[i];
                 buffer.records[kept] = buffer.records[i];
                 buffer.offsets[kept] = at;
                 kept++;
                 at += length;
             }
         }
+        move(buffer.base + from, buffer.base + to, at - to);
         buffer.offsets[kept] = at;
         buffer.skipped = buffer.count - kept;
         buffer.bytes = at;
+    }
+
+    /** Moves bytes towards the begin of the memory. The ranges may overlap, which those of a copy must not. */
+    private void move(long from, long to, long length) {
+        long distance = from - to;
+        if (distance == 0 || length == 0) {
+            return;
+        }
+        Optional<MemorySegment> host = memory.range().segment();
+        if (host.isPresent()) {
+            MemorySegment.copy(host.get(), from, host.get(), to, length);
+        } else if (distance >= Math.min(length, MOVED_BYTES)) {
+            for (long done = 0; done < length; done += distance) {
+                long part = Math.min(distance, length - done);
+                driver.allocator().copy(slice(from + done, part), slice(to + done, part));
+            }
+        } else {
+            moveThroughHost(from, to, length);
+        }
+    }
+
+    private void moveThroughHost(long from, long to, long length) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment stage = arena.allocate(Math.min(length, MOVED_BYTES));
+            for (long done = 0; done < length; done += stage.byteSize()) {
+                MemorySegment part = stage.asSlice(0, Math.min(stage.byteSize(), length - done));
+                driver.allocator().copyToHost(slice(from + done, part.byteSize()), part);
+                driver.allocator().copyFromHost(part, slice(to + done, part.byteSize()));
+            }
+        }
     }
 
     @Override

@@ -87,7 +87,7 @@ public sealed interface RecordOrder {
          */
         public ShuffledBlocks {
             if (blockRecords < 1 || windowBlocks < 1) {
-                throw Failures.invalid("blocks of %d records, windows of %d blocks, allowed: 1 or more".formatted(
+                throw Failures.invalid("blocks of %s records, windows of %s blocks, allowed: 1 or more".formatted(
                         blockRecords, windowBlocks));
             }
         }

@@ -20,7 +20,7 @@ public record Share(int rank, int world) {
      */
     public Share {
         if (world < 1 || rank < 0 || rank >= world) {
-            throw Failures.invalid("rank is %d of %d, allowed: 0 to %d of 1 or more".formatted(
+            throw Failures.invalid("rank is %s of %s, allowed: 0 to %s of 1 or more".formatted(
                     rank, world, Math.max(0, world - 1)));
         }
     }

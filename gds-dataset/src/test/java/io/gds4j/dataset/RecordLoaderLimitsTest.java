@@ -8,6 +8,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileStream;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
@@ -18,11 +19,15 @@ import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.GdsExtension;
 import java.io.IOException;
 import java.io.RandomAccessFile;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
@@ -32,6 +37,8 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Arguments at the ends of their ranges, waits at their limits, and failures at the end. */
 @Timeout(60)
@@ -129,6 +136,88 @@ class RecordLoaderLimitsTest {
         @Override
         public long length(long record) {
             return 1000;
+        }
+    }
+
+    /** A million labels of one byte once took 37 MB of the heap in each of 128 buffers. */
+    @Test
+    void memoryBoundsTheHeapToo() {
+        RecordSource labels = RecordFiles.fixed(List.of(file), 0, 1);
+        FakeGpu gpu = FakeGpu.builder().bytesPerDevice(1 << 20).build();
+        try (CuFileDriver driver = CuFileDriver.open(gpu.backend());
+                RecordLoader loader = RecordLoader.builder(driver, labels, 10_000)
+                        .target(MemoryKind.CUDA_DEVICE, 0).memory(1 << 20).open()) {
+            // Each buffer has three pages and 370,000 bytes of the heap.
+            assertThat((1 << 20) - gpu.availableBytes(0)).isEqualTo(2 * 3 * 4096);
+            assertThat(loader.next().count()).isEqualTo(RECORDS * TestRecords.LENGTH);
+        }
+    }
+
+    @Test
+    void batchesTooLargeForTheHeapFailInOneLine() {
+        RecordSource empty = new Lengths(List.of(file), new long[]{0});
+        RecordLoader.Builder vast =
+                RecordLoader.builder(gds.driver(), empty, 1 << 24).target(MemoryKind.HOST, 0).memory(1L << 40);
+        assertThatThrownBy(vast::open).isInstanceOfSatisfying(CuFileException.class,
+                e -> assertThat(e.error()).isEqualTo(CuFileError.NOMEM_ERROR))
+                .hasMessageContaining("128 batches of 16777216 records need 79456894976 bytes of the Java heap");
+    }
+
+    /** Records of these lengths; a negative one stands for a record of that length behind the end of the file. */
+    private record Lengths(List<Path> files, long[] lengths) implements RecordSource {
+        @Override
+        public long records() {
+            return lengths.length;
+        }
+
+        @Override
+        public long maxLength() {
+            return Arrays.stream(lengths).map(Math::abs).max().orElse(0);
+        }
+
+        @Override
+        public boolean isFixedLength() {
+            return false;
+        }
+
+        @Override
+        public int file(long record) {
+            return 0;
+        }
+
+        @Override
+        public long fileOffset(long record) {
+            return lengths[(int) record] < 0
+                    ? 1L << 40
+                    : Arrays.stream(lengths, 0, (int) record).filter(length -> length > 0).sum();
+        }
+
+        @Override
+        public long length(long record) {
+            return Math.abs(lengths[(int) record]);
+        }
+    }
+
+    /** Good records move to the place of bad ones, by less than their length, and on a GPU in several parts. */
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "CUDA_DEVICE"})
+    void goodRecordsMoveTogether(MemoryKind kind) throws IOException {
+        long[] lengths = {3, -1, 9 << 20, 0, 5, -7, -1, 4096, -(5 << 20), 100, -2};
+        byte[] content = new byte[(9 << 20) + 4204];
+        new Random(5).nextBytes(content);
+        Path large = Files.write(folder.resolve("large"), content);
+        FakeGpu gpu = FakeGpu.builder().bytesPerDevice(64 << 20).build();
+        try (CuFileDriver driver = CuFileDriver.open(gpu.backend());
+                RecordLoader loader = RecordLoader.builder(driver, new Lengths(List.of(large), lengths), lengths.length)
+                        .target(kind, 0).memory(60 << 20).onError(ErrorPolicy.SKIP).open();
+                RecordBatch batch = loader.next()) {
+            assertThat(batch.count()).isEqualTo(6);
+            assertThat(batch.skipped()).isEqualTo(5);
+            assertThat(batch.record(5)).isEqualTo(9);
+            assertThat(batch.offset(5)).isEqualTo(content.length - 100);
+            byte[] delivered = new byte[(int) batch.memory().length()];
+            driver.allocator().copyToHost(batch.memory(), MemorySegment.ofArray(delivered));
+            assertThat(Arrays.equals(delivered, content)).isTrue();
         }
     }
 

@@ -64,7 +64,7 @@ public final class JCudaInterop {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     MEMORY,
-                    "%d bytes from 0x%x on reach past the allocation of %d bytes at 0x%x"
+                    "%s bytes from 0x%x on reach past the allocation of %s bytes at 0x%x"
                             .formatted(length, address, found.rangeSize(), found.rangeStart()));
         }
         MemoryKind kind = found.kind();

@@ -404,7 +404,7 @@ abstract class LibraryDriver implements CuFileBackend {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "cuFileGetBARSizeInKB",
-                    "GPU is %d, allowed: 0 to %d".formatted(gpu, cuda.deviceCount() - 1));
+                    "GPU is %s, allowed: 0 to %s".formatted(gpu, cuda.deviceCount() - 1));
         }
         return call("cuFileGetBARSizeInKB", open -> open.library().getBarSizeInKb(gpu));
     }

@@ -89,7 +89,7 @@ public final class Checkpoint {
      */
     public static Checkpoint open(Path path) {
         Objects.requireNonNull(path, "path");
-        return new Checkpoint(path, () -> CheckpointFiles.open(path));
+        return read(path, () -> CheckpointFiles.open(path));
     }
 
     /**
@@ -102,7 +102,20 @@ public final class Checkpoint {
     public static Checkpoint open(Path path, CheckpointFormat format) {
         Objects.requireNonNull(path, "path");
         Objects.requireNonNull(format, "format");
-        return new Checkpoint(path, () -> CheckpointFiles.open(path, format));
+        return read(path, () -> CheckpointFiles.open(path, format));
+    }
+
+    private static Checkpoint read(Path path, Supplier<CheckpointFiles> look) {
+        try {
+            return new Checkpoint(path, look);
+        } catch (OutOfMemoryError e) {
+            // safetensors and pickles count what they make; indexes and other formats do not, and the program may have filled the heap
+            throw CheckpointException.of(
+                    CheckpointRule.HEADER_LIMIT,
+                    path,
+                    "the headers do not fit into the heap of this JVM, %s MiB (-Xmx)"
+                            .formatted(Runtime.getRuntime().maxMemory() >> 20));
+        }
     }
 
     /** Returns the formats that {@link #open(Path)} recognises: those of gds4j first, then those of the program. */
@@ -169,7 +182,7 @@ public final class Checkpoint {
         }
         Checkpoint now;
         try {
-            now = new Checkpoint(path, look);
+            now = read(path, look);
         } catch (CheckpointException e) {
             changed.addSuppressed(e);
             throw changed;
@@ -207,6 +220,6 @@ public final class Checkpoint {
 
     @Override
     public String toString() {
-        return "Checkpoint[%s, %d tensors, %d bytes in %d files]".formatted(path, tensors.size(), bytes, files.size());
+        return "Checkpoint[%s, %s tensors, %s bytes in %s files]".formatted(path, tensors.size(), bytes, files.size());
     }
 }

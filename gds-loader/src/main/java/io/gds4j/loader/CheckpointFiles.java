@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFolder;
@@ -9,16 +10,17 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.source.FileVersion;
 import java.nio.ByteBuffer;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -45,12 +47,22 @@ record CheckpointFiles(
             CheckpointRule.NO_CHECKPOINT,
             CheckpointRule.MISSING_SHARD,
             CheckpointRule.TENSOR_NOT_IN_SHARD,
-            CheckpointRule.TENSOR_NOT_IN_INDEX,
             CheckpointRule.TENSOR_IN_TWO_FILES);
+    /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
+    private static final int MOST_NAME_CHARACTERS = 4096;
+    private static final int LONGEST_WARNING = 4096;
 
     CheckpointFiles {
         files = List.copyOf(files);
-        warnings = List.copyOf(warnings);
+        warnings = oneLineEach(warnings);
+    }
+
+    private static List<String> oneLineEach(List<String> warnings) {
+        List<String> lines = new ArrayList<>(warnings.size());
+        for (String warning : warnings) {
+            lines.add(InertText.line(warning, LONGEST_WARNING));
+        }
+        return List.copyOf(lines);
     }
 
     /** Finds the files, recognises their format and reads their headers. */
@@ -86,23 +98,20 @@ record CheckpointFiles(
         if (format == null) {
             return openIndex(path, null);
         }
-        return read(format, format.partsOf(path));
+        return readNamed(path, format);
     }
 
     private static CheckpointFiles look(Path path, CheckpointFormat format) {
         if (FormatInput.isFolder(path)) {
-            CheckpointParts parts = format.partsIn(CheckpointFolder.open(path))
-                    .orElseThrow(() -> CheckpointException.of(
-                            CheckpointRule.NO_CHECKPOINT,
-                            path,
-                            "the folder has no %s file".formatted(format.id())));
-            return read(format, parts);
+            CheckpointFolder folder = CheckpointFolder.open(path);
+            return read(folder, format,
+                    format.partsIn(folder).orElseThrow(() -> NoCheckpoint.in(folder, List.of(format))));
         }
         boolean index;
         try (FormatInput in = FormatInput.open(path)) {
             index = format.recognize(in) instanceof Recognition.Unrecognized && isIndex(in);
         }
-        return index ? openIndex(path, format) : read(format, format.partsOf(path));
+        return index ? openIndex(path, format) : readNamed(path, format);
     }
 
     private static CheckpointFiles openFolder(CheckpointFolder folder) {
@@ -110,16 +119,16 @@ record CheckpointFiles(
         for (CheckpointFormat format : Formats.all()) {
             // before its index is read: files of a copy may be missing
             if (found.keySet().stream().noneMatch(format::yieldsTo)) {
-                format.partsIn(folder).ifPresent(parts -> found.put(format, parts));
+                Optional<CheckpointParts> parts = format.partsIn(folder);
+                if (parts.isPresent() && parts.get().index().isPresent()) {
+                    // an index decides; no other file is asked for, which may be many objects of a bucket
+                    return read(folder, format, parts.get());
+                }
+                parts.ifPresent(known -> found.put(format, known));
             }
         }
         if (found.isEmpty()) {
-            folder.entries().forEach(CheckpointFiles::refuseUnsupported);
-            throw CheckpointException.of(
-                    CheckpointRule.NO_CHECKPOINT,
-                    folder.path(),
-                    "the folder has neither an index such as model.safetensors.index.json nor a file of a known format"
-                            + " (%s)".formatted(known()));
+            throw NoCheckpoint.in(folder, Formats.all());
         }
         if (found.size() > 1) {
             throw CheckpointException.of(
@@ -130,21 +139,17 @@ record CheckpointFiles(
                                     .collect(Collectors.joining(" and "))));
         }
         Map.Entry<CheckpointFormat, CheckpointParts> one = found.entrySet().iterator().next();
-        return read(one.getKey(), one.getValue());
+        return read(folder, one.getKey(), one.getValue());
     }
 
-    /** Throws if a file is of a kind that a format knows and does not read. */
-    private static void refuseUnsupported(Path path) {
-        if (!Files.isRegularFile(path) || !Files.isReadable(path)) {
-            return;
-        }
-        try (FormatInput in = FormatInput.open(path)) {
-            for (CheckpointFormat format : Formats.all()) {
-                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
-                    throw unsupported(path, unsupported);
-                }
-            }
-        }
+    private static CheckpointFiles read(CheckpointFolder folder, CheckpointFormat format, CheckpointParts parts) {
+        return read(format, parts, NoCheckpoint.leftOut(folder, parts, Formats.all()));
+    }
+
+    /** Reads the files that belong to a file which the user named. */
+    private static CheckpointFiles readNamed(Path path, CheckpointFormat format) {
+        CheckpointParts parts = format.partsOf(path);
+        return read(format, parts, parts.files().size() == 1 ? NoCheckpoint.partAlone(path) : List.of());
     }
 
     private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {
@@ -166,15 +171,19 @@ record CheckpointFiles(
                 known = ofFile;
             }
         }
-        return read(known == null ? Formats.all().getFirst() : known, parts);
+        return read(known == null ? Formats.all().getFirst() : known, parts, List.of());
     }
 
-    private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts) {
+    private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts, List<String> findings) {
         List<CheckpointFile> files = new ArrayList<>(parts.files().size());
         Map<Path, FileVersion> versions = new HashMap<>();
         for (Path path : parts.files()) {
             try (FormatInput in = FormatInput.open(path)) {
-                if (format.recognize(in) instanceof Recognition.Unsupported unsupported) {
+                Recognition recognition = format.recognize(in);
+                if (recognition instanceof Recognition.Unrecognized) {
+                    recognition = Recognition.ofForeign(in);
+                }
+                if (recognition instanceof Recognition.Unsupported unsupported) {
                     throw unsupported(path, unsupported);
                 }
                 CheckpointFile file = format.read(in);
@@ -182,11 +191,11 @@ record CheckpointFiles(
                 files.add(file);
             }
         }
-        List<String> warnings = List.of();
+        List<String> warnings = new ArrayList<>(findings);
         if (parts.index().isPresent()) {
             ShardIndex index = parts.index().get();
-            index.check(files);
-            warnings = index.warnings(files);
+            warnings.addAll(index.warnings(files));
+            files = index.select(files);
             if (!index.isCurrent()) {
                 throw OpenFiles.changed(index.path(), "the index was replaced while the headers were read");
             }
@@ -194,8 +203,27 @@ record CheckpointFiles(
         List<CheckpointFile> combined = new ArrayList<>();
         for (CheckpointFile file : format.combine(files)) {
             combined.add(file.withVersion(versions.getOrDefault(file.path(), file.version())));
+            for (String warning : file.warnings()) {
+                warnings.add(file.path() + ": " + warning);
+            }
         }
+        combined.forEach(CheckpointFiles::checkNames);
         return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
+    }
+
+    private static void checkNames(CheckpointFile file) {
+        for (TensorInfo tensor : file.tensors()) {
+            String name = tensor.name();
+            if (name.length() > MOST_NAME_CHARACTERS) {
+                throw CheckpointException.of(
+                        CheckpointRule.TENSOR_NAME,
+                        file.path(),
+                        -1,
+                        name.substring(0, MOST_NAME_CHARACTERS),
+                        "the name of tensor %s has %s characters, at most %s are allowed"
+                                .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
+            }
+        }
     }
 
     /** Returns the format of a file; null for an index. */
@@ -210,6 +238,9 @@ record CheckpointFiles(
                 if (recognition instanceof Recognition.Unsupported one && unsupported == null) {
                     unsupported = one;
                 }
+            }
+            if (unsupported == null && Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
+                unsupported = foreign;
             }
             if (unsupported != null) {
                 throw unsupported(path, unsupported);
@@ -236,7 +267,7 @@ record CheckpointFiles(
                         .formatted(in.size() == 0 ? "the file is empty" : "its content matches none", known()));
     }
 
-    private static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
+    static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
         return CheckpointException.of(
                 CheckpointRule.UNSUPPORTED_FORMAT,
                 path,
@@ -258,9 +289,13 @@ record CheckpointFiles(
         return in.path().toString().endsWith(JSON_SUFFIX);
     }
 
-    /** Lists the known formats, such as {@code safetensors *.safetensors}. */
     private static String known() {
-        return Formats.all().stream()
+        return known(Formats.all());
+    }
+
+    /** Lists formats, such as {@code safetensors *.safetensors}. */
+    static String known(List<CheckpointFormat> formats) {
+        return formats.stream()
                 .map(format -> format.suffixes().stream().map(suffix -> " *" + suffix)
                         .collect(Collectors.joining("", format.id(), "")))
                 .collect(Collectors.joining(", "));

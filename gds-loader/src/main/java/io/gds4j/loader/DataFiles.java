@@ -55,7 +55,7 @@ final class DataFiles extends CheckedFiles {
                         CheckpointRule.FILE_CHANGED,
                         file.path(),
                         Math.min(handle.size(), fileOffset + count),
-                        "the file ends here now; it had %d bytes when its header was read".formatted(file.size()));
+                        "the file ends here now; it had %s bytes when its header was read".formatted(file.size()));
             }
         });
     }

@@ -166,7 +166,7 @@ final class LayoutPlanner {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     "LoadPlan",
-                    "the destination of tensor %s has %d bytes, it needs %d"
+                    "the destination of tensor %s has %s bytes, it needs %s"
                             .formatted(CheckpointException.quote(tensor.name()), range.length(), tensor.length()));
         }
         DestinationBlock.checkAccess(range);
@@ -427,7 +427,7 @@ final class LayoutPlanner {
                 throw CuFileException.of(
                         CuFileError.CUDA_POINTER_RANGE_ERROR,
                         "LoadPlan",
-                        "the destination has %d bytes, of which %d are used; %s needs %d more"
+                        "the destination has %s bytes, of which %s are used; %s needs %s more"
                                 .formatted(into.length(), intoUsed, files.getLast().path(), bytes));
             }
             blocks.set(index, BlockSpec.of(into.slice(intoUsed, bytes), originAlignment));

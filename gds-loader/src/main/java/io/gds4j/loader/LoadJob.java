@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryRange;
@@ -97,6 +98,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         runner = Thread.currentThread();
         long start = System.nanoTime();
         long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(path.toString(), bytes()) : 0;
+        CheckpointEvent event = CheckpointEvent.begin(false);
         boolean done = false;
         try {
             Map<IoPath, Long> before = driver.bytesByPath();
@@ -115,6 +117,9 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         } finally {
             if (TraceRanges.ACTIVE) {
                 TraceRanges.end(range);
+            }
+            if (event != null) {
+                event.record(path, tensors(), bytes(), done);
             }
             if (!done) {
                 try {

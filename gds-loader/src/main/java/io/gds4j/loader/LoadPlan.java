@@ -8,6 +8,7 @@ import io.gds4j.loader.LoadOptions.Io;
 import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
@@ -15,11 +16,10 @@ import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
+import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.Predicate;
-import java.util.regex.Pattern;
-import java.util.regex.PatternSyntaxException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -41,6 +41,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class LoadPlan {
+    /** An expression whose search in the names of a checkpoint takes too many steps; see {@link #include}. */
+    public static final CheckpointRule SEARCH_LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
+
     private static final String FUNCTION = "LoadPlan";
     private static final long PAGE = 4096;
     private static final long LEAST_ALIGNMENT = 256;
@@ -72,16 +75,11 @@ public final class LoadPlan {
      * choice. If no tensor is left, {@link #tensors} is empty and {@link #load} throws.
      *
      * @throws CuFileException INVALID_VALUE for a malformed expression
+     * @throws CheckpointException SEARCH_LIMIT if names of the checkpoint make the search take too many steps
      */
     public LoadPlan include(String regex) {
-        Pattern pattern;
-        try {
-            pattern = Pattern.compile(regex);
-        } catch (PatternSyntaxException e) {
-            throw invalid("not a regular expression: %s at %d of %s"
-                    .formatted(e.getDescription(), e.getIndex(), CheckpointException.quote(regex)));
-        }
-        return select(tensor -> pattern.matcher(tensor.name()).find());
+        Set<String> found = NameSearch.of(regex).find(checkpoint.tensors().values());
+        return select(tensor -> found.contains(tensor.name()));
     }
 
     /**
@@ -161,7 +159,7 @@ public final class LoadPlan {
      */
     public LoadPlan alignment(long bytes) {
         if (bytes < LEAST_ALIGNMENT || bytes > MOST_ALIGNMENT || Long.bitCount(bytes) != 1) {
-            throw invalid("alignment must be a power of two from %d to %d: %d"
+            throw invalid("alignment must be a power of two from %s to %s: %s"
                     .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
         }
         return with(options.withAlignment(bytes));
@@ -187,7 +185,7 @@ public final class LoadPlan {
      */
     public LoadPlan requestSize(long bytes) {
         if (bytes < LEAST_REQUEST) {
-            throw invalid("request size must be at least %d bytes: %d".formatted(LEAST_REQUEST, bytes));
+            throw invalid("request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
@@ -201,7 +199,7 @@ public final class LoadPlan {
      */
     public LoadPlan requestsInFlight(int count) {
         if (count < 1 || count > MOST_IN_FLIGHT) {
-            throw invalid("requests in flight must be 1 to %d: %d".formatted(MOST_IN_FLIGHT, count));
+            throw invalid("requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), io.requestSize(), count, io.direct()));
@@ -232,7 +230,7 @@ public final class LoadPlan {
     private LoadPlan with(Io io) {
         long least = LEAST_STAGING_PER_REQUEST * io.leastInFlight();
         if (io.stagingBudget() < least) {
-            throw invalid("staging budget must be at least %d bytes for %d requests in flight: %d"
+            throw invalid("staging budget must be at least %s bytes for %s requests in flight: %s"
                     .formatted(least, io.leastInFlight(), io.stagingBudget()));
         }
         return with(options.with(io));
@@ -438,7 +436,7 @@ public final class LoadPlan {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(checkpoint.path())
-                    .detail("the choice matches none of the checkpoint's tensors (%d)".formatted(all))
+                    .detail("the choice matches none of the checkpoint's tensors (%s)".formatted(all))
                     .build();
         }
     }
@@ -464,7 +462,7 @@ public final class LoadPlan {
     @Override
     public String toString() {
         Layout plan = layout();
-        return "LoadPlan[%d tensors, %d bytes from %d files to %s, %d requests]"
+        return "LoadPlan[%s tensors, %s bytes from %s files to %s, %s requests]"
                 .formatted(
                         plan.tensors().size(),
                         bytes(),

@@ -7,7 +7,9 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.RowMajor;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -16,26 +18,58 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ShortBuffer;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A tensor in memory.
  *
  * <pre>{@code
- * FloatBuffer bias = tensors.get("lm_head.bias").asFloatBuffer();     // F32: a view, nothing is copied
- * float[] weights = tensors.get("lm_head.weight").toFloats();         // BF16: decoded into an array
+ * float[] weights = tensors.get("lm_head.weight").toFloats();                  // BF16: decoded into an array
+ * FloatBuffer bias = tensors.get("lm_head.bias").toHost().asFloatBuffer();     // F32: a view
  * }</pre>
  *
  * <p>
- * Views are for tensors in host memory; {@link LoadedTensors#copyToHost} copies others. A view covers all elements in row-major
- * order, little-endian, and has at most 2^31-1 bytes. A tensor of another order ({@link TensorInfo#order}) has no view of its
- * elements; {@link #toFloats} moves them. After the tensor is freed, an access throws IllegalStateException.
+ * {@link #toFloats} and {@link #toHost} work for tensors in any memory. Segments and buffers view host memory, and copy nothing. A view
+ * covers all elements in row-major order, little-endian, and has at most 2^31-1 bytes. A tensor of another order
+ * ({@link TensorInfo#order}) has no view of its elements; {@link #toFloats} moves them. After the tensor is freed, an access throws
+ * IllegalStateException. Immutable.
  *
- * @param info description of the tensor
- * @param range exactly its bytes; length 0 for a tensor without elements
  * @since 0.1
  */
-public record LoadedTensor(TensorInfo info, MemoryRange range) {
+public final class LoadedTensor {
     private static final String FUNCTION = "LoadedTensor";
+
+    private final TensorInfo info;
+    private final MemoryRange range;
+    private final @Nullable MemoryAllocator allocator;
+
+    /**
+     * Describes a tensor in memory of the program; {@link #toHost} and {@link #toFloats} then need host memory.
+     *
+     * @param info description of the tensor
+     * @param range exactly its bytes; length 0 for a tensor without elements
+     */
+    public LoadedTensor(TensorInfo info, MemoryRange range) {
+        this(info, range, null);
+    }
+
+    /** @param allocator copies the tensor to host memory; null if it cannot be copied */
+    LoadedTensor(TensorInfo info, MemoryRange range, @Nullable MemoryAllocator allocator) {
+        this.info = Objects.requireNonNull(info, "info");
+        this.range = Objects.requireNonNull(range, "range");
+        this.allocator = allocator;
+    }
+
+    /** Returns the description of the tensor. */
+    public TensorInfo info() {
+        return info;
+    }
+
+    /** Returns exactly the bytes of the tensor; their length is 0 for a tensor without elements. */
+    public MemoryRange range() {
+        return range;
+    }
 
     /** Returns the address of the first byte, in the address space of the CPU or the GPU. */
     public long address() {
@@ -50,18 +84,52 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     /**
      * Returns a tensor in host memory as a segment: its bytes in {@link TensorInfo#order}.
      *
-     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory that has no segment, such as all GPU memory
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory that has no segment, such as all GPU memory: call {@link #toHost}
+     *         first
      */
     public MemorySegment segment() {
         return range.segment()
-                .orElseThrow(() -> CuFileException.of(
+                .orElseThrow(() -> failure(
                         CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                        FUNCTION,
-                        "%s memory has no segment; LoadedTensors.copyToHost copies it".formatted(range.kind())));
+                        "is in %s memory, which segments and buffers do not view; toHost() copies it"
+                                .formatted(range.kind())));
     }
 
     /**
-     * Views the bytes of a tensor of any type as they lie in memory, in {@link TensorInfo#order}.
+     * Returns the tensor in host memory, so that the same program runs with and without a GPU.
+     *
+     * @return this tensor if it has a {@link #segment}, else a copy of its own; the garbage collector frees the copy
+     * @throws CuFileException CUDA_POINTER_INVALID if the tensor is freed; NOMEM_ERROR if the JVM's limit of direct memory
+     *         ({@code -XX:MaxDirectMemorySize}) leaves too little: {@link LoadedTensors#copyToHost} copies into memory of the program;
+     *         CUDA_MEMORY_TYPE_INVALID for memory of the program that has no segment
+     */
+    public LoadedTensor toHost() {
+        if (range.segment().isPresent()) {
+            return this;
+        }
+        return new LoadedTensor(info, MemoryRange.ofSegment(copy(Arena.ofAuto())));
+    }
+
+    private MemorySegment copy(Arena arena) {
+        if (allocator == null) {
+            return segment();
+        }
+        MemorySegment to;
+        try {
+            to = arena.allocate(Math.max(1, range.length()), Long.BYTES).asSlice(0, range.length());
+        } catch (OutOfMemoryError e) {
+            throw failure(
+                    CuFileError.NOMEM_ERROR,
+                    "has %s bytes, for which the JVM has too little direct memory".formatted(range.length()));
+        }
+        if (range.length() > 0) {
+            allocator.copyToHost(range, to);
+        }
+        return to;
+    }
+
+    /**
+     * Views the bytes of a tensor of any type in host memory as they lie there, in {@link TensorInfo#order}.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID as {@link #segment}; INVALID_VALUE for more than 2^31-1 bytes
      */
@@ -69,13 +137,13 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
         MemorySegment segment = segment();
         if (segment.byteSize() > Integer.MAX_VALUE) {
             throw invalid(
-                    "has %d bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
+                    "has %s bytes, more than a buffer may have; segment() views it".formatted(segment.byteSize()));
         }
         return segment.asByteBuffer().order(ByteOrder.LITTLE_ENDIAN);
     }
 
     /**
-     * Views an F32 tensor.
+     * Views an F32 tensor in host memory.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
@@ -86,7 +154,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     /**
-     * Views an F64 tensor.
+     * Views an F64 tensor in host memory.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
@@ -97,7 +165,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     /**
-     * Views an I32 or U32 tensor; {@link Integer#toUnsignedLong} gives the value of a U32 element.
+     * Views an I32 or U32 tensor in host memory; {@link Integer#toUnsignedLong} gives the value of a U32 element.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
@@ -108,7 +176,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     /**
-     * Views an I64 or U64 tensor.
+     * Views an I64 or U64 tensor in host memory.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
@@ -119,7 +187,7 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     /**
-     * Views an I16 or U16 tensor, or the bits of an F16 or BF16 tensor.
+     * Views an I16 or U16 tensor in host memory, or the bits of an F16 or BF16 tensor.
      *
      * @throws CuFileException as {@link #asByteBuffer}; INVALID_VALUE for another type
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
@@ -136,21 +204,21 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
 
     /**
      * Decodes a tensor of F32, F16, BF16 or an 8-bit float type. Decoding is exact: every value of these types is a float.
-     * F8_E4M3 is the type of safetensors and PyTorch without infinities (E4M3FN).
+     * F8_E4M3 is the type of safetensors and PyTorch without infinities (E4M3FN). A tensor in GPU memory is copied first.
      *
      * @return a new array of all elements in row-major order
-     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID as {@link #segment}; INVALID_VALUE for another type, or for more
-     *         elements than an array may have
+     * @throws CuFileException as {@link #toHost}; INVALID_VALUE for another type, or for more elements than an array may have
      */
     public float[] toFloats() {
         require(FloatDecoder.decodes(info.dtype()), "only F32, F16, BF16 and 8-bit floats are decoded");
-        MemorySegment from = segment();
-        long elements = from.byteSize() * Byte.SIZE / info.dtype().bits();
+        long elements = range.length() * Byte.SIZE / info.dtype().bits();
         if (elements > Integer.MAX_VALUE - Long.BYTES) {
-            throw invalid("has %d elements, more than an array may have".formatted(elements));
+            throw invalid("has %s elements, more than an array may have".formatted(elements));
         }
         float[] floats = new float[(int) elements];
-        FloatDecoder.decode(info.dtype(), from, floats);
+        try (Arena arena = Arena.ofConfined()) {
+            FloatDecoder.decode(info.dtype(), range.segment().orElseGet(() -> copy(arena)), floats);
+        }
         if (info.order().isRowMajor()) {
             return floats;
         }
@@ -180,10 +248,19 @@ public record LoadedTensor(TensorInfo info, MemoryRange range) {
     }
 
     private CuFileException invalid(String detail) {
+        return failure(CuFileError.INVALID_VALUE, detail);
+    }
+
+    private CuFileException failure(CuFileError error, String detail) {
         return CuFileException.builder(FUNCTION)
-                .error(CuFileError.INVALID_VALUE)
+                .error(error)
                 .path(info.file())
                 .detail("tensor %s %s".formatted(CheckpointException.quote(info.name()), detail))
                 .build();
+    }
+
+    @Override
+    public String toString() {
+        return "LoadedTensor[%s, %s]".formatted(info, range);
     }
 }

@@ -137,7 +137,7 @@ public final class LoadedTensors implements AutoCloseable {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     FUNCTION,
-                    "tensor %s has %d bytes, the segment %d"
+                    "tensor %s has %s bytes, the segment %s"
                             .formatted(CheckpointException.quote(name), range.length(), to.byteSize()));
         }
         if (range.length() > 0) {
@@ -219,6 +219,6 @@ public final class LoadedTensors implements AutoCloseable {
 
     @Override
     public synchronized String toString() {
-        return "LoadedTensors[%d, %s]".formatted(held.size(), closed ? "closed" : "open");
+        return "LoadedTensors[%s, %s]".formatted(held.size(), closed ? "closed" : "open");
     }
 }

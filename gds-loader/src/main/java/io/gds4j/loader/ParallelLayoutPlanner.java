@@ -134,7 +134,7 @@ final class ParallelLayoutPlanner {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     "LoadPlan",
-                    "the destination of rank %d has %d bytes, of which %d are used; %s needs %d more"
+                    "the destination of rank %s has %s bytes, of which %s are used; %s needs %s more"
                             .formatted(rank, memory.length(), assigned, files.getLast().path(), whole));
         }
         used.put(rank, assigned + whole);

@@ -72,7 +72,7 @@ public final class ParallelLoadPlan {
 
     static ParallelLoadPlan across(ParallelSource source, List<LoadDestination> destinations, ParallelPlan rules) {
         if (destinations.isEmpty()) {
-            throw invalid("there are no destinations; allowed are 1 to %d".formatted(ParallelPlan.MAX_WORLD));
+            throw invalid("there are no destinations; allowed are 1 to %s".formatted(ParallelPlan.MAX_WORLD));
         }
         TreeMap<Integer, LoadDestination> byRank = new TreeMap<>();
         for (LoadDestination destination : destinations) {
@@ -85,7 +85,7 @@ public final class ParallelLoadPlan {
     static ParallelLoadPlan rank(ParallelSource source, int rank, int world, ParallelPlan rules) {
         ParallelPlan.checkWorld(world);
         if (rank < 0 || rank >= world) {
-            throw invalid("the rank is %d; %d ranks are 0 to %d".formatted(rank, world, world - 1));
+            throw invalid("the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
         }
         LoadOptions.Target target = source.options().target();
         LoadDestination destination = target.into() == null
@@ -103,7 +103,7 @@ public final class ParallelLoadPlan {
                         && other != null
                         && one.address() < other.address() + other.length()
                         && other.address() < one.address() + one.length()) {
-                    throw invalid("the destinations of ranks %d and %d overlap".formatted(j, i));
+                    throw invalid("the destinations of ranks %s and %s overlap".formatted(j, i));
                 }
             }
         }
@@ -276,14 +276,14 @@ public final class ParallelLoadPlan {
 
     private void checkRank(int rank) {
         if (!destinations.containsKey(rank)) {
-            throw invalid("rank %d is not loaded; the loaded ranks are %d to %d"
+            throw invalid("rank %s is not loaded; the loaded ranks are %s to %s"
                     .formatted(rank, destinations.firstKey(), destinations.lastKey()));
         }
     }
 
     @Override
     public String toString() {
-        return "ParallelLoadPlan[%d tensors to ranks %s of %d, %d bytes from storage, %d requests]"
+        return "ParallelLoadPlan[%s tensors to ranks %s of %s, %s bytes from storage, %s requests]"
                 .formatted(tensors(), destinations.keySet(), world, storageBytes(), layout.requests().size());
     }
 }

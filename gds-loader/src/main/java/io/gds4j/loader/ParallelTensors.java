@@ -37,7 +37,7 @@ public final class ParallelTensors implements AutoCloseable {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "ParallelTensors",
-                    "rank %d was not loaded; the loaded ranks are %d to %d"
+                    "rank %s was not loaded; the loaded ranks are %s to %s"
                             .formatted(rank, ranks.firstKey(), ranks.lastKey()));
         }
         return tensors;

@@ -3,11 +3,11 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.loader.internal.text.OneLine;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -176,7 +176,7 @@ public final class SafetensorsWriter {
         } catch (IOException e) {
             String text = String.valueOf(e.getMessage());
             int errno = text.contains("No space left") ? Errno.ENOSPC : Errno.EIO;
-            throw failure(errno, "the file cannot be written: " + OneLine.of(text, 200), e)
+            throw failure(errno, "the file cannot be written: " + InertText.line(text, 200), e)
                     .build();
         } finally {
             if (!done) {
@@ -204,7 +204,8 @@ public final class SafetensorsWriter {
             Files.deleteIfExists(temporary);
         } catch (IOException e) {
             System.getLogger("io.gds4j.loader")
-                    .log(System.Logger.Level.WARNING, "cannot delete the temporary file {0}", temporary);
+                    .log(System.Logger.Level.WARNING, "cannot delete the temporary file {0}",
+                            InertText.name(temporary.toString()));
         }
     }
 

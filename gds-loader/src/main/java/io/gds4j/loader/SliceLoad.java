@@ -114,7 +114,7 @@ final class SliceLoad extends LoadJob<ParallelTensors> {
                 DestinationBlock block = blocks.get(placed.block());
                 MemoryRange range = block.range(placed.offset(), slice.bytes());
                 held.put(slice.tensor().name(), new LoadedTensors.Held(
-                        new LoadedTensor(info(slice), range), block, slice));
+                        new LoadedTensor(info(slice), range, driver.allocator()), block, slice));
             }
         }
         List<DestinationBlock> own = new ArrayList<>();

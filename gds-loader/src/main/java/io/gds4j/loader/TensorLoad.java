@@ -66,7 +66,8 @@ final class TensorLoad extends LoadJob<LoadedTensors> {
         for (Placed placed : layout.tensors()) {
             DestinationBlock block = blocks.get(placed.block());
             MemoryRange range = block.range(placed.offset(), placed.tensor().length());
-            held.put(placed.tensor().name(), new LoadedTensors.Held(new LoadedTensor(placed.tensor(), range), block));
+            LoadedTensor tensor = new LoadedTensor(placed.tensor(), range, driver.allocator());
+            held.put(placed.tensor().name(), new LoadedTensors.Held(tensor, block));
         }
         return new LoadedTensors(held, blocks, driver.allocator(), report, versions());
     }

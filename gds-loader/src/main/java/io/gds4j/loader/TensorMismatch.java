@@ -16,9 +16,9 @@ public record TensorMismatch(TensorInfo tensor, long offset, int expected, int a
     @Override
     public String toString() {
         return expected < 0
-                ? "tensor %s: the file ends before byte %d of it"
+                ? "tensor %s: the file ends before byte %s of it"
                         .formatted(CheckpointException.quote(tensor.name()), offset)
-                : "tensor %s differs at byte %d: 0x%02x in the file, 0x%02x in memory"
+                : "tensor %s differs at byte %s: 0x%02x in the file, 0x%02x in memory"
                         .formatted(CheckpointException.quote(tensor.name()), offset, expected, actual);
     }
 }

@@ -25,6 +25,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -78,8 +79,166 @@ class CheckpointFilesTest {
                     .extracting(file -> String.valueOf(file.path().getFileName()))
                     .containsExactly("b.safetensors", "a.safetensors");
             assertThat(checkpoint.bytes()).isEqualTo(6);
-            assertThat(checkpoint.warnings()).isEmpty();
         }
+        assertThat(Checkpoint.open(model.resolve(INDEX)).warnings()).isEmpty();
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString()
+                .contains("not loaded: 'unmentioned.safetensors'");
+    }
+
+    @Test
+    void indexChoosesAmongTheTensorsOfItsFiles() {
+        tensors("base.safetensors", "w", "scale");
+        tensors("overlay.safetensors", "scale", "other");
+        index("{\"weight_map\":{\"w\":\"base.safetensors\",\"scale\":\"overlay.safetensors\"},"
+                + "\"metadata\":{\"total_size\":4}}");
+        Checkpoint checkpoint = Checkpoint.open(model);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("w", "scale");
+        assertThat(checkpoint.tensors().get("scale").file()).hasFileName("overlay.safetensors");
+        assertThat(checkpoint.bytes()).isEqualTo(4);
+        assertThat(checkpoint.warnings()).singleElement().asString()
+                .contains("'scale' of base.safetensors, 'other' of overlay.safetensors");
+    }
+
+    @Test
+    void modelFileTakesThePlaceOfAnIndexWithoutItsShards() {
+        tensors("model.safetensors", "a");
+        index("{\"weight_map\":{\"b\":\"model-00001-of-00002.safetensors\"}}");
+        Checkpoint checkpoint = Checkpoint.open(model);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("a");
+        assertThat(checkpoint.warnings()).singleElement().asString().contains("not loaded: '" + INDEX + "'");
+        tensors("model-00001-of-00002.safetensors", "b");
+        assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("b");
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString().contains("'model.safetensors'");
+    }
+
+    @Test
+    void modelFileIsPreferredToAnIndexOfAnotherName() {
+        tensors("model.safetensors", "new");
+        tensors("other.safetensors", "old");
+        HeaderText.write(model.resolve("other.safetensors.index.json"),
+                "{\"weight_map\":{\"old\":\"other.safetensors\"}}".getBytes(StandardCharsets.UTF_8));
+        assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("new");
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString()
+                .contains("'other.safetensors', 'other.safetensors.index.json'");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 3, 1", "1, 3, 2", "1, 3, 3", "0, 2, 1"})
+    void missingPartOfASetIsNamed(int first, int count, int missing) throws IOException {
+        for (int part = first; part < first + count; part++) {
+            tensors(part(part, count), "t" + part);
+        }
+        assertThat(Checkpoint.open(model).tensors()).hasSize(count);
+        Files.delete(model.resolve(part(missing, count)));
+        CheckpointException e = failure(model);
+        assertThat(e.rule()).isEqualTo(CheckpointRule.MISSING_SHARD);
+        assertThat(e.getMessage()).contains("part %d of the %d files 'm-*-of-".formatted(missing, count));
+    }
+
+    private static String part(int number, int count) {
+        return "m-%05d-of-%05d.safetensors".formatted(number, count);
+    }
+
+    @Test
+    void partThatIsNamedItselfLoadsWithAWarning() {
+        Path part = tensors(part(2, 3), "a");
+        assertThat(Checkpoint.open(part).tensors()).containsOnlyKeys("a");
+        assertThat(Checkpoint.open(part).warnings()).singleElement().asString().contains("only part 2 of 3 is loaded");
+        assertThat(Checkpoint.open(tensors(part(1, 1), "a")).warnings()).isEmpty();
+    }
+
+    @Test
+    void filesOfOtherProgramsAreNamed() throws IOException {
+        tensors("model.safetensors", "a");
+        for (String name : List.of("tf_model.h5", "flax_model.msgpack", "pytorch_model.bin", "optimizer.pt", "m.gguf",
+                "x.onnx", "README.md", "config.json")) {
+            Files.writeString(model.resolve(name), "x");
+        }
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString().contains(
+                "'flax_model.msgpack', 'm.gguf', 'optimizer.pt', 'pytorch_model.bin', 'tf_model.h5' and 1 more")
+                .doesNotContain("README", "config");
+    }
+
+    @Test
+    void warningsAreOneLineWhateverTheNames() throws IOException {
+        Path odd = Files.createDirectory(model.resolve("a\nb"));
+        HeaderText.write(odd.resolve("model.safetensors"), HeaderText.file("{}", 0));
+        Files.writeString(odd.resolve("x\ny.pt"), "x");
+        assertThat(Checkpoint.open(odd).warnings()).singleElement().asString().contains("x\\ny.pt")
+                .doesNotContain("\n");
+    }
+
+    @Test
+    void unreadableBystandersEndNoLoad() throws IOException {
+        tensors("a.safetensors", "a");
+        assumeFalse(Files.isReadable(unreadable("README.md")), "root can read every file");
+        assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("a");
+    }
+
+    private Path unreadable(String name) throws IOException {
+        Path file = Files.writeString(model.resolve(name), "x");
+        return Files.setPosixFilePermissions(file, PosixFilePermissions.fromString("---------"));
+    }
+
+    static Stream<Arguments> strangers() {
+        return Stream.of(
+                arguments("version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\nsize 4976698672\n",
+                        "a Git LFS pointer to a file of 4976698672 bytes; run git lfs pull"),
+                arguments("\n<!DOCTYPE html>\n<HTML><head>", "a web page; the download got an answer other than"),
+                arguments("<?xml version=\"1.0\"?><Error><Code>AccessDenied</Code></Error>",
+                        "an XML text with the error AccessDenied"),
+                arguments("\u0089HDF\r\n\u001a\n and more", "an HDF5 file"),
+                arguments("\u001f\u008b\b\0", "gzip"),
+                arguments("\b\n\u0012\u0007pytorch\u001a", "an ONNX model"),
+                arguments("\u0081\u00a6params\u0081", "a msgpack file"));
+    }
+
+    @ParameterizedTest(name = "{1}")
+    @MethodSource("strangers")
+    void fileInThePlaceOfWeightsIsNamed(String content, String message) throws IOException {
+        for (String name : List.of("model.safetensors", "model.gguf", "pytorch_model.bin", "m.npy", "m.npz", "m.pt")) {
+            Path file = Files.write(model.resolve(name), content.getBytes(StandardCharsets.ISO_8859_1));
+            for (Path path : List.of(file, model)) {
+                CheckpointException e = failure(path);
+                assertThat(e.rule()).as(name).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+                assertThat(e.getMessage()).contains(name, "this is a", message);
+            }
+            Files.delete(file);
+        }
+        Files.write(model.resolve("s.safetensors"), content.getBytes(StandardCharsets.ISO_8859_1));
+        index("{\"weight_map\":{\"a\":\"s.safetensors\"}}");
+        assertThat(failure(model).getMessage()).contains("s.safetensors", message);
+    }
+
+    @Test
+    void weightsBelowAFolderArePointedTo() throws IOException {
+        Files.createDirectories(model.resolve("scheduler"));
+        Path unet = Files.createDirectories(model.resolve("unet"));
+        Files.writeString(unet.resolve("diffusion_pytorch_model.safetensors"), "x");
+        assertThat(failure(model).getMessage()).contains("there are weights in 'unet'");
+        Path snapshot = Files.createDirectories(folder.resolve("models--o--m/snapshots/123"));
+        Files.writeString(snapshot.resolve("model.safetensors"), "x");
+        assertThat(failure(folder.resolve("models--o--m")).getMessage())
+                .contains("there are weights in 'snapshots/123'");
+    }
+
+    @Test
+    void brokenWeightsOfAFolderAreNamed() throws IOException {
+        Files.writeString(model.resolve("weights.pt"), "garbage");
+        CheckpointException e = failure(model);
+        assertThat(e.rule()).isEqualTo(CheckpointRule.NO_CHECKPOINT);
+        assertThat(e.getMessage()).contains("the content of 'weights.pt' is of none of them");
+        Files.write(model.resolve("weights.pt"), new byte[0]);
+        assertThat(failure(model).getMessage()).contains("weights.pt", "the file is empty");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"_CHECKPOINT_METADATA, an orbax checkpoint", "zarr.json, a zarr store", "saved_model.pb, a SavedModel"})
+    void folderOfAnotherProgramIsNamed(String file, String message) throws IOException {
+        Files.writeString(model.resolve(file), "{}");
+        CheckpointException e = failure(model);
+        assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
+        assertThat(e.getMessage()).contains(message);
     }
 
     @Test
@@ -87,6 +246,7 @@ class CheckpointFilesTest {
         tensors("model.safetensors", "a");
         tensors("another.safetensors", "a");
         assertThat(Checkpoint.open(model).files()).hasSize(1);
+        assertThat(Checkpoint.open(model).warnings()).singleElement().asString().contains("'another.safetensors'");
     }
 
     @Test
@@ -101,7 +261,8 @@ class CheckpointFilesTest {
         CheckpointException e = failure(model);
         assertThat(e.rule()).isEqualTo(CheckpointRule.TENSOR_IN_TWO_FILES);
         assertThat(e.tensor()).contains("b");
-        assertThat(e.getMessage()).contains("z.safetensors", "x.safetensors");
+        assertThat(e.getMessage()).contains("z.safetensors", "x.safetensors", "name one of the files")
+                .doesNotContain("index and files disagree");
     }
 
     @Test
@@ -203,14 +364,7 @@ class CheckpointFilesTest {
                         "{\"weight_map\":{\"a\":\"b.safetensors\",\"b\":\"a.safetensors\"}}",
                         CheckpointRule.TENSOR_NOT_IN_SHARD,
                         "it is in a.safetensors"),
-                arguments(
-                        "{\"weight_map\":{\"b\":\"b.safetensors\",\"a\":\"two.safetensors\"}}",
-                        CheckpointRule.TENSOR_NOT_IN_INDEX,
-                        "'a2' is in two.safetensors"),
-                arguments(
-                        "{\"weight_map\":{\"a\":\"a.safetensors\",\"a2\":\"two.safetensors\"}}",
-                        CheckpointRule.TENSOR_IN_TWO_FILES,
-                        "'a' is also in"));
+                arguments("{\"weight_map\":{}}", CheckpointRule.INVALID_INDEX, "weight_map names no tensor"));
     }
 
     @ParameterizedTest(name = "[{index}] {0}")

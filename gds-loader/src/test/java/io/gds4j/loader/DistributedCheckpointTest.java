@@ -82,7 +82,47 @@ class DistributedCheckpointTest {
 
     @Test
     void fileOfOneRankKeepsItsNames() {
-        shard(1, "[1,4]", 4, at("[2,0]"));
+        shard(1, "[1,4]", 4, at("[0,0]"));
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("w", "b");
+        assertThat(Checkpoint.open(folder).warnings()).isEmpty();
+        Path file = folder.resolve("shard-00001-model-00001-of-00001.safetensors");
+        assertThat(Checkpoint.open(file).tensors()).containsOnlyKeys("w", "b");
+        assertThat(Checkpoint.open(file).warnings()).singleElement().asString().contains("only the file of one rank");
+    }
+
+    @Test
+    void laterSliceAloneIsRefused() {
+        shard(2, "[1,4]", 4, "{\"w\": {\"saved_offsets\": [2,0]}}");
+        assertThat(failure().rule().variant()).isEqualTo("DistributedShards");
+        assertThat(failure().getMessage()).contains("'w'", "its global shape [3, 4] needs 48", "a shard is missing");
+        Path file = folder.resolve("shard-00002-model-00001-of-00001.safetensors");
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(file));
+        assertThat(e.getMessage()).contains("a shard is missing");
+    }
+
+    @Test
+    void missingRankIsNamed() {
+        shard(2, "[1,4]", 4, "{\"w\": {\"saved_offsets\": [0,0]}}");
+        assertThat(failure().rule().variant()).isEqualTo("DistributedShards");
+        assertThat(failure().getMessage()).contains("the file of rank 0 is missing");
+    }
+
+    @Test
+    void emptySlicesLeaveTheTensorWhole() {
+        shard(1, "[1,4]", 4, at("[0,0]"));
+        shard(2, "[0,4]", 0, "{\"w\": {\"saved_offsets\": [1,0]}}");
+        shard(3, "[0,4]", 0, "{\"w\": {\"saved_offsets\": [1,0]}}");
+        Checkpoint checkpoint = Checkpoint.open(folder);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("w", "b");
+        assertThat(checkpoint.metadata()).doesNotContainKey("w.global_shape");
+        shard(2, "[2,4]", 8, "{\"w\": {\"saved_offsets\": [1,0]}}");
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("w[0:1,0:4]", "w[1:3,0:4]", "b");
+    }
+
+    @Test
+    void tensorWithoutElementsIsKeptOnce() {
+        shard(1, "[0,4]", 0, at("[0,0]"));
+        shard(2, "[0,4]", 0, "{\"w\": {\"saved_offsets\": [0,0]}}");
         assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("w", "b");
     }
 

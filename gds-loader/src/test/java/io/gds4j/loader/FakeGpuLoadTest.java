@@ -5,16 +5,21 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Call;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.GdsExtension;
 import java.lang.foreign.MemorySegment;
+import java.nio.FloatBuffer;
 import java.nio.file.Path;
+import java.util.Arrays;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Loads into the testkit's fake GPU. */
 class FakeGpuLoadTest {
@@ -48,6 +53,70 @@ class FakeGpuLoadTest {
             }
             assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
         }
+    }
+
+    /** The program that a laptop runs on host memory. */
+    private static float[] programs(LoadedTensors tensors) {
+        float[] weights = tensors.get("w1").toFloats();
+        FloatBuffer bias = tensors.get("f").toHost().asFloatBuffer();
+        float[] all = Arrays.copyOf(weights, weights.length + bias.remaining());
+        bias.get(all, weights.length, bias.remaining());
+        return all;
+    }
+
+    private Checkpoint floats() {
+        Path file = folder.resolve("floats.safetensors");
+        new SafetensorsWriter(file).durable(false)
+                .tensor("w1", DType.BF16, 20, 30)
+                .tensor("f", DType.F32, 77)
+                .tensor("empty", DType.F32, 0)
+                .write(PATTERN);
+        return Checkpoint.open(file);
+    }
+
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "HOST_PINNED", "CUDA_DEVICE", "CUDA_MANAGED"})
+    void sameProgramReadsValuesFromEveryMemory(MemoryKind kind) {
+        float[] expected;
+        try (LoadedTensors tensors = floats().plan().load(gds.driver())) {
+            expected = programs(tensors);
+        }
+        assertThat(expected).hasSize(677);
+        LoadedTensor copy;
+        try (LoadedTensors tensors = floats().plan().to(kind, 0).load(gds.driver())) {
+            assertThat(programs(tensors)).containsExactly(expected);
+            assertThat(tensors.get("empty").toFloats()).isEmpty();
+            assertThat(tensors.get("empty").toHost().asFloatBuffer().hasRemaining()).isFalse();
+            copy = tensors.get("f").toHost();
+            assertThat(copy.toHost()).isSameAs(copy);
+        }
+        if (!kind.isHost()) {
+            // The copy is not the memory that was freed.
+            assertThat(copy.toFloats()).containsExactly(Arrays.copyOfRange(expected, 600, 677));
+        }
+    }
+
+    @Test
+    void slicesOfARankAreCopiedToo() {
+        try (ParallelTensors tensors = floats().plan()
+                .toBest(gds.driver())
+                .rank(0, 2, ParallelPlan.replicate())
+                .load(gds.driver())) {
+            assertThat(programs(tensors.rank(0))).hasSize(677);
+        }
+    }
+
+    @Test
+    void bufferSaysWhichMemoryItNeeds() {
+        LoadedTensor tensor;
+        try (LoadedTensors tensors = floats().plan().toBest(gds.driver()).load(gds.driver())) {
+            tensor = tensors.get("f");
+            assertThat(Failures.expect(CuFileError.CUDA_MEMORY_TYPE_INVALID, tensor::asFloatBuffer))
+                    .hasMessageContaining("tensor 'f' is in CUDA_DEVICE memory")
+                    .hasMessageContaining("toHost()");
+        }
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toFloats);
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toHost);
     }
 
     @Test

@@ -18,11 +18,12 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Opens mutated copies of valid files of one format. Each must open, with all tensors inside the file, or be refused with a
  * {@link CheckpointException} of one line; in both cases with time and memory linear in the size of the file. Runs as long as
- * {@code gds4j.property.seconds} says.
+ * {@code gds4j.property.seconds} says, and mutates at least as many files as {@code gds4j.property.files}.
  */
 public final class FormatFuzz {
     private static final long[] NUMBERS = {
@@ -34,15 +35,20 @@ public final class FormatFuzz {
     private static final long ALLOCATION_PER_BYTE = 200;
     private static final long MOST_NANOS = 10_000_000_000L;
 
-    private final CheckpointFormat format;
+    private static final int LEAST_FILES = Integer.getInteger("gds4j.property.files", 200);
+
+    /** The format; null to recognise it. */
+    private final @Nullable CheckpointFormat format;
     private final Path file;
+    private Path opened;
     private final long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
     private final RandomGenerator random = RandomGeneratorFactory.of("Xoshiro256PlusPlus").create(seed);
     private final ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
 
-    private FormatFuzz(CheckpointFormat format, Path file) {
+    private FormatFuzz(@Nullable CheckpointFormat format, Path file) {
         this.format = format;
         this.file = file;
+        this.opened = file;
     }
 
     /**
@@ -57,9 +63,25 @@ public final class FormatFuzz {
             Files.write(fuzz.file, bytes);
             assertThat(Checkpoint.open(fuzz.file, format).files()).as("a seed").hasSize(1);
         }
-        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 3) * 500_000_000;
-        for (int round = 0; round < 200 || System.nanoTime() < end; round++) {
-            fuzz.check(fuzz.mutated(seeds), round);
+        fuzz.mutateAll(seeds, 1);
+    }
+
+    /**
+     * Mutates files of any format, which must be recognised.
+     *
+     * @param file place of the mutated file; the files beside it stay as they are
+     * @param opened what is opened: the file, or a folder or an index that leads to it
+     */
+    public static void runRecognised(Path file, Path opened, List<byte[]> seeds) throws Exception {
+        FormatFuzz fuzz = new FormatFuzz(null, file);
+        fuzz.opened = opened;
+        fuzz.mutateAll(seeds, 3);
+    }
+
+    private void mutateAll(List<byte[]> seeds, int share) throws Exception {
+        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 3) * 500_000_000 / share;
+        for (int round = 0; round < LEAST_FILES || System.nanoTime() < end; round++) {
+            check(mutated(seeds), round);
         }
     }
 
@@ -125,12 +147,14 @@ public final class FormatFuzz {
         long before = threads.getCurrentThreadAllocatedBytes();
         long start = System.nanoTime();
         try {
-            Checkpoint checkpoint = Checkpoint.open(file, format);
+            Checkpoint checkpoint = format == null ? Checkpoint.open(opened) : Checkpoint.open(opened, format);
             long allocated = threads.getCurrentThreadAllocatedBytes() - before;
             for (TensorInfo tensor : checkpoint.tensors().values()) {
                 assertThat(tensor.length()).isNotNegative();
-                assertThat(tensor.fileOffset()).isBetween(0L, bytes.length - tensor.length());
+                assertThat(tensor.fileOffset()).isBetween(0L, Files.size(tensor.file()) - tensor.length());
             }
+            assertThat(checkpoint.warnings()).allSatisfy(
+                    warning -> assertThat(warning).doesNotContain("\n").hasSizeLessThan(3000));
             metadata(checkpoint);
             assertThat(allocated).as("bytes allocated").isLessThan(limit(bytes));
         } catch (CheckpointException e) {

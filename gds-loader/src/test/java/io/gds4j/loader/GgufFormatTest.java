@@ -132,7 +132,9 @@ class GgufFormatTest {
                 arguments("an empty tensor after missing padding",
                         gguf().withoutFinalPadding().tensor("a", 24, 5, 5).rawTensor("b", 4, 0, 32, 0, 0, 1, 1, 1), -1),
                 arguments("four dimensions", gguf().tensor("a", 24, 16, 2, 2, 2, 2), 1),
-                arguments("a name of 63 bytes", gguf().tensor("é".repeat(31) + "n", 24, 1, 1), 1));
+                arguments("five dimensions", gguf().tensor("a", 24, 16, 2, 1, 2, 2, 2), 1),
+                arguments("a name of 63 bytes", gguf().tensor("é".repeat(31) + "n", 24, 1, 1), 1),
+                arguments("a name of 4,096 bytes", gguf().tensor("n".repeat(4096), 24, 1, 1), 1));
     }
 
     @ParameterizedTest(name = "[{index}] {0}")
@@ -178,8 +180,12 @@ class GgufFormatTest {
                 bad("value type 13", GgufRules.VALUE, gguf().key("a", 13, new byte[9]), "'a' has type 13"),
                 bad("value type -1", GgufRules.VALUE, gguf().key("a", -1, new byte[9]), "'a' has type -1"),
                 bad("an array of type 13", GgufRules.VALUE, gguf().key("a", ARRAY, n.array(13, 0)), "has type 13"),
-                bad("an array of arrays", GgufRules.VALUE,
-                        gguf().key("a", ARRAY, n.array(ARRAY, 1, n.array(UINT8, 0))), "array of arrays"),
+                bad("arrays within arrays, nine deep", GgufRules.VALUE, gguf().key("a", ARRAY, nested(9)),
+                        "deeper than 8 levels"),
+                bad("an inner array of type 13", GgufRules.VALUE,
+                        gguf().key("a", ARRAY, n.array(ARRAY, 1, n.array(13, 0))), "has type 13"),
+                bad("an inner array longer than the file", GgufRules.TRUNCATED,
+                        gguf().key("a", ARRAY, n.array(ARRAY, 1, n.array(UINT8, 100))), "has 100 elements"),
                 bad("2^61 elements", GgufRules.VALUE, gguf().key("a", ARRAY, n.array(UINT64, 1L << 61)),
                         "2305843009213693952 elements, at most 1073741824"),
                 bad("2^30 strings", GgufRules.TRUNCATED, gguf().key("a", ARRAY, n.array(STRING, 1 << 30)),
@@ -202,11 +208,13 @@ class GgufFormatTest {
                         gguf().key("general.alignment", INT32, n.number(4, 32)), "type INT32"),
                 bad("alignment 2^31", GgufRules.TRUNCATED_DATA, gguf().tensor("a", 24, 5, 5)
                         .key("general.alignment", UINT32, n.number(4, 1L << 31)), "ends after 0 bytes"),
-                bad("a name of 64 bytes", GgufRules.TENSOR_NAME, gguf().tensor("n".repeat(64), 24, 1, 1), "at most 63"),
+                bad("a name of 65,536 bytes", GgufRules.TENSOR_NAME, gguf().tensor("n".repeat(65_536), 24, 1, 1),
+                        "at most 65535"),
                 bad("a zero byte in a name", GgufRules.TENSOR_NAME, gguf().tensor("a\0b", 24, 1, 1), "zero byte"),
                 bad("a name that occurs twice", CheckpointRule.DUPLICATE_TENSOR,
                         gguf().tensor("a", 24, 1, 1).tensor("a", 24, 1, 1), "'a' occurs twice"),
-                bad("five dimensions", GgufRules.SHAPE, gguf().tensor("a", 24, 1, 1, 1, 1, 1, 1), "5 dimensions"),
+                bad("65 dimensions", GgufRules.SHAPE, gguf().rawTensor("a", 65, 24, 0, 1, new long[65]),
+                        "65 dimensions, at most 64"),
                 bad("-1 dimensions", GgufRules.SHAPE, gguf().rawTensor("a", -1, 24, 0, 1, 1), "4294967295 dimensions"),
                 bad("a dimension of -1", GgufRules.SHAPE, gguf().rawTensor("a", 2, 24, 0, 1, 4, -1), "dimension of -1"),
                 bad("2^64 elements", CheckpointRule.VALIDATION_OVERFLOW,
@@ -347,6 +355,35 @@ class GgufFormatTest {
         assertThat(checkpoint.metadata()).containsOnlyKeys("name").containsEntry("name", "ü");
         assertThat(array(checkpoint, "floats").values(0, 2))
                 .containsExactly(new MetadataValue.Real(0), new MetadataValue.Real(0.5));
+    }
+
+    /** Returns an array of bytes within arrays of one element. */
+    private static byte[] nested(int levels) {
+        GgufBytes n = gguf();
+        byte[] array = n.array(UINT8, 1, new byte[]{7});
+        for (int i = 1; i < levels; i++) {
+            array = n.array(ARRAY, 1, array);
+        }
+        return array;
+    }
+
+    @Test
+    void arraysHoldArrays() {
+        GgufBytes n = gguf();
+        byte[][] rows = new byte[5000][];
+        Arrays.setAll(rows, i -> n.array(UINT16, i % 3, new byte[i % 3 * 2]));
+        Checkpoint checkpoint = open(gguf().key("deep", ARRAY, nested(8)).key("rows", ARRAY, n.array(ARRAY, 5000, rows))
+                .key("merges", ARRAY, n.array(ARRAY, 1, n.array(STRING, 2, n.text("a"), n.text("b")))));
+        MetadataValue value = array(checkpoint, "deep");
+        for (int i = 0; i < 8; i++) {
+            value = ((MetadataValue.Array) value).values(0, 1).getFirst();
+        }
+        assertThat(value).isEqualTo(new MetadataValue.Whole(7, false));
+        assertThat(array(checkpoint, "rows").elementType()).isEqualTo("ARRAY");
+        assertThat(array(checkpoint, "rows").values(4095, 3)).extracting(MetadataValue::toString)
+                .containsExactly("UINT16[0]", "UINT16[1]", "UINT16[2]");
+        assertThat(((MetadataValue.Array) array(checkpoint, "merges").values(0, 1).getFirst()).values(1, 1))
+                .containsExactly(new MetadataValue.Text("b"));
     }
 
     private static MetadataValue.Array array(Checkpoint checkpoint, String key) {
@@ -516,6 +553,16 @@ class GgufFormatTest {
         assertThat(e.getMessage()).contains("safetensors and gguf", "name a file");
         assertThat(Checkpoint.open(folder, new GgufFormat()).tensors()).hasSize(1);
         assertThat(Checkpoint.open(other).tensors()).isEmpty();
+    }
+
+    @Test
+    void indexDecidesBetweenTwoFormats() {
+        write("m.gguf", gguf().tensor("a", 24, 1, 1).file());
+        write("s.safetensors", HeaderText.file("{\"b\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}", 1));
+        write("model.safetensors.index.json",
+                "{\"weight_map\":{\"b\":\"s.safetensors\"}}".getBytes(StandardCharsets.UTF_8));
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("b");
+        assertThat(Checkpoint.open(folder).warnings()).singleElement().asString().contains("not loaded: 'm.gguf'");
     }
 
     @Test

@@ -315,8 +315,9 @@ class TensorOrderTest {
             Expected whole = Expected.random(random, dtype, shape, new DimensionOrder(order));
             boolean column = random.nextBoolean();
             int divided = shape.size() - (column ? 2 : 1);
-            ParallelPlan rules = ParallelPlan.of(
-                    "p", List.of(new ParallelRule("x.weight", column ? Split.column() : Split.row()), REST));
+            Split role = column ? Split.column() : Split.row();
+            Split split = shape.size() == 2 ? role : Split.dimension(divided); // roles are for layers of known layouts
+            ParallelPlan rules = ParallelPlan.of("p", List.of(new ParallelRule("x.weight", split), REST));
             String what = "-Dgds4j.property.seed=%d, round %d: %s of %s".formatted(seed, round, whole.order, shape);
             Checkpoint checkpoint = checkpoint(Map.of("x.weight", whole));
             List<LoadDestination> destinations = List.of(LoadDestination.host(), LoadDestination.host());

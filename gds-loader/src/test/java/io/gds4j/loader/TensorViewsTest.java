@@ -185,6 +185,6 @@ class TensorViewsTest {
 
         CuFileException e = catchThrowableOfType(CuFileException.class, onGpu::asFloatBuffer);
         assertThat(e.error()).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
-        assertThat(e).hasMessageContaining("copyToHost copies it");
+        assertThat(e).hasMessageContaining("toHost() copies it");
     }
 }

@@ -76,7 +76,7 @@ public final class Linkage {
             return new Linkage("libc", "gds4j needs Linux, this is " + system);
         }
         if (addressBytes != Long.BYTES) {
-            return new Linkage("libc", "gds4j needs a 64-bit JVM, this one has %d bits (%s): install a 64-bit JDK"
+            return new Linkage("libc", "gds4j needs a 64-bit JVM, this one has %s bits (%s): install a 64-bit JDK"
                     .formatted(addressBytes * Byte.SIZE, system));
         }
         // musl lacks the function; CUDA and libcufile need glibc, too.

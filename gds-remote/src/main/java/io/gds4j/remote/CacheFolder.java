@@ -1,17 +1,22 @@
 package io.gds4j.remote;
 
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileTime;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
 import java.time.Instant;
 import java.util.ArrayList;
@@ -20,17 +25,29 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.regex.Pattern;
 import java.util.zip.CRC32C;
 
 /**
- * Blocks as files: their bytes, then a CRC32C. A block is written beside its place and renamed, so that other processes see it whole.
- * Failures of the folder are no failures of reads: the bytes come from the server. Thread-safe.
+ * Blocks as files: their bytes, then a CRC32C of each 64 KiB, so that a small read checks little. A checksum covers the name and the
+ * place, too: files that change places are found, and who can rename in the folder cannot pass a block off as another one. A block is
+ * written beside its place and renamed, so that other processes see it whole. Only regular files of this user are believed. Failures of
+ * the folder are no failures of reads: the bytes come from the server. Files with other names are none of its own. Thread-safe.
  */
 final class CacheFolder {
-    private static final int CHECKSUM_BYTES = Long.BYTES;
+    private static final int CHUNK = 64 << 10;
     private static final String UNFINISHED = ".part";
+    private static final Pattern NAME = Pattern.compile("[0-9a-f]{64}-[0-9]{1,19}");
+    private static final Pattern UNFINISHED_NAME = Pattern.compile("[0-9a-f]{64}-[0-9]{2,40}\\.part");
+
+    /** Shortest time between two notes of when a block was read. */
+    private static final Duration NOTED = Duration.ofMinutes(1);
     private static final Duration ABANDONED = Duration.ofHours(1);
     private static final int STORES_BETWEEN_TRIMS = 16;
+    private static final FileAttribute<?> OF_OWNER =
+            PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
+    /** A folder of the user of this process. */
+    private static final Path PROCESS = Path.of("/proc/self");
 
     private final Path folder;
     private final long limit;
@@ -46,23 +63,68 @@ final class CacheFolder {
         room = ROOMS.computeIfAbsent(folder.toAbsolutePath().normalize(), path -> new AtomicLong());
     }
 
-    /** Reads a block; false if it is not there or not whole. */
-    boolean read(String name, MemorySegment target) {
+    /**
+     * Reads a part of a block.
+     *
+     * @param size bytes of the whole block
+     * @param from offset of the part in the block
+     * @return false if the block is not there or not whole; the target may be changed
+     */
+    boolean read(String name, int size, long from, MemorySegment target) {
         Path file = folder.resolve(name);
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            ByteBuffer sum = ByteBuffer.allocate(CHECKSUM_BYTES);
-            if (channel.size() != target.byteSize() + CHECKSUM_BYTES
-                    || !fill(channel, target.asByteBuffer(), 0)
-                    || !fill(channel, sum, target.byteSize())
-                    || sum.getLong(0) != checksum(target)) {
+        if (!isOwn(file)) {
+            return false;
+        }
+        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+            if (channel.size() != size + (long) chunks(size) * Long.BYTES
+                    || !read(channel, name, size, (int) from, target)) {
                 Files.deleteIfExists(file);
                 return false;
             }
-            Files.setLastModifiedTime(file, FileTime.from(Instant.now()));
+            FileTime now = FileTime.from(Instant.now());
+            if (Files.getLastModifiedTime(file).toInstant().isBefore(now.toInstant().minus(NOTED))) {
+                Files.setLastModifiedTime(file, now);
+            }
             return true;
         } catch (IOException e) {
             return false;
         }
+    }
+
+    private static int chunks(int size) {
+        return Math.ceilDiv(size, CHUNK);
+    }
+
+    private static boolean read(FileChannel channel, String name, int size, int from, MemorySegment target)
+            throws IOException {
+        int end = from + (int) target.byteSize();
+        int first = from / CHUNK;
+        ByteBuffer sums = ByteBuffer.allocate((chunks(end) - first) * Long.BYTES);
+        if (!fill(channel, sums, size + (long) first * Long.BYTES)) {
+            return false;
+        }
+        int whole = Math.ceilDiv(from, CHUNK) * CHUNK;
+        int wholeEnd = end == size ? end : end / CHUNK * CHUNK;
+        if (whole < wholeEnd && !fill(
+                channel, target.asSlice(whole - from, wholeEnd - whole).asByteBuffer(), whole)) {
+            return false;
+        }
+        for (int start = first * CHUNK; start < end; start += CHUNK) {
+            int count = Math.min(CHUNK, size - start);
+            boolean isInTarget = start >= whole && start < wholeEnd;
+            MemorySegment chunk = isInTarget ? target.asSlice(start - from, count)
+                    : MemorySegment.ofArray(new byte[count]);
+            if (!isInTarget && !fill(channel, chunk.asByteBuffer(), start)
+                    || sums.getLong((start / CHUNK - first) * Long.BYTES) != checksum(name, start, chunk)) {
+                return false;
+            }
+            if (!isInTarget) {
+                int begin = Math.max(from, start);
+                MemorySegment.copy(
+                        chunk, begin - start, target, begin - from, Math.min(end, start + count) - begin);
+            }
+        }
+        return true;
     }
 
     private static boolean fill(FileChannel channel, ByteBuffer target, long offset) throws IOException {
@@ -75,21 +137,39 @@ final class CacheFolder {
         return true;
     }
 
-    private static long checksum(MemorySegment bytes) {
+    /** Returns whether a file is regular and of this user. Opening a pipe would wait, and bytes of others are not believed. */
+    private static boolean isOwn(Path file) {
+        try {
+            Map<String, Object> found = Files.readAttributes(file, "unix:uid,isRegularFile", LinkOption.NOFOLLOW_LINKS);
+            return Boolean.TRUE.equals(found.get("isRegularFile"))
+                    && Files.getAttribute(PROCESS, "unix:uid").equals(found.get("uid"));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    private static long checksum(String name, int start, MemorySegment bytes) {
         CRC32C sum = new CRC32C();
+        sum.update((name + "@" + start).getBytes(StandardCharsets.UTF_8));
         sum.update(bytes.asByteBuffer());
         return sum.getValue();
     }
 
-    void store(String name, MemorySegment bytes) {
+    /** Stores a block; false if the folder takes none. */
+    boolean store(String name, MemorySegment bytes) {
         try {
-            Files.createDirectories(folder);
+            Files.createDirectories(folder, OF_OWNER);
             Path part = Files.createTempFile(folder, name, UNFINISHED);
             boolean renamed = false;
             try {
+                int size = (int) bytes.byteSize();
+                ByteBuffer sums = ByteBuffer.allocate(chunks(size) * Long.BYTES);
+                for (int start = 0; start < size; start += CHUNK) {
+                    sums.putLong(checksum(name, start, bytes.asSlice(start, Math.min(CHUNK, size - start))));
+                }
                 try (FileChannel channel = FileChannel.open(part, StandardOpenOption.WRITE)) {
                     write(channel, bytes.asByteBuffer());
-                    write(channel, ByteBuffer.allocate(CHECKSUM_BYTES).putLong(0, checksum(bytes)));
+                    write(channel, sums.flip());
                 }
                 Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
                 renamed = true;
@@ -101,9 +181,11 @@ final class CacheFolder {
             if (room.addAndGet(-bytes.byteSize()) <= 0) {
                 trim();
             }
+            return true;
         } catch (IOException e) {
             System.getLogger("io.gds4j.remote").log(
-                    System.Logger.Level.DEBUG, "the cache %s takes no blocks: %s".formatted(folder, e));
+                    System.Logger.Level.DEBUG, InertText.line("the cache %s takes no blocks: %s".formatted(folder, e)));
+            return false;
         }
     }
 
@@ -133,15 +215,17 @@ final class CacheFolder {
                 } catch (IOException e) {
                     continue;
                 }
-                if (!attributes.isRegularFile()) {
+                String name = file.getFileName().toString();
+                boolean unfinished = UNFINISHED_NAME.matcher(name).matches();
+                if (!attributes.isRegularFile() || !unfinished && !NAME.matcher(name).matches()) {
                     continue;
                 }
                 Block block = new Block(file, attributes.size(), attributes.lastModifiedTime().toInstant());
-                if (!file.toString().endsWith(UNFINISHED)) {
+                if (!unfinished) {
                     blocks.add(block);
                     total += block.bytes;
-                } else if (block.used.isBefore(Instant.now().minus(ABANDONED))) {
-                    deleted(file);
+                } else if (!block.used.isBefore(Instant.now().minus(ABANDONED)) || !deleted(file)) {
+                    total += block.bytes;
                 }
             }
         } catch (DirectoryIteratorException e) {

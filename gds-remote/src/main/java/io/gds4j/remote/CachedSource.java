@@ -7,7 +7,6 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Optional;
 import java.util.concurrent.locks.ReentrantLock;
-import org.jspecify.annotations.Nullable;
 
 /** An object whose blocks are kept in a local folder. Blocks that are not there come from the server, and are stored. Thread-safe. */
 final class CachedSource implements RangeSource {
@@ -21,16 +20,8 @@ final class CachedSource implements RangeSource {
     /** One thread fetches a block; others that need it wait. */
     private final ReentrantLock[] locks = new ReentrantLock[LOCKS];
 
-    /** The block of the last read of a part; parsers of headers read many small parts. */
-    private volatile @Nullable Held held;
-
-    /**
-     * A block in memory.
-     *
-     * @param bytes never changed
-     */
-    private record Held(long block, MemorySegment bytes) {
-    }
+    /** Whether the folder keeps blocks. If not, a read of a part does not fetch its block. */
+    private volatile boolean keeps = true;
 
     CachedSource(HttpSource source, RemoteCache cache) {
         this.source = source;
@@ -39,6 +30,10 @@ final class CachedSource implements RangeSource {
         this.name = S3Signer.sha256((source.uri() + " " + source.version().etag() + " " + source.size())
                 .getBytes(StandardCharsets.UTF_8));
         Arrays.setAll(locks, i -> new ReentrantLock());
+    }
+
+    ObjectVersion version() {
+        return source.version();
     }
 
     @Override
@@ -75,38 +70,33 @@ final class CachedSource implements RangeSource {
             long from = offset + done - start;
             long bytes = Math.min(end - start - from, count - done);
             MemorySegment into = target.asSlice(done, bytes);
-            if (bytes == end - start) {
-                block(block, into, cancellation);
-            } else {
-                MemorySegment.copy(whole(block, (int) (end - start), cancellation), from, into, 0, bytes);
-            }
+            read(block, (int) (end - start), from, into, cancellation);
             done += bytes;
         }
         return count;
     }
 
-    private MemorySegment whole(long block, int bytes, Cancellation cancellation) throws InterruptedException {
-        Held known = held;
-        if (known != null && known.block == block) {
-            return known.bytes;
+    /** Reads a part of a block, and keeps the whole block. */
+    private void read(long block, int size, long from, MemorySegment into, Cancellation cancellation)
+            throws InterruptedException {
+        String file = name + "-" + block;
+        if (folder.read(file, size, from, into)) {
+            return;
         }
-        MemorySegment whole = MemorySegment.ofArray(new byte[bytes]);
-        block(block, whole, cancellation);
-        held = new Held(block, whole);
-        return whole;
-    }
-
-    private void block(long block, MemorySegment into, Cancellation cancellation) throws InterruptedException {
-        String file = "%s-%d".formatted(name, block);
-        if (folder.read(file, into)) {
+        if (!keeps) {
+            source.read(block * BLOCK + from, into, cancellation);
             return;
         }
         ReentrantLock lock = locks[(int) (block % LOCKS)];
         lock.lockInterruptibly();
         try {
-            if (!folder.read(file, into)) {
-                source.read(block * BLOCK, into, cancellation);
-                folder.store(file, into);
+            if (!folder.read(file, size, from, into)) {
+                MemorySegment whole = into.byteSize() == size ? into : MemorySegment.ofArray(new byte[size]);
+                source.read(block * BLOCK, whole, cancellation);
+                keeps = folder.store(file, whole);
+                if (whole != into) {
+                    MemorySegment.copy(whole, from, into, 0, into.byteSize());
+                }
             }
         } finally {
             lock.unlock();

@@ -15,16 +15,18 @@ import java.nio.file.Path;
 import java.time.DateTimeException;
 import java.time.Duration;
 import java.time.Instant;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.ServiceLoader;
 import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Finds credentials as AWS's tools do: environment, profile file, metadata of the container, metadata of the instance. Keeps what
- * it found until shortly before it expires. Thread-safe.
+ * Finds credentials as AWS's tools do: environment, profile, metadata of the container, metadata of the instance. What signs in
+ * elsewhere is left to an {@link S3CredentialsProvider}. Keeps what it found until shortly before it expires. Thread-safe.
  */
 final class CredentialChain implements Supplier<S3Credentials> {
     private static final Duration PATIENCE = Duration.ofSeconds(2);
@@ -33,6 +35,7 @@ final class CredentialChain implements Supplier<S3Credentials> {
 
     private final Map<String, String> environment;
     private @Nullable S3Credentials known;
+    private @Nullable Supplier<S3Credentials> other;
 
     CredentialChain(Map<String, String> environment) {
         this.environment = Map.copyOf(environment);
@@ -45,13 +48,9 @@ final class CredentialChain implements Supplier<S3Credentials> {
             return before;
         }
         try {
-            Optional<S3Credentials> found = fromEnvironment().or(this::fromProfile);
-            S3Credentials now = found.isPresent() ? found.get()
-                    : fromContainer().or(this::fromInstance).orElseThrow(() -> failure(
-                            "no S3 credentials: looked at AWS_ACCESS_KEY_ID, the profile file, the metadata of the"
-                                    + " container and of the instance",
-                            null));
-            known = now;
+            S3Credentials now = fromEnvironment().or(this::fromProvider).or(this::fromProfile).or(this::fromContainer)
+                    .or(this::fromInstance).orElseThrow(this::none);
+            known = other == null ? now : null;
             return now;
         } catch (CuFileException e) {
             // Credentials that still work serve until a later attempt succeeds.
@@ -60,6 +59,59 @@ final class CredentialChain implements Supplier<S3Credentials> {
             }
             throw e;
         }
+    }
+
+    private CuFileException none() {
+        S3Profile profile = S3Profile.of(environment);
+        String files = "%s %s %s".formatted(
+                S3Profile.file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"),
+                profile.isThere() ? "and" : "nor", S3Profile.file(environment, "AWS_CONFIG_FILE", "config"));
+        return failure(
+                "no S3 credentials: looked at AWS_ACCESS_KEY_ID, the profile '%s', which %s %s, the metadata of the"
+                        .formatted(profile.name(), profile.isThere() ? "has no keys in" : "is neither in", files)
+                        + " container and of the instance",
+                null);
+    }
+
+    /** Asks who can sign in, if the environment or the profile wants that. */
+    private Optional<S3Credentials> fromProvider() {
+        String way = signIn();
+        if (way.isEmpty()) {
+            return Optional.empty();
+        }
+        Supplier<S3Credentials> asked = other;
+        if (asked == null) {
+            asked = provider().orElseThrow(() -> failure(
+                    "%s gives the S3 credentials, which needs the artifact io.gds4j:gds-aws on the class path"
+                            .formatted(way),
+                    null)).open(environment);
+            other = asked;
+        }
+        return Optional.of(asked.get());
+    }
+
+    private static Optional<S3CredentialsProvider> provider() {
+        return ServiceLoader.load(S3CredentialsProvider.class, S3CredentialsProvider.class.getClassLoader())
+                .findFirst();
+    }
+
+    /** Returns what signs in, if anything does; in the order of AWS's tools, keys of the profile come before its process. */
+    private String signIn() {
+        if (!variable("AWS_WEB_IDENTITY_TOKEN_FILE").isEmpty() && !variable("AWS_ROLE_ARN").isEmpty()) {
+            return "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE";
+        }
+        S3Profile profile = S3Profile.of(environment);
+        for (String setting : List.of("role_arn", "web_identity_token_file", "sso_session", "sso_account_id")) {
+            if (!profile.get(setting).isEmpty()) {
+                return "%s of the profile %s".formatted(setting, profile.name());
+            }
+        }
+        for (String setting : List.of("credential_process", "login_session")) {
+            if (!profile.get(setting).isEmpty() && profile.get("aws_access_key_id").isEmpty()) {
+                return "%s of the profile %s".formatted(setting, profile.name());
+            }
+        }
+        return "";
     }
 
     private static CuFileException failure(String why, @Nullable Throwable cause) {
@@ -92,10 +144,9 @@ final class CredentialChain implements Supplier<S3Credentials> {
     }
 
     private Optional<S3Credentials> fromProfile() {
-        Map<String, String> profile = S3Profile.credentials(environment);
-        return keys(
-                profile.getOrDefault("aws_access_key_id", ""), profile.getOrDefault("aws_secret_access_key", ""),
-                profile.getOrDefault("aws_session_token", ""), "");
+        S3Profile profile = S3Profile.of(environment);
+        return keys(profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"),
+                profile.get("aws_session_token"), "");
     }
 
     private Optional<S3Credentials> fromContainer() {
@@ -110,8 +161,13 @@ final class CredentialChain implements Supplier<S3Credentials> {
             if (!file.isEmpty()) {
                 token = Files.readString(Path.of(file)).strip();
             }
-            HttpRequest.Builder request = HttpRequest.newBuilder(
-                    URI.create(relative.isEmpty() ? full : "http://169.254.170.2" + relative));
+            URI uri = URI.create(relative.isEmpty() ? full : "http://169.254.170.2" + relative);
+            if (!"https".equalsIgnoreCase(uri.getScheme())
+                    && !Reach.isOfTheMachine(String.valueOf(uri.getHost()))) {
+                throw failure("AWS_CONTAINER_CREDENTIALS_FULL_URI is neither https nor an address of this machine",
+                        null);
+            }
+            HttpRequest.Builder request = HttpRequest.newBuilder(uri);
             if (!token.isEmpty()) {
                 request.header("Authorization", token);
             }

@@ -3,36 +3,31 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.TimeUnit;
-import java.util.concurrent.TimeoutException;
 import org.jspecify.annotations.Nullable;
 
 /** Opens an object: finds its place, size and version, and reads its first bytes. Used by one thread. */
 final class FirstRequest {
     private static final int HEAD_BYTES = 64 << 10;
-    private static final long POLL_MILLIS = 50;
-    private static final long PROGRESS = 64 << 10;
 
     private final HttpConnections connections;
     private final HttpOptions options;
     private final URI uri;
     private final String basic;
+    private final Attempts attempts;
     private URI place;
-    private int redirects;
 
     FirstRequest(HttpConnections connections, URI uri, String basic) {
         this.connections = connections;
@@ -40,94 +35,90 @@ final class FirstRequest {
         this.uri = uri;
         this.basic = basic;
         this.place = uri;
+        this.attempts = new Attempts(options, uri, this::failure);
     }
 
     HttpSource run() throws InterruptedException {
-        long begun = System.nanoTime();
-        int failures = 0;
-        while (true) {
-            String why;
-            Throwable cause = null;
-            try {
-                Optional<HttpSource> opened = attempt();
-                if (opened.isPresent()) {
-                    return opened.get();
-                }
-                continue;
-            } catch (ExecutionException e) {
-                cause = e.getCause();
-                why = cause.getMessage() == null ? cause.getClass().getSimpleName()
-                        : cause.getClass().getSimpleName() + ": " + cause.getMessage();
-            } catch (Passing e) {
-                why = String.valueOf(e.getMessage());
-            }
-            failures++;
-            if (failures >= options.attempts()) {
-                throw failure(Errno.EIO, "%s (%d attempts)".formatted(why, failures), cause);
-            }
-            if (System.nanoTime() - begun >= options.stallTimeout().toNanos()) {
-                throw failure(Errno.ETIMEDOUT, "no progress; the last failure: " + why, cause);
-            }
-            TimeUnit.NANOSECONDS.sleep(options.backoff().toNanos() << Math.min(failures - 1, 4));
-        }
-    }
-
-    /** A failure that may pass. */
-    private static final class Passing extends Exception {
-        private static final long serialVersionUID = 1L;
-
-        Passing(String message) {
-            super(message);
-        }
+        return attempts.run(this::attempt);
     }
 
     /** Returns the source; empty after a redirect. */
-    private Optional<HttpSource> attempt() throws InterruptedException, ExecutionException, Passing {
+    private Optional<HttpSource> attempt() throws InterruptedException, ExecutionException, Attempts.Passing {
         MemorySegment head = MemorySegment.ofArray(new byte[HEAD_BYTES]);
         RangeBody body = new RangeBody(head);
         HttpRequest request = HttpSource.request(connections, uri, place, basic)
                 .header("Range", "bytes=0-" + (HEAD_BYTES - 1)).build();
-        HttpResponse<Void> response = await(request, info -> info.statusCode() == 206 ? body : dropped(), body);
+        HttpResponse<String> response = connections.send(
+                request, info -> info.statusCode() == 206 || isShort(info) ? body : RangeBody.text(), body::received,
+                attempts);
         int status = response.statusCode();
         HttpHeaders headers = response.headers();
-        Optional<URI> to = HttpSource.redirect(uri, place, status, headers, options, 0, HEAD_BYTES);
+        Optional<URI> to = HttpSource.redirect(uri, place, response, options, 0, HEAD_BYTES);
         if (to.isPresent()) {
-            redirects++;
-            if (redirects > options.redirects()) {
-                throw failure(Errno.EIO, "more than %d redirects".formatted(options.redirects()), null);
-            }
+            attempts.redirected();
             place = to.get();
             return Optional.empty();
         }
-        if (RangePart.isTransient(status)) {
-            throw new Passing(RemoteFailure.meaning(status));
+        String why = RemoteFailure.meaning(status, headers, response.body());
+        if (Attempts.isTransient(status) || Attempts.isTransient(RemoteFailure.code(response.body()))) {
+            throw new Attempts.Passing(why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(headers));
         }
         if (status == 416) {
             return empty(headers);
         }
         if (status == 200) {
-            return sequential();
+            return isShort(response.statusCode(), headers) && !body.isTooLong()
+                    ? whole(headers, head.asSlice(0, body.received())) : sequential(headers);
         }
         if (status != 206) {
-            throw failure(RemoteFailure.errno(status), RemoteFailure.meaning(status), null);
+            throw failure(RemoteFailure.errno(status, response.body()), why, null);
         }
         ContentRange range = ContentRange.parse(headers.firstValue("Content-Range").orElse(""))
                 .filter(parsed -> parsed.first() == 0
                         && parsed.last() == Math.min(HEAD_BYTES, parsed.total()) - 1)
-                .orElseThrow(() -> failure(Errno.EIO, headers.firstValue("Content-Range").isPresent()
-                        ? "wrong Content-Range" : "status 206 without Content-Range", null));
-        Optional<String> encoded = ObjectVersion.encoded(headers);
-        if (encoded.isPresent()) {
-            throw failure(Errno.EIO, encoded.get(), null);
-        }
+                .orElseThrow(() -> failure(Errno.EIO, headers.firstValue("Content-Range")
+                        .map(text -> "wrong Content-Range '%s'".formatted(ObjectVersion.shortened(text)))
+                        .orElse("status 206 without Content-Range"), null));
+        refuseEncoded(headers);
         long expected = range.last() + 1;
         if (body.isTooLong() || body.received() > expected) {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
         if (body.received() < expected) {
-            throw new Passing("the body ends %d bytes early".formatted(expected - body.received()));
+            throw early(expected - body.received());
         }
         return source(ObjectVersion.of(range.total(), headers), head.asSlice(0, expected));
+    }
+
+    private void refuseEncoded(HttpHeaders headers) {
+        ObjectVersion.encoded(headers).ifPresent(encoded -> {
+            throw failure(Errno.EIO, encoded, null);
+        });
+    }
+
+    private static Attempts.Passing early(long missing) {
+        return new Attempts.Passing("the body ends %s bytes early".formatted(missing), Errno.EIO, 0);
+    }
+
+    private static boolean isShort(HttpResponse.ResponseInfo info) {
+        return isShort(info.statusCode(), info.headers());
+    }
+
+    /** Returns whether an answer has the whole object in as many bytes as the first request asks for, and tells where it ends. */
+    private static boolean isShort(int status, HttpHeaders headers) {
+        long length = headers.firstValueAsLong("Content-Length").orElse(-1);
+        boolean chunked = headers.firstValue("Transfer-Encoding").orElse("").equalsIgnoreCase("chunked");
+        return status == 200 && (length < 0 ? chunked : length <= HEAD_BYTES);
+    }
+
+    /** Opens an object that came whole: a server may ignore ranges, above all of an empty object. */
+    private Optional<HttpSource> whole(HttpHeaders headers, MemorySegment bytes) throws Attempts.Passing {
+        refuseEncoded(headers);
+        long length = headers.firstValueAsLong("Content-Length").orElse(bytes.byteSize());
+        if (bytes.byteSize() < length) {
+            throw early(length - bytes.byteSize());
+        }
+        return source(ObjectVersion.of(length, headers), bytes);
     }
 
     /** Opens an object whose first bytes do not exist. Not every server tells that its size is 0: the whole object does. */
@@ -141,7 +132,8 @@ final class FirstRequest {
         }
         RangeBody body = new RangeBody(MemorySegment.ofArray(new byte[1]));
         HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
-        HttpResponse<Void> whole = await(request, info -> info.statusCode() == 200 ? body : dropped(), body);
+        HttpResponse<String> whole = connections.send(
+                request, info -> info.statusCode() == 200 ? body : dropped(), body::received, attempts);
         if (whole.statusCode() != 200 || body.received() > 0 || body.isTooLong()) {
             throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
         }
@@ -153,93 +145,96 @@ final class FirstRequest {
     }
 
     /** Reads the whole object into a temporary file, which nothing else can open. */
-    private Optional<HttpSource> sequential() throws InterruptedException, ExecutionException, Passing {
-        if (!options.sequential()) {
+    private Optional<HttpSource> sequential(HttpHeaders told)
+            throws InterruptedException, ExecutionException, Attempts.Passing {
+        if (options.sequential() == 0) {
             throw failure(
-                    Errno.EIO, "the server has no ranges: it sent the whole object; HttpOptions.withSequential reads it"
-                            + " once from its beginning",
+                    Errno.EIO, "the server has no ranges: it sent the whole object; HttpOptions.withSequential, for gds"
+                            + " GDS4J_REMOTE_SEQUENTIAL=true, reads it once from its beginning",
                     null);
         }
-        HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
-        CompletableFuture<RangeBody> begun = new CompletableFuture<>();
-        HttpResponse<Void> response = await(request, info -> {
-            long length = info.headers().firstValueAsLong("Content-Length").orElse(-1);
-            RangeBody body = info.statusCode() == 200 && length > 0 ? new RangeBody(temporary(length)) : dropped();
-            begun.complete(body);
-            return body;
-        }, begun);
-        HttpHeaders headers = response.headers();
-        long length = headers.firstValueAsLong("Content-Length").orElse(-1);
-        if (RangePart.isTransient(response.statusCode())) {
-            throw new Passing(RemoteFailure.meaning(response.statusCode()));
-        }
-        if (response.statusCode() != 200 || length < 0) {
+        refuseEncoded(told);
+        long length = told.firstValueAsLong("Content-Length").orElse(-1);
+        if (length < 0) {
             throw failure(Errno.EIO, "the server has no ranges and does not tell the size", null);
         }
-        Optional<String> encoded = ObjectVersion.encoded(headers);
-        if (encoded.isPresent()) {
-            throw failure(Errno.EIO, encoded.get(), null);
+        ObjectVersion version = ObjectVersion.of(length, told);
+        RangeBody body = new RangeBody(temporary(length));
+        attempts.restartClock();
+        HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
+        HttpResponse<String> response = connections.send(
+                request, info -> info.statusCode() == 200 && isSame(version, info.headers()) ? body : RangeBody.text(),
+                body::received, attempts);
+        int status = response.statusCode();
+        if (status != 200) {
+            String why = RemoteFailure.meaning(status, response.headers(), response.body());
+            if (Attempts.isTransient(status)) {
+                throw new Attempts.Passing(
+                        why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(response.headers()));
+            }
+            throw failure(RemoteFailure.errno(status, response.body()), why, null);
         }
-        RangeBody body = begun.join();
+        if (!isSame(version, response.headers())) {
+            throw failure(Errno.ESTALE, "the object changed while it was opened", null);
+        }
+        if (body.isFull()) {
+            throw noSpace(length);
+        }
         if (body.received() != length) {
-            throw new Passing("the body ends %d bytes early".formatted(length - body.received()));
+            throw early(length - body.received());
         }
-        return source(ObjectVersion.of(length, headers), body.target());
+        return source(version, body.target());
     }
 
-    private static MemorySegment temporary(long length) {
+    private static boolean isSame(ObjectVersion version, HttpHeaders headers) {
+        return version.equals(ObjectVersion.of(headers.firstValueAsLong("Content-Length").orElse(-1), headers))
+                && ObjectVersion.encoded(headers).isEmpty();
+    }
+
+    /** Makes memory of a file. The server names the size: it must be within the limit, and the disk must have room. */
+    private MemorySegment temporary(long length) {
+        if (length > options.sequential()) {
+            throw failure(
+                    Errno.EFBIG,
+                    "the server has no ranges, and the object has %s bytes; HttpOptions.withSequential allows %s"
+                            .formatted(length, options.sequential()),
+                    null);
+        }
+        Path folder = temporaries();
         try {
-            Path file = Files.createTempFile("gds4j-http-", ".part");
+            if (Files.getFileStore(folder).getUsableSpace() < length) {
+                throw noSpace(length);
+            }
+            Path file = Files.createTempFile(folder, "gds4j-http-", ".part");
             try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                // A mapping of a file without its blocks would end in a fault of the memory on a full disk.
+                ByteBuffer zeros = ByteBuffer.allocate((int) Math.min(length, 1 << 20));
+                while (channel.position() < length) {
+                    channel.write(zeros.clear().limit((int) Math.min(zeros.capacity(), length - channel.position())));
+                }
                 return channel.map(FileChannel.MapMode.READ_WRITE, 0, length, Arena.ofAuto());
             } finally {
                 // The mapping keeps the bytes until the source is unreachable.
                 Files.delete(file);
             }
         } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            String why = String.valueOf(e.getMessage());
+            throw why.contains("No space left") ? noSpace(length)
+                    : failure(Errno.EIO, "no copy of the object in %s: %s".formatted(folder, why), e);
         }
+    }
+
+    private static Path temporaries() {
+        return Path.of(System.getProperty("java.io.tmpdir"));
+    }
+
+    private CuFileException noSpace(long length) {
+        return failure(Errno.ENOSPC, "%s has no room for a copy of %s bytes; -Djava.io.tmpdir names another folder"
+                .formatted(temporaries(), length), null);
     }
 
     private static RangeBody dropped() {
         return new RangeBody(MemorySegment.NULL);
-    }
-
-    private HttpResponse<Void> await(HttpRequest request, HttpResponse.BodyHandler<Void> handler, RangeBody body)
-            throws InterruptedException, ExecutionException {
-        return await(request, handler, CompletableFuture.completedFuture(body));
-    }
-
-    private HttpResponse<Void> await(
-            HttpRequest request, HttpResponse.BodyHandler<Void> handler, CompletableFuture<RangeBody> body)
-            throws InterruptedException, ExecutionException {
-        SharedClient client = connections.acquire();
-        @Nullable CompletableFuture<HttpResponse<Void>> sent = null;
-        try {
-            sent = client.get().sendAsync(request, handler);
-            long progressAt = System.nanoTime();
-            long progressBytes = 0;
-            while (true) {
-                try {
-                    return sent.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
-                } catch (TimeoutException e) {
-                    RangeBody open = body.getNow(null);
-                    long received = open == null ? 0 : open.received();
-                    if (received - progressBytes >= PROGRESS) {
-                        progressBytes = received;
-                        progressAt = System.nanoTime();
-                    } else if (System.nanoTime() - progressAt >= options.stallTimeout().toNanos()) {
-                        throw failure(Errno.ETIMEDOUT, "no progress for %d s"
-                                .formatted(options.stallTimeout().toSeconds()), null);
-                    }
-                }
-            }
-        } finally {
-            connections.release(client);
-            if (sent != null) {
-                sent.cancel(true);
-            }
-        }
     }
 
     private CuFileException failure(int errno, String why, @Nullable Throwable cause) {

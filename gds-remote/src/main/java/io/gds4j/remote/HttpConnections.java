@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.net.URI;
@@ -18,7 +19,9 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.function.LongSupplier;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Connections that sources share. One thread of an {@link java.net.http.HttpClient} reads all its connections, 1 to 1.5 GB/s, so
@@ -27,6 +30,7 @@ import java.util.stream.Stream;
 final class HttpConnections {
     /** Largest number of clients. On two busy processors 16 read 10 % more than two. */
     private static final int MOST_CLIENTS = 16;
+    private static final long POLL_MILLIS = 50;
 
     private final HttpOptions options;
     private final Signer signer;
@@ -59,9 +63,36 @@ final class HttpConnections {
         return signer;
     }
 
-    /** Waits for a connection. The caller gives its client back by {@link #release}. */
-    SharedClient acquire() throws InterruptedException {
-        return free.takeFirst();
+    /**
+     * Sends a request when there is a connection, and waits for the whole answer.
+     *
+     * @param bytes bytes sent or received so far
+     * @throws CuFileException if there is no progress for too long
+     */
+    <T> HttpResponse<T> send(
+            HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts)
+            throws InterruptedException, ExecutionException {
+        SharedClient client = free.pollFirst();
+        if (client == null) {
+            client = free.takeFirst();
+            attempts.restartClock();
+        }
+        @Nullable CompletableFuture<HttpResponse<T>> answer = null;
+        try {
+            answer = client.get().sendAsync(request, handler);
+            while (true) {
+                try {
+                    return answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
+                } catch (TimeoutException e) {
+                    attempts.progress(bytes.getAsLong());
+                }
+            }
+        } finally {
+            release(client);
+            if (answer != null) {
+                answer.cancel(true);
+            }
+        }
     }
 
     /** Takes a connection for a part, or wakes the part once one may be free. */
@@ -102,7 +133,7 @@ final class HttpConnections {
         try {
             return answer.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {
-            throw new HttpTimeoutException("no whole answer within %d ms".formatted(timeout.toMillis()));
+            throw new HttpTimeoutException("no whole answer within %s ms".formatted(timeout.toMillis()));
         } catch (ExecutionException e) {
             throw e.getCause() instanceof IOException known ? known : new IOException(e.getCause());
         } finally {

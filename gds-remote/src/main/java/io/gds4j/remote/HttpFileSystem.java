@@ -14,34 +14,34 @@ import java.nio.file.WatchService;
 import java.nio.file.attribute.UserPrincipalLookupService;
 import java.nio.file.spi.FileSystemProvider;
 import java.util.ArrayList;
-import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import org.jspecify.annotations.Nullable;
 
 /** The objects of one server or bucket. Opens each object once, so that its headers and its data are of the same version. Thread-safe. */
 final class HttpFileSystem extends FileSystem {
     private final ObjectStore store;
     private final HttpProvider provider = new HttpProvider(this);
     private final Map<URI, RangeSource> opened = new ConcurrentHashMap<>();
-    private final Map<List<String>, List<Path>> listed = new ConcurrentHashMap<>();
+    private final Map<String, List<Path>> listed = new ConcurrentHashMap<>();
 
     HttpFileSystem(ObjectStore store) {
         this.store = store;
     }
 
     HttpPath path(URI uri) {
-        return new HttpPath(this, true, names(uri.getPath()), uri);
+        String path = uri.getRawPath() == null ? "" : uri.getRawPath();
+        boolean folder = path.endsWith("/") && path.length() > 1;
+        String query = uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery();
+        return new HttpPath(this, true, names(path), (folder ? "/" : "") + query);
     }
 
-    private static List<String> names(@Nullable String path) {
-        return path == null ? List.of() : Arrays.stream(path.split("/")).filter(name -> !name.isEmpty()).toList();
-    }
-
-    URI uri(List<String> names) {
-        return store.uri(names);
+    /** Splits a path at its slashes. One slash at each end is no name, but two in the middle have an empty name between them. */
+    private static List<String> names(String path) {
+        String inner = path.startsWith("/") ? path.substring(1) : path;
+        inner = inner.endsWith("/") ? inner.substring(0, inner.length() - 1) : inner;
+        return inner.isEmpty() && path.length() < 2 ? List.of() : List.of(inner.split("/", -1));
     }
 
     ObjectStore store() {
@@ -51,14 +51,15 @@ final class HttpFileSystem extends FileSystem {
     /** Returns what is directly below a folder; empty if it is none. */
     List<Path> list(HttpPath folder) {
         return listed.computeIfAbsent(
-                folder.names(), names -> store.list(names).stream().map(name -> entry(names, name)).toList());
+                String.join("/", folder.names()),
+                names -> store.list(folder.names()).stream().map(name -> entry(folder.names(), name)).toList());
     }
 
     private Path entry(List<String> folder, String name) {
         List<String> names = new ArrayList<>(folder);
         boolean isFolder = name.endsWith("/");
         names.add(isFolder ? name.substring(0, name.length() - 1) : name);
-        return new HttpPath(this, true, names, isFolder ? URI.create(store.uri(names) + "/") : null);
+        return new HttpPath(this, true, names, isFolder ? "/" : "");
     }
 
     /**
@@ -67,14 +68,14 @@ final class HttpFileSystem extends FileSystem {
      * @throws NoSuchFileException if there is no such object
      */
     RangeSource source(HttpPath path) throws IOException {
-        URI uri = path.toAbsolutePath().toUri();
-        RangeSource known = opened.get(uri);
+        URI request = store.request(path.toAbsolutePath().toUri());
+        RangeSource known = opened.get(request);
         if (known != null) {
             return known;
         }
         try {
-            RangeSource source = store.open(uri);
-            RangeSource earlier = opened.putIfAbsent(uri, source);
+            RangeSource source = store.open(request);
+            RangeSource earlier = opened.putIfAbsent(request, source);
             return earlier == null ? source : earlier;
         } catch (CuFileException e) {
             if (e.isNotFound()) {
@@ -84,6 +85,12 @@ final class HttpFileSystem extends FileSystem {
             }
             throw e;
         }
+    }
+
+    /** Forgets an object that was replaced, and what was known of the folders above it. */
+    void forget(HttpPath path) {
+        opened.remove(store.request(path.toAbsolutePath().toUri()));
+        listed.clear();
     }
 
     @Override
@@ -114,7 +121,7 @@ final class HttpFileSystem extends FileSystem {
 
     @Override
     public Iterable<Path> getRootDirectories() {
-        return List.of(new HttpPath(this, true, List.of(), null));
+        return List.of(new HttpPath(this, true, List.of(), ""));
     }
 
     @Override
@@ -130,7 +137,7 @@ final class HttpFileSystem extends FileSystem {
     @Override
     public Path getPath(String first, String... more) {
         String text = more.length == 0 ? first : first + "/" + String.join("/", more);
-        return new HttpPath(this, text.startsWith("/"), names(text), null);
+        return new HttpPath(this, text.startsWith("/"), names(store.escaped(text)), "");
     }
 
     @Override

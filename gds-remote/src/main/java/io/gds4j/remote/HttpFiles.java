@@ -32,9 +32,10 @@ public final class HttpFiles {
         Objects.requireNonNull(uri, "uri");
         if (!ObjectName.isHttp(uri)) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpFiles.path", "not an http or https URL: " + ObjectName.shown(uri));
+                    CuFileError.INVALID_VALUE, "HttpFiles.path", ObjectName.notHttp(uri));
         }
+        URI plain = ObjectName.ascii(uri);
         return new HttpFileSystem(new HttpStore(
-                uri, new HttpConnections(Objects.requireNonNull(options, "options"), Signer.NONE))).path(uri);
+                plain, new HttpConnections(Objects.requireNonNull(options, "options"), Signer.NONE))).path(plain);
     }
 }

@@ -20,14 +20,15 @@ import javax.net.ssl.SSLContext;
  * @param partBytes bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time
  * @param connections requests at the same time, 1 to 1024; as many connections, which at most 16 threads read
  * @param connectTimeout time to connect, more than 0
- * @param stallTimeout time after which a read fails without real progress, which is 64 KiB or the rest of the range; more than 0.
- *        Other requests end after it, and uploads have as much for each 4 MiB
- * @param attempts attempts of a range without real progress, 1 to 100
+ * @param stallTimeout time after which a request fails without real progress, which is 64 KiB, sent or received, or the rest of
+ *        it; more than 0
+ * @param attempts attempts of a request without real progress, 1 to 100
  * @param backoff pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times
  * @param redirects redirects to follow, 0 to 20
  * @param schemeChange whether a redirect may change the scheme, from https to http, for example
- * @param linkLocal whether a redirect may lead to a link-local address, such as a cloud's metadata service
- * @param sequential whether an object of a server without ranges is read once from its beginning, into a temporary file; false
+ * @param linkLocal whether a redirect may lead to a link-local address, such as a cloud's metadata service, and from a public
+ *        address to a private, unique-local or loopback one
+ * @param sequential largest object of a server without ranges, which is read once from its beginning, into a temporary file; 0
  *        refuses such servers
  * @param proxy chooses a proxy; empty for that of the JVM
  * @param tls certificates and keys; empty for those of the JVM, which checks servers
@@ -45,7 +46,7 @@ public record HttpOptions(
         int redirects,
         boolean schemeChange,
         boolean linkLocal,
-        boolean sequential,
+        long sequential,
         Optional<ProxySelector> proxy,
         Optional<SSLContext> tls,
         Optional<RemoteCache> cache) {
@@ -53,7 +54,7 @@ public record HttpOptions(
     /** Parts of 4 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
     public static final HttpOptions DEFAULTS = new HttpOptions(
             Map.of(), 4 << 20, 16, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
-            false, false, Optional.empty(), Optional.empty(), Optional.empty());
+            false, 0, Optional.empty(), Optional.empty(), Optional.empty());
 
     /** Checks the ranges. */
     public HttpOptions {
@@ -65,6 +66,7 @@ public record HttpOptions(
         check("connections", connections, 1, 1024);
         check("attempts", attempts, 1, 100);
         check("redirects", redirects, 0, 20);
+        check("sequential", sequential, 0, Long.MAX_VALUE);
         check("connectTimeout in milliseconds", millis(connectTimeout), 1, Integer.MAX_VALUE);
         check("stallTimeout in milliseconds", millis(stallTimeout), 1, Integer.MAX_VALUE);
         check("backoff in milliseconds", millis(backoff), 0, Integer.MAX_VALUE);
@@ -93,7 +95,7 @@ public record HttpOptions(
         if (value < least || value > most) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "HttpOptions",
-                    "%s is %d, allowed: %d to %d".formatted(name, value, least, most));
+                    "%s is %s, allowed: %s to %s".formatted(name, value, least, most));
         }
     }
 
@@ -155,15 +157,26 @@ public record HttpOptions(
     }
 
     /**
-     * Returns a copy that reads objects of servers without ranges, or refuses them.
+     * Returns a copy that reads objects of servers without ranges of any size for which the folder of temporary files has room, or
+     * refuses such servers.
      *
-     * @param allowed as {@link #sequential}
+     * @param allowed whether to read them
      * @return the copy
      */
     public HttpOptions withSequential(boolean allowed) {
+        return withSequential(allowed ? Long.MAX_VALUE : 0);
+    }
+
+    /**
+     * Returns a copy that reads objects of servers without ranges up to a size.
+     *
+     * @param mostBytes as {@link #sequential}
+     * @return the copy
+     */
+    public HttpOptions withSequential(long mostBytes) {
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, allowed, proxy, tls, cache);
+                schemeChange, linkLocal, mostBytes, proxy, tls, cache);
     }
 
     /**
@@ -205,7 +218,7 @@ public record HttpOptions(
     /** Returns a text without the values of headers, which may be credentials. */
     @Override
     public String toString() {
-        return "HttpOptions[headers=%s, partBytes=%d, connections=%d, stallTimeout=%s, attempts=%d]"
+        return "HttpOptions[headers=%s, partBytes=%s, connections=%s, stallTimeout=%s, attempts=%s]"
                 .formatted(headers.keySet(), partBytes, connections, stallTimeout, attempts);
     }
 }

@@ -12,22 +12,27 @@ import java.nio.file.WatchKey;
 import java.nio.file.WatchService;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** The path of an object: names below the root of a server. Immutable. */
+/**
+ * The path of an object: names below the root of a server, as its URL writes them. An escaped slash is part of a name, and names may
+ * be empty: servers tell such URLs apart. Immutable.
+ */
 final class HttpPath implements SourcePath {
     private final HttpFileSystem system;
     private final boolean absolute;
     private final List<String> names;
-    private final @Nullable URI exact;
+    private final String end;
 
-    /** @param exact the URL as the program gave it, with its query; null for a path that was resolved */
-    HttpPath(HttpFileSystem system, boolean absolute, List<String> names, @Nullable URI exact) {
+    /**
+     * @param names escaped names
+     * @param end what follows the names in the URL: a slash, a query, both or nothing
+     */
+    HttpPath(HttpFileSystem system, boolean absolute, List<String> names, String end) {
         this.system = system;
         this.absolute = absolute;
         this.names = List.copyOf(names);
-        this.exact = exact;
+        this.end = end;
     }
 
     private static HttpPath own(Path path) {
@@ -37,13 +42,22 @@ final class HttpPath implements SourcePath {
         throw new ProviderMismatchException("not the path of an HTTP object: " + path);
     }
 
+    private List<String> shown() {
+        return names.stream().map(ObjectName::name).toList();
+    }
+
+    /** Returns what two paths compare: a server may tell spellings of a URL apart, but a name alone is a text. */
+    private List<String> compared() {
+        return absolute ? names : shown();
+    }
+
     List<String> names() {
         return names;
     }
 
     /** Returns whether the program or a list wrote it as a folder. */
     boolean isWrittenAsFolder() {
-        return names.isEmpty() || exact != null && exact.getPath() != null && exact.getPath().endsWith("/");
+        return names.isEmpty() || end.startsWith("/");
     }
 
     RangeSource source() throws IOException {
@@ -67,18 +81,18 @@ final class HttpPath implements SourcePath {
 
     @Override
     public @Nullable Path getRoot() {
-        return absolute ? new HttpPath(system, true, List.of(), null) : null;
+        return absolute ? new HttpPath(system, true, List.of(), "") : null;
     }
 
     @Override
     public @Nullable Path getFileName() {
-        return names.isEmpty() ? null : new HttpPath(system, false, List.of(names.getLast()), null);
+        return names.isEmpty() ? null : new HttpPath(system, false, List.of(names.getLast()), "");
     }
 
     @Override
     public @Nullable Path getParent() {
         if (names.size() > 1 || absolute && !names.isEmpty()) {
-            return new HttpPath(system, absolute, names.subList(0, names.size() - 1), null);
+            return new HttpPath(system, absolute, names.subList(0, names.size() - 1), "");
         }
         return null;
     }
@@ -96,15 +110,16 @@ final class HttpPath implements SourcePath {
     @Override
     public Path subpath(int begin, int end) {
         if (begin < 0 || end > names.size() || begin >= end) {
-            throw new IllegalArgumentException("names %d to %d of %d".formatted(begin, end, names.size()));
+            throw new IllegalArgumentException("names %s to %s of %s".formatted(begin, end, names.size()));
         }
-        return new HttpPath(system, false, names.subList(begin, end), null);
+        return new HttpPath(system, false, names.subList(begin, end), "");
     }
 
     @Override
     public boolean startsWith(Path other) {
         return other instanceof HttpPath path && path.system == system && path.absolute == absolute
-                && path.names.size() <= names.size() && names.subList(0, path.names.size()).equals(path.names);
+                && path.names.size() <= names.size()
+                && compared().subList(0, path.names.size()).equals(path.compared());
     }
 
     @Override
@@ -113,7 +128,7 @@ final class HttpPath implements SourcePath {
             return equals(other);
         }
         int from = names.size() - path.names.size();
-        return from >= 0 && names.subList(from, names.size()).equals(path.names);
+        return from >= 0 && shown().subList(from, names.size()).equals(path.shown());
     }
 
     @Override
@@ -126,7 +141,7 @@ final class HttpPath implements SourcePath {
                 kept.add(name);
             }
         }
-        return kept.equals(names) ? this : new HttpPath(system, absolute, kept, null);
+        return kept.equals(names) ? this : new HttpPath(system, absolute, kept, "");
     }
 
     @Override
@@ -137,7 +152,7 @@ final class HttpPath implements SourcePath {
         }
         List<String> all = new ArrayList<>(names);
         all.addAll(path.names);
-        return new HttpPath(system, absolute, all, null);
+        return new HttpPath(system, absolute, all, "");
     }
 
     @Override
@@ -146,18 +161,17 @@ final class HttpPath implements SourcePath {
         if (!path.startsWith(this)) {
             throw new IllegalArgumentException("%s is not below %s".formatted(other, this));
         }
-        return new HttpPath(system, false, path.names.subList(names.size(), path.names.size()), null);
+        return new HttpPath(system, false, path.names.subList(names.size(), path.names.size()), "");
     }
 
     @Override
     public URI toUri() {
-        URI known = exact;
-        return known != null ? known : system.uri(names);
+        return system.store().uri(String.join("/", names) + end);
     }
 
     @Override
     public Path toAbsolutePath() {
-        return absolute ? this : new HttpPath(system, true, names, null);
+        return absolute ? this : new HttpPath(system, true, names, "");
     }
 
     @Override
@@ -179,17 +193,18 @@ final class HttpPath implements SourcePath {
     @Override
     public boolean equals(@Nullable Object other) {
         return other instanceof HttpPath path && path.system == system && path.absolute == absolute
-                && path.names.equals(names) && Objects.equals(path.exact, exact);
+                && path.compared().equals(compared()) && path.end.equals(end);
     }
 
     @Override
     public int hashCode() {
-        return names.hashCode();
+        return shown().hashCode();
     }
 
-    /** Returns the URL without user, password and query; the names of a relative path. */
+    /** Returns the URL without user, password and query; the names of a relative path, without escapes. */
     @Override
     public String toString() {
-        return absolute ? ObjectName.shown(toUri()) : String.join("/", names);
+        return absolute ? ObjectName.shown(toUri())
+                : String.join("/", shown());
     }
 }

@@ -1,10 +1,12 @@
 package io.gds4j.remote;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.channels.FileChannel;
 import java.nio.channels.SeekableByteChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.AccessMode;
 import java.nio.file.CopyOption;
 import java.nio.file.DirectoryStream;
@@ -43,13 +45,21 @@ final class HttpProvider extends FileSystemProvider {
      *
      * @param size bytes
      * @param isDirectory whether it is a folder
+     * @param lastModifiedTime what the server says
+     * @param fileKey equal for the same version of an object; null without a strong ETag
      */
-    private record Attributes(long size, boolean isDirectory) implements BasicFileAttributes {
+    private record Attributes(long size, boolean isDirectory, FileTime lastModifiedTime, @Nullable Object fileKey)
+            implements
+                BasicFileAttributes {
+
         private static final FileTime UNKNOWN = FileTime.fromMillis(0);
 
-        @Override
-        public FileTime lastModifiedTime() {
-            return UNKNOWN;
+        static Attributes of(RangeSource source) {
+            ObjectVersion version = source instanceof CachedSource cached ? cached.version()
+                    : source instanceof HttpSource http ? http.version() : ObjectVersion.UNKNOWN;
+            return new Attributes(
+                    version.size(), false, version.modified().map(FileTime::from).orElse(UNKNOWN),
+                    version.canBeDemanded() ? List.of(source.identity(), version.size(), version.etag()) : null);
         }
 
         @Override
@@ -76,11 +86,6 @@ final class HttpProvider extends FileSystemProvider {
         public boolean isOther() {
             return false;
         }
-
-        @Override
-        public @Nullable Object fileKey() {
-            return null;
-        }
     }
 
     private static HttpPath own(Path path) {
@@ -96,19 +101,30 @@ final class HttpProvider extends FileSystemProvider {
 
     private Attributes attributes(Path path) throws IOException {
         HttpPath own = own(path);
-        try {
-            if (!own.isWrittenAsFolder() || system.store() instanceof HttpStore) {
-                return new Attributes(own.source().size(), false);
+        if (!own.isWrittenAsFolder() || system.store() instanceof HttpStore) {
+            try {
+                return Attributes.of(own.source());
+            } catch (NoSuchFileException e) {
+                if (!isFolder(own)) {
+                    throw e;
+                }
             }
-        } catch (NoSuchFileException e) {
-            if (system.list(own).isEmpty()) {
-                throw e;
-            }
-        }
-        if (system.list(own).isEmpty()) {
+        } else if (system.list(own).isEmpty()) {
             throw new NoSuchFileException(path.toString());
         }
-        return new Attributes(0, true);
+        return new Attributes(0, true, Attributes.UNKNOWN, null);
+    }
+
+    /** Returns whether there are objects below a name that is no object; false if the server lists none for these credentials. */
+    private boolean isFolder(HttpPath path) {
+        try {
+            return !system.list(path).isEmpty();
+        } catch (CuFileException e) {
+            if (RemoteFailure.isForbidden(e)) {
+                return false;
+            }
+            throw e;
+        }
     }
 
     @Override
@@ -181,7 +197,30 @@ final class HttpProvider extends FileSystemProvider {
                 throw new ReadOnlyFileSystemException();
             }
         }
-        attributes(path);
+        try {
+            attributes(path);
+        } catch (CuFileException e) {
+            if (modes.length == 0 || !RemoteFailure.isForbidden(e)) {
+                throw e;
+            }
+            AccessDeniedException denied = new AccessDeniedException(path.toString(), null, e.detail());
+            denied.initCause(e);
+            throw denied;
+        }
+    }
+
+    /** Of an object that does not exist, S3 says to those who may not list the bucket that they may not read it. */
+    @Override
+    public <A extends BasicFileAttributes> @Nullable A readAttributesIfExists(
+            Path path, Class<A> type, LinkOption... options) throws IOException {
+        try {
+            return super.readAttributesIfExists(path, type, options);
+        } catch (CuFileException e) {
+            if (RemoteFailure.isForbidden(e)) {
+                return null;
+            }
+            throw e;
+        }
     }
 
     @Override

@@ -7,7 +7,6 @@ import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
-import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.charset.StandardCharsets;
@@ -79,13 +78,13 @@ public final class HttpSource implements RangeSource {
     static HttpSource open(URI uri, HttpConnections connections) {
         if (!ObjectName.isHttp(uri)) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpSource.open", "not an http or https URL: " + ObjectName.shown(uri));
+                    CuFileError.INVALID_VALUE, "HttpSource.open", ObjectName.notHttp(uri));
         }
         String user = uri.getUserInfo();
         String basic = user == null ? ""
                 : "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8));
         try {
-            return new FirstRequest(connections, uri, basic).run();
+            return new FirstRequest(connections, ObjectName.ascii(uri), basic).run();
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             throw CuFileException.builder("HttpSource.open")
@@ -188,8 +187,8 @@ public final class HttpSource implements RangeSource {
         return connections;
     }
 
-    CompletableFuture<HttpResponse<Void>> send(
-            SharedClient client, long first, long size, HttpResponse.BodyHandler<Void> handler) {
+    CompletableFuture<HttpResponse<String>> send(
+            SharedClient client, long first, long size, HttpResponse.BodyHandler<String> handler) {
         HttpRequest.Builder request = request(connections, uri, place, basic)
                 .header("Range", "bytes=" + first + "-" + (first + size - 1));
         if (version.canBeDemanded()) {
@@ -205,7 +204,8 @@ public final class HttpSource implements RangeSource {
                 .header("Accept-Encoding", "identity");
         if (ObjectName.isSameOrigin(uri, place)) {
             connections.options().headers().forEach(request::setHeader);
-            connections.signer().headers("GET", place, Signer.EMPTY_BODY).forEach(request::setHeader);
+            connections.signer().headers("GET", place, Signer.EMPTY_BODY, connections.options().headers())
+                    .forEach(request::setHeader);
             if (!basic.isEmpty()) {
                 request.setHeader("Authorization", basic);
             }
@@ -225,15 +225,15 @@ public final class HttpSource implements RangeSource {
      * @return false if the answer is no redirect
      * @throws CuFileException if the redirect is not allowed
      */
-    boolean redirected(HttpResponse<Void> response, long offset, long size) {
+    boolean redirected(HttpResponse<String> response, long offset, long size) {
         Optional<URI> to = redirect(
-                uri, response.uri(), response.statusCode(), response.headers(), options(), offset, size);
+                uri, response.uri(), response, options(), offset, size);
         to.ifPresent(next -> place = next);
         return to.isPresent();
     }
 
     /** Asks the program's URL again if the place of a redirect refuses: signed URLs expire. False if that URL itself refused. */
-    boolean restarted(HttpResponse<Void> response) {
+    boolean restarted(HttpResponse<String> response) {
         boolean refused = switch (response.statusCode()) {
             case 400, 401, 403, 404, 410 -> true;
             default -> false;
@@ -245,22 +245,22 @@ public final class HttpSource implements RangeSource {
     }
 
     static Optional<URI> redirect(
-            URI uri, URI place, int status, HttpHeaders headers, HttpOptions options, long offset, long size) {
+            URI uri, URI place, HttpResponse<String> response, HttpOptions options, long offset, long size) {
+        int status = response.statusCode();
         if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308) {
             return Optional.empty();
         }
-        String location = headers.firstValue("Location").orElse("");
+        String location = response.headers().firstValue("Location").orElse("");
         URI to;
         try {
-            to = place.resolve(location);
+            to = place.resolve(ObjectName.reference(location));
         } catch (IllegalArgumentException e) {
             // The cause would name the place, and so perhaps a signature.
             throw RemoteFailure.of(
-                    uri, offset, size, Errno.EIO, "status %d with a bad Location".formatted(status), null);
+                    uri, offset, size, Errno.EIO, "status %s with a bad Location".formatted(status), null);
         }
-        String region = headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[a-z0-9-]{1,64}"))
-                .map(", the bucket is in region "::concat).orElse("");
-        String refusal = location.isEmpty() ? "status %d without Location%s".formatted(status, region)
+        String refusal = location.isEmpty()
+                ? RemoteFailure.meaning(status, response.headers(), response.body()) + " without Location"
                 : ObjectName.refusal(place, to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);
@@ -270,6 +270,6 @@ public final class HttpSource implements RangeSource {
 
     @Override
     public String toString() {
-        return "HttpSource[%s, %d bytes]".formatted(identity(), size());
+        return "HttpSource[%s, %s bytes]".formatted(identity(), size());
     }
 }

@@ -2,26 +2,28 @@ package io.gds4j.remote;
 
 import io.gds4j.source.RangeSource;
 import java.net.URI;
-import java.net.URISyntaxException;
-import java.nio.file.InvalidPathException;
 import java.util.List;
 
 /** The objects of an HTTP server, which has no lists of them. */
 record HttpStore(URI origin, HttpConnections connections) implements ObjectStore {
     @Override
-    public URI uri(List<String> names) {
-        try {
-            return new URI(
-                    origin.getScheme(), origin.getUserInfo(), origin.getHost(), origin.getPort(),
-                    "/" + String.join("/", names), null, null);
-        } catch (URISyntaxException e) {
-            throw new InvalidPathException(String.join("/", names), e.getReason());
-        }
+    public URI uri(String rest) {
+        return URI.create("%s://%s/%s".formatted(origin.getScheme(), origin.getRawAuthority(), rest));
     }
 
     @Override
-    public RangeSource open(URI uri) {
-        return connections.open(uri);
+    public String escaped(String names) {
+        return ObjectName.inPath(names);
+    }
+
+    @Override
+    public URI request(URI uri) {
+        return uri;
+    }
+
+    @Override
+    public RangeSource open(URI request) {
+        return connections.open(request);
     }
 
     @Override

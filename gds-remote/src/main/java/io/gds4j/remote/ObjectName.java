@@ -1,11 +1,17 @@
 package io.gds4j.remote;
 
-import java.net.InetAddress;
+import java.io.ByteArrayOutputStream;
 import java.net.URI;
-import java.net.UnknownHostException;
+import java.nio.ByteBuffer;
+import java.nio.charset.CharacterCodingException;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
+import java.util.Optional;
 
 /** URLs: how messages show them, and which redirects are followed. */
 final class ObjectName {
+    private static final HexFormat HEX = HexFormat.of().withUpperCase();
+
     private ObjectName() {
     }
 
@@ -15,6 +21,90 @@ final class ObjectName {
         String path = uri.getRawPath() == null ? "" : uri.getRawPath();
         String host = uri.getHost() == null ? "" : uri.getHost();
         return uri.getScheme() + "://" + host + port + path + (uri.getRawQuery() == null ? "" : "?...");
+    }
+
+    /** Returns a text as it may stand in a path: all but letters, digits, {@code - . _ ~ /} escaped, as signatures want it. */
+    static String escaped(String text) {
+        return escaped(text, "-._~/");
+    }
+
+    /** Returns a text as RFC 3986 lets it stand in a path. */
+    static String inPath(String text) {
+        return escaped(text, "-._~/!$&'()*+,;=:@");
+    }
+
+    private static String escaped(String text, String plain) {
+        StringBuilder out = new StringBuilder();
+        for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
+            char c = (char) (b & 0xff);
+            if (c < 0x80 && Character.isLetterOrDigit(c) || plain.indexOf(c) >= 0) {
+                out.append(c);
+            } else {
+                escape(out, c);
+            }
+        }
+        return out.toString();
+    }
+
+    private static void escape(StringBuilder out, char c) {
+        out.append('%').append(HEX.toHexDigits((byte) c));
+    }
+
+    /** Returns a text without its escapes; empty if they are not UTF-8. */
+    static Optional<String> unescaped(String escaped) {
+        byte[] from = escaped.getBytes(StandardCharsets.UTF_8);
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        for (int i = 0; i < from.length; i++) {
+            boolean isEscape = from[i] == '%' && i + 2 < from.length;
+            out.write(isEscape ? HexFormat.fromHexDigits(new String(from, i + 1, 2, StandardCharsets.US_ASCII))
+                    : from[i]);
+            i += isEscape ? 2 : 0;
+        }
+        try {
+            return Optional
+                    .of(StandardCharsets.UTF_8.newDecoder().decode(ByteBuffer.wrap(out.toByteArray())).toString());
+        } catch (CharacterCodingException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Returns a name without escapes; with them if it would be another name without. */
+    static String name(String escaped) {
+        return unescaped(escaped).filter(name -> name.indexOf('/') < 0).orElse(escaped);
+    }
+
+    /**
+     * Returns a URL without fragment whose letters outside ASCII are escaped as they are: the client of the JDK would compose them,
+     * and so ask for another object.
+     */
+    static URI ascii(URI uri) {
+        String text = uri.toString();
+        int fragment = text.indexOf('#');
+        return reference(fragment < 0 ? text : text.substring(0, fragment));
+    }
+
+    /** Returns a URL, or part of one, that may have spaces and letters outside ASCII, which servers send. */
+    static URI reference(String text) {
+        StringBuilder out = new StringBuilder();
+        for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
+            char c = (char) (b & 0xff);
+            if (c < 0x80 && "\"<> \\^`{|}".indexOf(c) < 0) {
+                out.append(c);
+            } else {
+                escape(out, c);
+            }
+        }
+        return URI.create(out.toString());
+    }
+
+    /** Returns why a URL is not one of an HTTP server. */
+    static String notHttp(URI uri) {
+        String authority = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
+        String host = authority.substring(authority.lastIndexOf('@') + 1);
+        boolean badHost = uri.getHost() == null && host.matches("[A-Za-z0-9._:-]{1,255}");
+        return badHost
+                ? "the host %s is no name that Java can ask for: letters, digits, - and . are allowed".formatted(host)
+                : "not an http or https URL: " + shown(uri);
     }
 
     static boolean isHttp(URI uri) {
@@ -51,24 +141,17 @@ final class ObjectName {
             return "it redirects from %s to %s; HttpOptions.withRedirects can allow that"
                     .formatted(from.getScheme(), shown(to));
         }
-        if (!options.linkLocal() && isLinkLocal(to.getHost())) {
-            return "it redirects to a link-local address, %s; HttpOptions.withRedirects can allow that"
-                    .formatted(shown(to));
+        if (!options.linkLocal()) {
+            Reach reach = Reach.ofTarget(to.getHost());
+            if (reach == Reach.LINK) {
+                return "it redirects to a link-local address or a metadata service, %s; HttpOptions.withRedirects can allow that"
+                        .formatted(shown(to));
+            }
+            if (reach == Reach.INNER && Reach.ofOrigin(from.getHost()) == Reach.PUBLIC) {
+                return "it redirects from a public to an inner address, %s; HttpOptions.withRedirects can allow that"
+                        .formatted(shown(to));
+            }
         }
         return "";
-    }
-
-    private static boolean isLinkLocal(String host) {
-        try {
-            for (InetAddress address : InetAddress.getAllByName(host)) {
-                if (address.isLinkLocalAddress()) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (UnknownHostException e) {
-            // A proxy may know the host; without one the request fails and names it.
-            return false;
-        }
     }
 }

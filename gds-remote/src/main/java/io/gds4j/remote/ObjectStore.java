@@ -6,12 +6,22 @@ import java.util.List;
 
 /** A server of objects under names. Thread-safe. */
 sealed interface ObjectStore permits HttpStore, S3Store {
-    /** Returns the URL of names below the root. */
-    URI uri(List<String> names);
+    /**
+     * Returns the URL as programs write it.
+     *
+     * @param rest what follows the root: escaped names between slashes, and perhaps a query
+     */
+    URI uri(String rest);
 
-    /** Opens the object of a URL of this store. */
-    RangeSource open(URI uri);
+    /** Returns names that a program gives as text. */
+    String escaped(String names);
 
-    /** Returns the names directly below a folder, those of folders with a slash at the end; empty if it is none. */
+    /** Returns the URL that requests go to. Every spelling of an object's name has the same. */
+    URI request(URI uri);
+
+    /** Opens the object of a URL of {@link #request}. */
+    RangeSource open(URI request);
+
+    /** Returns the escaped names directly below a folder, those of folders with a slash at the end; empty if it is none. */
     List<String> list(List<String> folder);
 }

@@ -1,7 +1,12 @@
 package io.gds4j.remote;
 
 import java.net.http.HttpHeaders;
+import java.time.DateTimeException;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * What identifies the content of an object: every answer must agree with the first one.
@@ -11,9 +16,28 @@ import java.util.Optional;
  * @param lastModified header Last-Modified of the first answer; empty if it had none
  */
 record ObjectVersion(long size, String etag, String lastModified) {
+
+    static final ObjectVersion UNKNOWN = new ObjectVersion(0, "", "");
+    private static final String CHANGED = "the object changed: ";
+
+    /** Returns whether a mismatch is that of another version. */
+    static boolean isChange(String mismatch) {
+        return mismatch.startsWith(CHANGED);
+    }
+
     static ObjectVersion of(long size, HttpHeaders headers) {
         return new ObjectVersion(
                 size, headers.firstValue("ETag").orElse(""), headers.firstValue("Last-Modified").orElse(""));
+    }
+
+    /** Returns when the server says that the object was changed. */
+    Optional<Instant> modified() {
+        try {
+            return lastModified.isEmpty() ? Optional.empty()
+                    : Optional.of(ZonedDateTime.parse(lastModified, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant());
+        } catch (DateTimeException e) {
+            return Optional.empty();
+        }
     }
 
     /** Returns whether {@code If-Match} can demand this version: it takes no weak tags. */
@@ -33,10 +57,10 @@ record ObjectVersion(long size, String etag, String lastModified) {
         }
         ContentRange got = range.get();
         if (got.total() != size) {
-            return Optional.of("the object changed: it had %d bytes, now it has %d".formatted(size, got.total()));
+            return Optional.of(CHANGED + "it had %s bytes, now it has %s".formatted(size, got.total()));
         }
         if (got.first() != first || got.last() != last) {
-            return Optional.of("Content-Range is '%s' instead of bytes %d-%d/%d"
+            return Optional.of("Content-Range is '%s' instead of bytes %s-%s/%s"
                     .formatted(shortened(text), first, last, size));
         }
         return changed(headers).or(() -> encoded(headers));
@@ -45,23 +69,28 @@ record ObjectVersion(long size, String etag, String lastModified) {
     private Optional<String> changed(HttpHeaders headers) {
         ObjectVersion now = of(size, headers);
         if (!etag.equals(now.etag)) {
-            return Optional.of("the object changed: its ETag was %s, now it is %s"
+            return Optional.of(CHANGED + "its ETag was %s, now it is %s"
                     .formatted(shortened(etag), shortened(now.etag)));
         }
         if (etag.isEmpty() && !lastModified.equals(now.lastModified)) {
-            return Optional.of("the object changed: Last-Modified was %s, now it is %s"
+            return Optional.of(CHANGED + "Last-Modified was %s, now it is %s"
                     .formatted(shortened(lastModified), shortened(now.lastModified)));
         }
         return Optional.empty();
     }
 
+    /** Returns an encoding of the body that changes its bytes; {@code aws-chunked} framed an upload. */
     static Optional<String> encoded(HttpHeaders headers) {
-        String encoding = headers.firstValue("Content-Encoding").orElse("identity");
-        return encoding.equalsIgnoreCase("identity") ? Optional.empty()
-                : Optional.of("the body is encoded: " + shortened(encoding));
+        return headers.allValues("Content-Encoding").stream()
+                .flatMap(value -> Stream.of(value.split(",")))
+                .map(String::strip)
+                .filter(token -> !token.isEmpty() && !token.equalsIgnoreCase("identity")
+                        && !token.equalsIgnoreCase("aws-chunked"))
+                .findFirst()
+                .map(token -> "the body is encoded: " + shortened(token));
     }
 
-    private static String shortened(String text) {
+    static String shortened(String text) {
         return text.length() <= 100 ? text : text.substring(0, 100) + "...";
     }
 }

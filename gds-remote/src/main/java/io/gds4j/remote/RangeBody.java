@@ -1,8 +1,10 @@
 package io.gds4j.remote;
 
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.http.HttpResponse.BodySubscriber;
 import java.nio.ByteBuffer;
+import java.nio.charset.StandardCharsets;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionStage;
@@ -10,23 +12,39 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies a body straight into memory. Takes no byte more than the range has, and none after {@link #detach}. Thread-safe.
+ * Copies a body straight into memory. Takes no byte more than the range has, and none after {@link #detach}. The body of a failure
+ * is its text instead. Thread-safe.
  */
-final class RangeBody implements BodySubscriber<Void> {
-    private final CompletableFuture<Void> done = new CompletableFuture<>();
+final class RangeBody implements BodySubscriber<String> {
+    /** Longest text of a failure: that of an S3 server has a few hundred bytes. */
+    private static final int TEXT_BYTES = 4096;
+
+    private final CompletableFuture<String> done = new CompletableFuture<>();
     private final MemorySegment target;
+    private final boolean isText;
     private Flow.@Nullable Subscription subscription;
     private long received;
     private boolean tooLong;
+    private boolean full;
     private boolean detached;
 
     /** @param target receives the body; empty to drop the body and its connection */
     RangeBody(MemorySegment target) {
+        this(target, false);
+    }
+
+    private RangeBody(MemorySegment target, boolean isText) {
         this.target = target;
+        this.isText = isText;
+    }
+
+    /** Returns a body that is the beginning of a text. */
+    static RangeBody text() {
+        return new RangeBody(MemorySegment.ofArray(new byte[TEXT_BYTES]), true);
     }
 
     @Override
-    public CompletionStage<Void> getBody() {
+    public CompletionStage<String> getBody() {
         return done;
     }
 
@@ -35,7 +53,7 @@ final class RangeBody implements BodySubscriber<Void> {
         subscription = given;
         if (detached || target.byteSize() == 0) {
             given.cancel();
-            done.complete(null);
+            complete();
         } else {
             given.request(Long.MAX_VALUE);
         }
@@ -48,13 +66,26 @@ final class RangeBody implements BodySubscriber<Void> {
                 return;
             }
             long room = target.byteSize() - received;
+            if (isText && buffer.remaining() > room) {
+                MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, room);
+                received += room;
+                detach();
+                return;
+            }
             if (buffer.remaining() > room) {
                 tooLong = true;
                 detach();
                 return;
             }
             long count = buffer.remaining();
-            MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, count);
+            try {
+                MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, count);
+            } catch (InternalError e) {
+                // the disk behind a mapped file is full
+                full = true;
+                detach();
+                return;
+            }
             received += count;
         }
     }
@@ -66,7 +97,12 @@ final class RangeBody implements BodySubscriber<Void> {
 
     @Override
     public void onComplete() {
-        done.complete(null);
+        complete();
+    }
+
+    private synchronized void complete() {
+        done.complete(isText ? new String(target.asSlice(0, received).toArray(ValueLayout.JAVA_BYTE),
+                StandardCharsets.UTF_8) : "");
     }
 
     MemorySegment target() {
@@ -81,12 +117,17 @@ final class RangeBody implements BodySubscriber<Void> {
         return tooLong;
     }
 
+    /** Returns whether the file behind the memory had no room. */
+    synchronized boolean isFull() {
+        return full;
+    }
+
     /** Lets no further byte into the memory, and ends the body. */
     synchronized void detach() {
         detached = true;
         if (subscription != null) {
             subscription.cancel();
         }
-        done.complete(null);
+        complete();
     }
 }

@@ -3,11 +3,29 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import java.net.ConnectException;
+import java.net.InetSocketAddress;
+import java.net.ProxySelector;
 import java.net.URI;
+import java.net.http.HttpHeaders;
+import java.nio.channels.UnresolvedAddressException;
+import java.security.cert.CertPathValidatorException;
+import java.security.cert.CertificateException;
+import java.util.Optional;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /** Makes the exceptions of this module: one line with the URL and the range. */
 final class RemoteFailure {
+    private static final Pattern CODE = Pattern.compile("<Code>([A-Za-z0-9]{1,64})</Code>");
+    private static final Pattern REGION = Pattern.compile("<Region>([A-Za-z0-9-]{1,64})</Region>");
+
+    /** Codes about who asks, not about what for. */
+    private static final Pattern WHO_ASKS =
+            Pattern.compile("User|AccessKey|Signature|ExpiredToken|InvalidToken|RequestTimeTooSkewed");
+    private static final Pattern FORBIDDEN = Pattern.compile("status 403: the server refuses access(, AccessDenied)?$");
+
     private RemoteFailure() {
     }
 
@@ -16,15 +34,77 @@ final class RemoteFailure {
                 .error(CuFileError.IO_ERROR)
                 .errno(errno)
                 .range(offset, size)
-                .detail("%s, bytes %d to %d: %s".formatted(ObjectName.shown(uri), offset, offset + size - 1, why));
+                .detail("%s, bytes %s to %s: %s".formatted(ObjectName.shown(uri), offset, offset + size - 1, why));
         return cause == null ? builder.build() : builder.cause(cause).build();
     }
 
-    static int errno(int status) {
+    /** Returns what an answer that is no success says: its status, the code of an S3 server, and the bucket's region. */
+    static String meaning(int status, HttpHeaders headers, String body) {
+        String code = code(body);
+        String text = code.equals("NoSuchBucket") ? "status %s: there is no such bucket".formatted(status)
+                : WHO_ASKS.matcher(code).find() ? "status %s: the server refuses access, %s".formatted(status, code)
+                        : meaning(status) + (code.isEmpty() ? "" : ", " + code);
+        String clock = code.equals("RequestTimeTooSkewed") ? ": the clock of this machine is wrong" : "";
+        return text + clock + region(status, headers, body);
+    }
+
+    /** Returns the region that an answer names because requests must go there; empty if it names none. */
+    private static String region(int status, HttpHeaders headers, String body) {
+        if (status / 100 != 3 && status != 400) {
+            return "";
+        }
+        Matcher matcher = REGION.matcher(body);
+        String told = matcher.find() ? matcher.group(1) : "";
+        return headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[A-Za-z0-9-]{1,64}"))
+                .or(() -> told.isEmpty() ? Optional.empty() : Optional.of(told))
+                .map(", the bucket is in region "::concat).orElse("");
+    }
+
+    /** Returns the code of an S3 server's error; empty if the body has none. */
+    static String code(String body) {
+        Matcher matcher = CODE.matcher(body);
+        return matcher.find() ? matcher.group(1) : "";
+    }
+
+    /** Returns whether the server knows who asks, and refuses: not for a wrong signature, an old token or a wrong clock. */
+    static boolean isForbidden(CuFileException failure) {
+        return FORBIDDEN.matcher(failure.detail()).find();
+    }
+
+    /** Returns why there was no answer. */
+    static String reason(Throwable why, URI uri, HttpOptions options) {
+        for (Throwable each = why; each != null; each = each.getCause()) {
+            if (each instanceof UnresolvedAddressException) {
+                return "the host is unknown";
+            }
+            if (each instanceof CertificateException || each instanceof CertPathValidatorException) {
+                return "the server's certificate is refused: %s; the JVM's truststore or HttpOptions.withTls names others"
+                        .formatted(each.getMessage());
+            }
+        }
+        String text = why.getClass().getSimpleName() + (why.getMessage() == null ? "" : ": " + why.getMessage());
+        if (!(why instanceof ConnectException)) {
+            return text;
+        }
+        return text + options.proxy().or(() -> Optional.ofNullable(ProxySelector.getDefault()))
+                .flatMap(selector -> selector.select(uri).stream().findFirst())
+                .filter(proxy -> proxy.address() instanceof InetSocketAddress)
+                .map(proxy -> (InetSocketAddress) proxy.address())
+                .map(proxy -> ": the proxy %s:%s does not answer".formatted(proxy.getHostString(), proxy.getPort()))
+                .orElse(why.getMessage() == null ? ": no server answers there" : "");
+    }
+
+    /** Returns the errno of an answer. Servers have status 400, 403 and 404 for credentials that they do not take. */
+    static int errno(int status, String body) {
+        return WHO_ASKS.matcher(code(body)).find() ? Errno.EACCES : errno(status);
+    }
+
+    private static int errno(int status) {
         return switch (status) {
             case 401, 403, 407 -> Errno.EACCES;
             case 404, 410 -> Errno.ENOENT;
             case 412 -> Errno.ESTALE;
+            case 501 -> Errno.ENOSYS;
             case 408, 504 -> Errno.ETIMEDOUT;
             default -> Errno.EIO;
         };
@@ -34,7 +114,8 @@ final class RemoteFailure {
         return switch (status) {
             case 401 -> "status 401: the server wants credentials";
             case 403 -> "status 403: the server refuses access";
-            case 404, 410 -> "status %d: there is no such object".formatted(status);
+            case 404, 410 -> "status %s: there is no such object".formatted(status);
+            case 407 -> "status 407: the proxy wants credentials";
             case 412 -> "status 412: the object changed while it was read";
             case 416 -> "status 416: the object has no such range";
             case 429 -> "status 429: too many requests";

@@ -6,7 +6,9 @@ import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 
 /**
  * Objects of S3 servers as paths, for what takes paths: the loader and {@code CuFileDriver.openFile}.
@@ -34,16 +36,26 @@ public final class S3Files {
     public static SourcePath path(URI uri, S3Options options) {
         Objects.requireNonNull(uri, "uri");
         String bucket = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
-        String key = uri.getPath() == null ? "" : uri.getPath();
-        if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")
-                || key.contains("//") || uri.getRawQuery() != null) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Files.path",
-                    "not a URL like s3://bucket/key: " + ObjectName.shown(uri));
+        if (!"s3".equalsIgnoreCase(uri.getScheme()) || !bucket.matches("[A-Za-z0-9._-]{1,255}")) {
+            throw notAllowed(uri, "");
         }
+        if (uri.getRawQuery() != null || uri.getRawFragment() != null) {
+            throw notAllowed(uri, "; in a key, ? is %3F and # is %23");
+        }
+        Optional<String> key = ObjectName.unescaped(uri.getRawPath()).filter(text -> !text.contains("//"));
         HttpConnections connections = new HttpConnections(options.http(),
                 S3Signer.of(options.region(), options.credentials()));
-        return new HttpFileSystem(new S3Store(new S3Names(bucket, options), connections)).path(uri);
+        S3Names names = new S3Names(bucket, options);
+        // Every spelling of a key is the same object.
+        URI plain = URI.create("s3://" + bucket + ObjectName.escaped(key.orElseThrow(
+                () -> notAllowed(uri, "; a key is UTF-8 and has no empty names"))));
+        return new HttpFileSystem(new S3Store(names, connections)).path(plain);
+    }
+
+    private static CuFileException notAllowed(URI uri, String why) {
+        return CuFileException.of(
+                CuFileError.INVALID_VALUE, "S3Files.path",
+                "not a URL like s3://bucket/key: " + ObjectName.shown(uri) + why);
     }
 
     /**
@@ -55,12 +67,59 @@ public final class S3Files {
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
     public static void upload(Path file, Path target) throws IOException {
-        if (!(target instanceof HttpPath path) || !(path.getFileSystem().store() instanceof S3Store store)
-                || path.getNameCount() == 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Files.upload", "not the path of an S3 object: " + target);
+        upload("S3Files.upload", file, target, false);
+    }
+
+    /**
+     * Uploads a file as {@link #upload} does, but leaves an object that exists already as it is. Servers that do not know
+     * {@code If-None-Match} replace it.
+     *
+     * @param file the file
+     * @param target path of the object, made by {@link #path}
+     * @throws IOException if the file cannot be read
+     * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR with errno EEXIST if there is such an object, with
+     *         another one if the server refuses
+     */
+    public static void uploadNew(Path file, Path target) throws IOException {
+        upload("S3Files.uploadNew", file, target, true);
+    }
+
+    private static void upload(String function, Path file, Path target, boolean onlyNew) throws IOException {
+        HttpPath path = object(function, target);
+        S3Store store = (S3Store) path.getFileSystem().store();
+        try {
+            new S3Upload(store.names(), new S3Requests(store.connections()), onlyNew).run(file, key(path));
+        } finally {
+            path.getFileSystem().forget(path);
         }
-        String key = path.toAbsolutePath().toUri().getPath().substring(1);
-        new S3Upload(store.names(), new S3Requests(store.connections())).run(file, key);
+    }
+
+    /**
+     * Deletes an object. That there is none is no error.
+     *
+     * @param target path of the object, made by {@link #path}
+     * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
+     */
+    public static void delete(Path target) {
+        HttpPath path = object("S3Files.delete", target);
+        S3Store store = (S3Store) path.getFileSystem().store();
+        try {
+            new S3Requests(store.connections()).send("DELETE", store.names().url(key(path), Map.of()), new byte[0]);
+        } finally {
+            path.getFileSystem().forget(path);
+        }
+    }
+
+    private static HttpPath object(String function, Path target) {
+        if (target instanceof HttpPath path && path.getFileSystem().store() instanceof S3Store
+                && path.getNameCount() > 0) {
+            return path;
+        }
+        throw CuFileException.of(
+                CuFileError.INVALID_VALUE, function, "not the path of an S3 object: " + target);
+    }
+
+    private static String key(HttpPath path) {
+        return S3Names.key(path.toAbsolutePath().toUri());
     }
 }

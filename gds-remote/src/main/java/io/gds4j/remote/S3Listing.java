@@ -7,8 +7,10 @@ import java.net.URLDecoder;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import javax.xml.stream.XMLInputFactory;
 import javax.xml.stream.XMLStreamConstants;
 import javax.xml.stream.XMLStreamException;
@@ -17,11 +19,19 @@ import javax.xml.stream.XMLStreamReader;
 /** The keys directly below a prefix, by ListObjectsV2. */
 record S3Listing(S3Names names, S3Requests requests) {
     private static final int MOST_PAGES = 1000;
+    /** S3 lists 1,000 keys a page. */
+    private static final int MOST_KEYS = 1_000_000;
+    /** A list of the most keys has half of it. */
+    private static final long MOST_BYTES = 1L << 30;
+    private static final int MOST_ATTRIBUTES = 20;
+    private static final int MOST_DEPTH = 20;
 
     /** Returns keys of objects, and keys of folders, which end with a slash. */
     List<String> below(String prefix) {
         List<String> keys = new ArrayList<>();
+        long bytes = 0;
         String token = "";
+        Set<String> tokens = new HashSet<>();
         for (int page = 0; page < MOST_PAGES; page++) {
             Map<String, String> query = new HashMap<>(
                     Map.of("list-type", "2", "delimiter", "/", "prefix", prefix, "encoding-type", "url"));
@@ -29,13 +39,30 @@ record S3Listing(S3Names names, S3Requests requests) {
                 query.put("continuation-token", token);
             }
             URI uri = names.url("", query);
+            int known = keys.size();
             try {
-                token = parse(requests.send("GET", uri, new byte[0]).body(), keys);
+                byte[] xml = requests.send("GET", uri, new byte[0]).body();
+                bytes += xml.length;
+                token = parse(xml, keys);
+            } catch (CutShort e) {
+                throw S3Requests.failure(
+                        "GET", uri, Errno.EIO,
+                        "the list of objects is cut short, without a NextContinuationToken: the server must know ListObjectsV2",
+                        null);
             } catch (XMLStreamException | IllegalArgumentException e) {
-                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects is not valid XML", e);
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the answer is not valid XML of a list of objects", e);
             }
-            if (!keys.stream().allMatch(key -> key.startsWith(prefix))) {
+            if (keys.size() > MOST_KEYS || bytes > MOST_BYTES) {
+                throw S3Requests.failure(
+                        "GET", uri, Errno.EFBIG, "the list of objects has more than %s keys or %s bytes"
+                                .formatted(MOST_KEYS, MOST_BYTES),
+                        null);
+            }
+            if (!keys.subList(known, keys.size()).stream().allMatch(key -> key.startsWith(prefix))) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the list has objects of another folder", null);
+            }
+            if (!token.isEmpty() && !tokens.add(token)) {
+                throw S3Requests.failure("GET", uri, Errno.EIO, "the list of objects never ends", null);
             }
             if (token.isEmpty()) {
                 keys.removeIf(prefix::equals);
@@ -43,27 +70,39 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
         }
         throw S3Requests.failure(
-                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %d pages of objects".formatted(MOST_PAGES),
+                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %s pages of objects".formatted(MOST_PAGES),
                 null);
     }
 
+    /** A list that goes on, but does not tell where. */
+    private static final class CutShort extends Exception {
+        private static final long serialVersionUID = 1L;
+    }
+
     /** Adds the keys of an answer, and returns the token of the next one; empty after the last. */
-    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException {
+    private static String parse(byte[] xml, List<String> keys) throws XMLStreamException, CutShort {
         XMLInputFactory factory = XMLInputFactory.newDefaultFactory();
         factory.setProperty(XMLInputFactory.SUPPORT_DTD, false);
         factory.setProperty(XMLInputFactory.IS_COALESCING, true);
+        // an element with 200,000 name spaces takes the JDK half a minute; without them they are attributes, which have a limit
+        factory.setProperty(XMLInputFactory.IS_NAMESPACE_AWARE, false);
+        factory.setProperty("jdk.xml.elementAttributeLimit", MOST_ATTRIBUTES);
+        factory.setProperty("jdk.xml.maxElementDepth", MOST_DEPTH);
         XMLStreamReader reader = factory.createXMLStreamReader(new ByteArrayInputStream(xml));
         String token = "";
         String parent = "";
         boolean encoded = false;
-        boolean more = false;
+        String truncated = "";
+        boolean isList = false;
         List<String> found = new ArrayList<>();
         while (reader.hasNext()) {
             if (reader.next() != XMLStreamConstants.START_ELEMENT) {
                 continue;
             }
             String name = reader.getLocalName();
+            name = name.substring(name.indexOf(':') + 1);
             switch (name) {
+                case "ListBucketResult" -> isList = true;
                 case "Contents", "CommonPrefixes" -> parent = name;
                 case "Key" -> found.add(reader.getElementText());
                 case "Prefix" -> {
@@ -73,7 +112,7 @@ record S3Listing(S3Names names, S3Requests requests) {
                     }
                 }
                 case "EncodingType" -> encoded = reader.getElementText().equals("url");
-                case "IsTruncated" -> more = reader.getElementText().equals("true");
+                case "IsTruncated" -> truncated = reader.getElementText().strip();
                 case "NextContinuationToken" -> token = reader.getElementText();
                 default -> {
                     // Sizes and times are those of the objects themselves.
@@ -82,6 +121,13 @@ record S3Listing(S3Names names, S3Requests requests) {
         }
         for (String key : found) {
             keys.add(encoded ? URLDecoder.decode(key, StandardCharsets.UTF_8) : key);
+        }
+        if (!isList) {
+            throw new XMLStreamException("no ListBucketResult");
+        }
+        boolean more = truncated.isEmpty() ? !token.isEmpty() : truncated.equalsIgnoreCase("true");
+        if (more && token.isEmpty()) {
+            throw new CutShort();
         }
         return more ? token : "";
     }

@@ -1,7 +1,6 @@
 package io.gds4j.remote;
 
 import java.net.URI;
-import java.nio.charset.StandardCharsets;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Collectors;
@@ -12,39 +11,32 @@ record S3Names(String bucket, S3Options options) {
     URI url(String key, Map<String, String> query) {
         String suffix = options.region().startsWith("cn-") ? ".amazonaws.com.cn" : ".amazonaws.com";
         URI server = options.endpoint().orElseGet(() -> URI.create("https://s3." + options.region() + suffix));
-        // The certificates of AWS do not cover dots in the name of a bucket.
-        boolean inPath = options.pathStyle() || options.endpoint().isEmpty() && bucket.contains(".");
+        // The certificates of AWS do not cover dots in the name of a bucket, and Java knows no host with an underscore.
+        boolean inPath = options.pathStyle() || bucket.contains("_")
+                || options.endpoint().isEmpty() && bucket.contains(".");
         String port = server.getPort() < 0 ? "" : ":" + server.getPort();
         String base = server.getRawPath() == null ? "" : server.getRawPath().replaceFirst("/+$", "");
         String text = "%s://%s%s%s%s/%s%s".formatted(
                 server.getScheme(), inPath ? "" : bucket + ".", server.getHost(), port,
-                base + (inPath ? "/" + bucket : ""), encoded(key, true), query(query));
+                base + (inPath ? "/" + bucket : ""), ObjectName.escaped(key), query(query));
         return URI.create(text);
     }
 
     /** Returns the URL as programs write it. */
-    URI uri(String key) {
-        return URI.create("s3://" + bucket + "/" + encoded(key, true));
+    URI uri(String escapedKey) {
+        return URI.create("s3://" + bucket + "/" + escapedKey);
+    }
+
+    /** Returns the key of such a URL. */
+    static String key(URI uri) {
+        return uri.getRawPath() == null || uri.getRawPath().isEmpty() ? ""
+                : ObjectName.unescaped(uri.getRawPath().substring(1)).orElseThrow();
     }
 
     private static String query(Map<String, String> query) {
         return query.isEmpty() ? ""
                 : new TreeMap<>(query).entrySet().stream()
-                        .map(entry -> encoded(entry.getKey(), false) + "=" + encoded(entry.getValue(), false))
+                        .map(entry -> entry.getKey() + "=" + ObjectName.escaped(entry.getValue()).replace("/", "%2F"))
                         .collect(Collectors.joining("&", "?", ""));
-    }
-
-    private static String encoded(String text, boolean keepsSlashes) {
-        StringBuilder out = new StringBuilder();
-        for (byte b : text.getBytes(StandardCharsets.UTF_8)) {
-            char c = (char) (b & 0xff);
-            boolean plain = c < 0x80 && Character.isLetterOrDigit(c) || "-._~".indexOf(c) >= 0;
-            if (plain || c == '/' && keepsSlashes) {
-                out.append(c);
-            } else {
-                out.append("%%%02X".formatted((int) c));
-            }
-        }
-        return out.toString();
     }
 }

@@ -29,7 +29,7 @@ public record S3Options(
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "S3Options",
-                    "the endpoint is not an http or https URL: " + ObjectName.shown(endpoint.get()));
+                    "the endpoint: " + ObjectName.notHttp(endpoint.get()));
         }
         if (!region.matches("[A-Za-z0-9-]{1,64}")) {
             throw CuFileException.of(
@@ -39,9 +39,10 @@ public record S3Options(
     }
 
     /**
-     * Returns the settings that AWS's tools would use: {@code AWS_ENDPOINT_URL_S3} or {@code AWS_ENDPOINT_URL}, {@code AWS_REGION}
-     * or {@code AWS_DEFAULT_REGION} or the profile's, else us-east-1; credentials from the environment, the profile file, the
-     * metadata of the container and of the instance, in this order. An endpoint means path style.
+     * Returns the settings that AWS's tools would use: {@code AWS_ENDPOINT_URL_S3} or {@code AWS_ENDPOINT_URL} or the profile's
+     * {@code endpoint_url}, {@code AWS_REGION} or {@code AWS_DEFAULT_REGION} or the profile's, else us-east-1; credentials from the
+     * environment, the profile, the metadata of the container and of the instance, in this order. Profiles that sign in elsewhere
+     * need an {@link S3CredentialsProvider}. An endpoint means path style.
      *
      * @return the settings; credentials are looked for when the first request needs them
      * @throws CuFileException INVALID_VALUE if a variable is not valid
@@ -60,15 +61,21 @@ public record S3Options(
     public static S3Options fromEnvironment(Map<String, String> variables) {
         String endpoint = first(variables, "AWS_ENDPOINT_URL_S3", "AWS_ENDPOINT_URL");
         String region = first(variables, "AWS_REGION", "AWS_DEFAULT_REGION");
+        S3Profile profile = S3Profile.of(variables);
         if (region.isEmpty()) {
-            region = S3Profile.config(variables).getOrDefault("region", "us-east-1");
+            region = profile.get("region").isEmpty() ? "us-east-1" : profile.get("region");
+        }
+        if (endpoint.isEmpty()
+                && !variables.getOrDefault("AWS_IGNORE_CONFIGURED_ENDPOINT_URLS", "").equalsIgnoreCase("true")) {
+            endpoint = profile.get("endpoint_url");
         }
         Optional<URI> url;
         try {
             url = endpoint.isEmpty() ? Optional.empty() : Optional.of(URI.create(endpoint));
         } catch (IllegalArgumentException e) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Options", "AWS_ENDPOINT_URL is not an http or https URL");
+                    CuFileError.INVALID_VALUE, "S3Options",
+                    "AWS_ENDPOINT_URL, or endpoint_url of the profile, is not an http or https URL");
         }
         return new S3Options(url, region, url.isPresent(), new CredentialChain(variables), HttpOptions.DEFAULTS);
     }
@@ -107,6 +114,16 @@ public record S3Options(
      */
     public S3Options withCredentials(S3Credentials keys) {
         return new S3Options(endpoint, region, pathStyle, () -> keys, http);
+    }
+
+    /**
+     * Returns a copy with other credentials.
+     *
+     * @param keys as {@link #credentials}
+     * @return the copy
+     */
+    public S3Options withCredentials(Supplier<S3Credentials> keys) {
+        return new S3Options(endpoint, region, pathStyle, keys, http);
     }
 
     /**

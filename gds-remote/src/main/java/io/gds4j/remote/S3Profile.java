@@ -5,55 +5,105 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 
-/** A section of AWS's files {@code ~/.aws/credentials} and {@code ~/.aws/config}. */
-final class S3Profile {
-    private S3Profile() {
-    }
+/**
+ * A profile of AWS's files {@code ~/.aws/credentials} and {@code ~/.aws/config}, read as AWS's tools read them: names of settings in
+ * small letters, {@code =} or {@code :}, comments, indented lines, quoted names of sections.
+ *
+ * @param name name of the profile
+ * @param isThere whether one of the files has it
+ * @param settings its settings; those of the credentials file win. A nested one has the name of its parent in front, and a dot
+ */
+record S3Profile(String name, boolean isThere, Map<String, String> settings) {
 
-    /** Returns the profile's credentials; those of the credentials file win. */
-    static Map<String, String> credentials(Map<String, String> environment) {
-        Map<String, String> all = new HashMap<>(config(environment));
-        all.putAll(section(file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"), name(environment)));
-        return all;
-    }
+    private static final Pattern SECTION = Pattern.compile("\\[\\s*([^\\]]*?)\\s*\\].*");
+    private static final Pattern SETTING = Pattern.compile("([^=:\\s]+)\\s*[=:]\\s*(.*)");
+    private static final Pattern COMMENT = Pattern.compile("\\s[#;].*");
+    private static final String DEFAULT = "default";
 
-    /** Returns the profile's settings, such as {@code region}. */
-    static Map<String, String> config(Map<String, String> environment) {
-        String name = name(environment);
-        return section(
-                file(environment, "AWS_CONFIG_FILE", "config"), name.equals("default") ? name : "profile " + name);
-    }
-
-    private static String name(Map<String, String> environment) {
-        return environment.getOrDefault("AWS_PROFILE", "default");
-    }
-
-    private static Path file(Map<String, String> environment, String variable, String name) {
-        String known = environment.getOrDefault(variable, "");
-        return known.isEmpty()
-                ? Path.of(environment.getOrDefault("HOME", System.getProperty("user.home")), ".aws", name)
-                : Path.of(known);
-    }
-
-    private static Map<String, String> section(Path file, String name) {
-        Map<String, String> values = new HashMap<>();
-        try {
-            boolean inside = false;
-            for (String line : Files.readAllLines(file, StandardCharsets.UTF_8)) {
-                String text = line.strip();
-                int equals = text.indexOf('=');
-                if (text.startsWith("[")) {
-                    inside = text.replaceAll("^\\[\\s*|\\s*\\].*$", "").equals(name);
-                } else if (inside && equals > 0 && !text.startsWith("#") && !Character.isWhitespace(line.charAt(0))) {
-                    values.put(text.substring(0, equals).strip(), text.substring(equals + 1).strip());
-                }
-            }
-        } catch (IOException e) {
-            // No such file: the next place is asked.
-            return Map.of();
+    /** Returns the profile that the environment names. */
+    static S3Profile of(Map<String, String> environment) {
+        String name = environment.getOrDefault("AWS_PROFILE", "").strip();
+        name = name.isEmpty() ? environment.getOrDefault("AWS_DEFAULT_PROFILE", "").strip() : name;
+        name = name.isEmpty() ? DEFAULT : name;
+        Map<String, Map<String, String>> config = sections(file(environment, "AWS_CONFIG_FILE", "config"));
+        Map<String, Map<String, String>> credentials =
+                sections(file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"));
+        Map<String, String> all = new HashMap<>();
+        boolean there = false;
+        for (Map<String, String> each : List.of(
+                name.equals(DEFAULT) ? config.getOrDefault(name, Map.of()) : Map.<String, String>of(),
+                config.getOrDefault("profile " + name, Map.of()), credentials.getOrDefault(name, Map.of()))) {
+            there |= !each.isEmpty();
+            all.putAll(each);
         }
-        return values;
+        Map<String, String> services = config.getOrDefault("services " + all.getOrDefault("services", ""), Map.of());
+        String endpoint = services.getOrDefault("s3.endpoint_url", "");
+        if (!endpoint.isEmpty()) {
+            all.put("endpoint_url", endpoint);
+        }
+        return new S3Profile(name, there, Map.copyOf(all));
+    }
+
+    /** Returns a setting; empty if there is none. */
+    String get(String setting) {
+        return settings.getOrDefault(setting, "");
+    }
+
+    static Path file(Map<String, String> environment, String variable, String name) {
+        String home = environment.getOrDefault("HOME", System.getProperty("user.home"));
+        String known = environment.getOrDefault(variable, "");
+        if (known.isEmpty()) {
+            return Path.of(home, ".aws", name);
+        }
+        return known.startsWith("~/") ? Path.of(home, known.substring(2)) : Path.of(known);
+    }
+
+    /** Returns the settings of each section. A line that is indented further than its setting belongs to it. */
+    private static Map<String, Map<String, String>> sections(Path file) {
+        Map<String, Map<String, String>> sections = new HashMap<>();
+        Map<String, String> section = new HashMap<>();
+        String parent = "";
+        int depth = 0;
+        for (String line : lines(file)) {
+            String text = COMMENT.matcher(line.stripTrailing()).replaceFirst("").strip();
+            if (text.isEmpty() || text.startsWith("#") || text.startsWith(";")) {
+                continue;
+            }
+            int indent = line.length() - line.stripLeading().length();
+            Matcher head = SECTION.matcher(text);
+            Matcher setting = SETTING.matcher(text);
+            if (!parent.isEmpty() && indent > depth) {
+                if (setting.matches()) {
+                    section.put(parent + "." + setting.group(1).toLowerCase(Locale.ROOT), setting.group(2));
+                }
+                continue;
+            }
+            depth = indent;
+            parent = "";
+            if (head.matches()) {
+                String name = head.group(1).replaceAll("[\"']", "").strip().replaceAll("\\s+", " ");
+                section = sections.computeIfAbsent(name, any -> new HashMap<>());
+            } else if (setting.matches()) {
+                parent = setting.group(1).toLowerCase(Locale.ROOT);
+                section.put(parent, setting.group(2));
+            }
+        }
+        return sections;
+    }
+
+    private static List<String> lines(Path file) {
+        try {
+            String text = new String(Files.readAllBytes(file), StandardCharsets.UTF_8);
+            return (text.startsWith("\ufeff") ? text.substring(1) : text).lines().toList();
+        } catch (IOException e) {
+            // No such file, or the home of another user: the next place is asked.
+            return List.of();
+        }
     }
 }

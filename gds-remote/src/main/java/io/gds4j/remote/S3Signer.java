@@ -8,6 +8,7 @@ import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
 import java.util.HexFormat;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
@@ -17,7 +18,7 @@ import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
 /**
- * AWS signature version 4. Signs host, time, digest of the body and session token. Paths and queries must be encoded already, as
+ * AWS signature version 4. Signs host, time, digest of the body, session token and other headers of AWS. Paths and queries must be encoded already, as
  * {@link S3Names} does. Thread-safe.
  *
  * @param credentials asked for each request
@@ -37,12 +38,17 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
     }
 
     @Override
-    public Map<String, String> headers(String method, URI place, String bodySha256) {
+    public Map<String, String> headers(String method, URI place, String bodySha256, Map<String, String> sent) {
         S3Credentials keys = credentials.get();
         if (keys.accessKey().isEmpty()) {
             return Map.of();
         }
         Map<String, String> signed = new TreeMap<>();
+        sent.forEach((name, value) -> {
+            if (name.toLowerCase(Locale.ROOT).startsWith("x-amz-")) {
+                signed.put(name.toLowerCase(Locale.ROOT), value.strip());
+            }
+        });
         signed.put("x-amz-content-sha256", bodySha256);
         signed.put("x-amz-date", TIME.format(clock.instant()));
         keys.sessionToken().ifPresent(token -> signed.put("x-amz-security-token", token));

@@ -8,19 +8,29 @@ import java.util.Map;
 /** The objects of an S3 bucket. */
 record S3Store(S3Names names, HttpConnections connections) implements ObjectStore {
     @Override
-    public URI uri(List<String> keys) {
-        return names.uri(String.join("/", keys));
+    public URI uri(String rest) {
+        return names.uri(rest);
     }
 
     @Override
-    public RangeSource open(URI uri) {
-        return connections.open(names.url(uri.getPath().substring(1), Map.of()));
+    public String escaped(String text) {
+        return ObjectName.escaped(text);
+    }
+
+    @Override
+    public URI request(URI uri) {
+        return names.url(S3Names.key(uri), Map.of());
+    }
+
+    @Override
+    public RangeSource open(URI request) {
+        return connections.open(request);
     }
 
     @Override
     public List<String> list(List<String> folder) {
-        String prefix = folder.isEmpty() ? "" : String.join("/", folder) + "/";
+        String prefix = folder.isEmpty() ? "" : ObjectName.unescaped(String.join("/", folder)).orElseThrow() + "/";
         return new S3Listing(names, new S3Requests(connections)).below(prefix).stream()
-                .map(key -> key.substring(prefix.length())).toList();
+                .map(key -> ObjectName.escaped(key.substring(prefix.length()))).toList();
     }
 }

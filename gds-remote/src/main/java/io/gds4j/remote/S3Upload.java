@@ -1,6 +1,8 @@
 package io.gds4j.remote;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.net.URI;
@@ -9,9 +11,12 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.UUID;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -19,49 +24,89 @@ import java.util.concurrent.Future;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
-/** Uploads a file in parts. The object appears when all parts are there; a failure takes them away again. */
-record S3Upload(S3Names names, S3Requests requests) {
+/**
+ * Uploads a file in parts. The object appears when all parts are there; a failure takes them away again.
+ *
+ * @param onlyNew whether an object that exists already is left as it is, which is an error
+ */
+record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
+
     private static final int PART = 16 << 20;
     private static final int MOST_PARTS = 10_000;
 
     /** Parts in memory at the same time. */
     private static final int TOGETHER = 4;
+
+    /** Longest time to take parts away if the program is ending. */
+    private static final Duration FAREWELL = Duration.ofMillis(500);
     private static final Pattern ID = Pattern.compile("<UploadId>([^<]{1,4096})</UploadId>");
 
+    /** Names the upload that made an object: if the answer is lost, the object still tells. */
+    private static final String MARK = "x-amz-meta-gds4j-upload";
+
     void run(Path file, String key) throws IOException {
+        String mark = UUID.randomUUID().toString();
         try (FileChannel channel = FileChannel.open(file)) {
             long size = channel.size();
             if (size <= PART) {
-                requests.send("PUT", names.url(key, Map.of()), bytes(channel, 0, (int) size));
+                byte[] bytes = bytes(channel, 0, (int) size);
+                publish("PUT", names.url(key, Map.of()), bytes, Map.of(MARK, mark), key, mark);
                 return;
             }
-            parts(channel, size, key);
+            parts(channel, size, key, mark);
         }
     }
 
-    private void parts(FileChannel channel, long size, String key) throws IOException {
+    private void parts(FileChannel channel, long size, String key, String mark) throws IOException {
         URI begin = names.url(key, Map.of("uploads", ""));
-        Matcher matcher = ID.matcher(text(requests.send("POST", begin, new byte[0])));
+        Matcher matcher = ID.matcher(text(requests.send("POST", begin, new byte[0], Map.of(MARK, mark))));
         if (!matcher.find()) {
             throw S3Requests.failure("POST", begin, Errno.EIO, "the answer has no UploadId", null);
         }
         String id = unescaped(matcher.group(1));
-        boolean complete = false;
         try {
             List<String> tags = send(channel, size, key, id);
             StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
             for (int i = 0; i < tags.size(); i++) {
-                xml.append("<Part><PartNumber>%d</PartNumber><ETag>%s</ETag></Part>"
+                xml.append("<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>"
                         .formatted(i + 1, tags.get(i).replace("\"", "&quot;")));
             }
-            URI end = names.url(key, Map.of("uploadId", id));
-            requests.send("POST", end, xml.append("</CompleteMultipartUpload>").toString()
-                    .getBytes(StandardCharsets.UTF_8));
-            complete = true;
-        } finally {
-            if (!complete) {
-                abort(key, id);
+            byte[] all = xml.append("</CompleteMultipartUpload>").toString().getBytes(StandardCharsets.UTF_8);
+            publish("POST", names.url(key, Map.of("uploadId", id)), all, Map.of(), key, mark);
+        } catch (IOException | RuntimeException e) {
+            throw abort(key, id, e);
+        }
+    }
+
+    /** Sends the request that makes the object appear. Its answer may get lost, and then a repetition fails. */
+    private void publish(String method, URI uri, byte[] body, Map<String, String> headers, String key, String mark) {
+        Map<String, String> all = new HashMap<>(headers);
+        if (onlyNew) {
+            all.put("If-None-Match", "*");
+        }
+        try {
+            requests.send(method, uri, body, all);
+        } catch (CuFileInterruptedException e) {
+            throw e;
+        } catch (CuFileException e) {
+            int errno = e.errno().orElse(0);
+            if (onlyNew && errno == Errno.ENOSYS) {
+                requests.send(method, uri, body, headers);
+            } else if (!isThere(key, mark)) {
+                throw onlyNew && errno == Errno.ESTALE
+                        ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", e)
+                        : e;
             }
+        }
+    }
+
+    /** Returns whether the object is the one of this upload. */
+    private boolean isThere(String key, String mark) {
+        try {
+            return requests.once().send("HEAD", names.url(key, Map.of()), new byte[0]).headers().firstValue(MARK)
+                    .filter(mark::equals).isPresent();
+        } catch (CuFileException e) {
+            return false;
         }
     }
 
@@ -99,18 +144,36 @@ record S3Upload(S3Names names, S3Requests requests) {
         }
     }
 
-    private void abort(String key, String id) {
+    /** Takes the parts away, and returns the failure; it names the upload if the parts stay. */
+    private RuntimeException abort(String key, String id, Exception failure) throws IOException {
         boolean interrupted = Thread.interrupted();
         try {
-            requests.send("DELETE", names.url(key, Map.of("uploadId", id)), new byte[0]);
+            (interrupted ? requests.once(FAREWELL) : requests.once())
+                    .send("DELETE", names.url(key, Map.of("uploadId", id)), new byte[0]);
         } catch (CuFileException e) {
-            System.getLogger("io.gds4j.remote").log(
-                    System.Logger.Level.WARNING, "parts of an upload remain at the server: " + e.detail());
+            if (e.isNotFound()) {
+                return rethrown(failure);
+            }
+            String why = "%s; its parts stay at the server: bucket %s, key %s, upload id %s".formatted(
+                    failure instanceof CuFileException known ? known.detail() : failure.getMessage(), names.bucket(),
+                    key, id);
+            CuFileException.Builder builder = CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR)
+                    .errno(failure instanceof CuFileException known ? known.errno().orElse(Errno.EIO) : Errno.EIO)
+                    .detail(why).cause(failure);
+            return interrupted ? builder.buildInterrupted() : builder.build();
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
             }
         }
+        return rethrown(failure);
+    }
+
+    private static RuntimeException rethrown(Exception failure) throws IOException {
+        if (failure instanceof IOException known) {
+            throw known;
+        }
+        return (RuntimeException) failure;
     }
 
     private static byte[] bytes(FileChannel channel, long start, int size) throws IOException {

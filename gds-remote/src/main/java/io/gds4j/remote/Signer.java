@@ -10,8 +10,12 @@ interface Signer {
     String EMPTY_BODY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
     /** Signs nothing. */
-    Signer NONE = (method, place, bodySha256) -> Map.of();
+    Signer NONE = (method, place, bodySha256, sent) -> Map.of();
 
-    /** Returns the headers that a request needs. */
-    Map<String, String> headers(String method, URI place, String bodySha256);
+    /**
+     * Returns the headers that a request needs.
+     *
+     * @param sent other headers that the request sends; a signature covers some
+     */
+    Map<String, String> headers(String method, URI place, String bodySha256, Map<String, String> sent);
 }

@@ -119,7 +119,7 @@ class HttpSourceFaultTest {
 
     @Test
     void locationThatIsNoUrlStaysOutOfTheTrace() {
-        server.on((exchange, request) -> redirect(exchange, "http://h/ ?key=hush"));
+        server.on((exchange, request) -> redirect(exchange, "http://[h/?key=hush"));
         assertThat(catchThrowable(() -> HttpSource.open(uri, OPTIONS))).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("bad Location").satisfies(HttpSourceFaultTest::tellsNothing);
     }

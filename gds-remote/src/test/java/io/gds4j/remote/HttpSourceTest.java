@@ -326,6 +326,61 @@ class HttpSourceTest {
                 .isInstanceOf(CuFileException.class).hasMessageContaining(text);
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"127.0.0.1", "0.0.0.0", "localhost", "[::1]", "10.1.2.3", "172.16.0.1", "192.168.0.1",
+            "100.64.0.1", "[fd00::1]", "[64:ff9b::a00:1]", "[64:ff9b:1::a00:1]", "[2002:a00:1::1]", "[::ffff:10.0.0.1]",
+            "[::10.0.0.1]", "2130706433"})
+    void redirectFromAPublicToAnInnerAddressIsNotFollowed(String host) throws Exception {
+        server.on((exchange, request) -> {
+            boolean first = exchange.getRequestURI().getPath().equals("/there");
+            if (first) {
+                exchange.getResponseHeaders().set("Location", "http://" + host + "/object.bin");
+                status(exchange, 302);
+            }
+            return first;
+        });
+        HttpOptions proxied =
+                OPTIONS.withProxy(ProxySelector.of(new InetSocketAddress("127.0.0.1", uri.getPort())));
+        URI there = URI.create("http://storage.invalid/there");
+        assertThatThrownBy(() -> HttpSource.open(there, proxied))
+                .isInstanceOf(CuFileException.class).hasMessageContaining("from a public to an inner address");
+        assertThat(read(HttpSource.open(there, proxied.withRedirects(5, false, true)), 0, SIZE)).isEqualTo(BYTES);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "100.100.100.200", "2852039166"})
+    void redirectToAMetadataServiceIsNeverFollowed(String host) {
+        server.on((exchange, request) -> {
+            exchange.getResponseHeaders().set("Location", "http://" + host + "/latest");
+            return status(exchange, 302);
+        });
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS))
+                .hasMessageContaining("link-local address or a metadata");
+    }
+
+    @Test
+    void objectWithoutRangesHasALimit() {
+        server.on((exchange, request) -> {
+            exchange.sendResponseHeaders(200, SIZE);
+            exchange.getResponseBody().write(BYTES);
+            return true;
+        });
+        assertThat(HttpSource.open(uri, OPTIONS.withSequential(SIZE)).size()).isEqualTo(SIZE);
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS.withSequential(SIZE - 1L)))
+                .hasMessageContaining("withSequential allows " + (SIZE - 1)).hasMessageContaining("EFBIG");
+        server.on((exchange, request) -> {
+            exchange.sendResponseHeaders(200, 9_000_000_000_000_000L);
+            exchange.getResponseBody().write(BYTES);
+            exchange.getResponseBody().flush();
+            return true;
+        });
+        int before = server.requests();
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS.withSequential(true)))
+                .hasMessageContaining("has no room for a copy of 9000000000000000 bytes")
+                .hasMessageContaining("ENOSPC");
+        assertThat(server.requests()).as("not repeated").isEqualTo(before + 1);
+    }
+
     @Test
     void credentialsStayWithTheirServerAndOutOfTexts() throws Exception {
         try (RangeServer other = new RangeServer()) {

@@ -60,7 +60,8 @@ class S3FilesTest {
                 Map.of("x-amz-content-sha256", Signer.EMPTY_BODY, "x-amz-date", "20130524T000000Z"));
         URI uri = URI.create("https://examplebucket.s3.amazonaws.com" + path);
         if (range.isEmpty()) {
-            assertThat(signer.headers("GET", uri, Signer.EMPTY_BODY).get("Authorization")).endsWith(signature);
+            assertThat(signer.headers("GET", uri, Signer.EMPTY_BODY, Map.of()).get("Authorization"))
+                    .endsWith(signature);
         } else {
             signed.put("range", range);
         }
@@ -297,6 +298,28 @@ class S3FilesTest {
                 return true;
             });
             assertThatThrownBy(() -> Files.list(path("m/"))).hasMessageContaining("not valid XML");
+        }
+    }
+
+    @Test
+    void listsThatExhaustTheMachineAreRefused() {
+        String end =
+                "<IsTruncated>true</IsTruncated><NextContinuationToken>t</NextContinuationToken></ListBucketResult>";
+        String keys = "<ListBucketResult>" + "<Key>m/</Key>".repeat(1_000_001);
+        StringBuilder spaces = new StringBuilder("<ListBucketResult><a");
+        for (int i = 0; i < 200_000; i++) {
+            spaces.append(" xmlns:a").append(i).append("='b'");
+        }
+        for (String[] answer : new String[][]{{keys + end, "more than 1000000 keys"},
+                {spaces + "/>" + end, "not valid XML"},
+                {"<ListBucketResult>" + "<a>".repeat(100) + "</a>".repeat(100) + end, "not valid XML"}}) {
+            server.on((exchange, request) -> {
+                S3Server.answer(exchange, 200, answer[0]);
+                return true;
+            });
+            long start = System.nanoTime();
+            assertThatThrownBy(() -> Files.list(path("m/"))).hasMessageContaining(answer[1]);
+            assertThat(Duration.ofNanos(System.nanoTime() - start)).isLessThan(Duration.ofSeconds(20));
         }
     }
 

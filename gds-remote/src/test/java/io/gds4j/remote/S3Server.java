@@ -28,6 +28,9 @@ final class S3Server implements AutoCloseable {
 
     private final HttpServer server;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    private static final String MARK = "x-amz-meta-gds4j-upload";
+
+    private final Map<String, String> marks = new ConcurrentHashMap<>();
     final SortedMap<String, byte[]> objects = new ConcurrentSkipListMap<>();
     final Map<String, SortedMap<Integer, byte[]>> uploads = new ConcurrentHashMap<>();
     final List<String> requests = new CopyOnWriteArrayList<>();
@@ -72,6 +75,19 @@ final class S3Server implements AutoCloseable {
         }
     }
 
+    /** Does what the request asks for, and ends the connection without an answer. */
+    void serveUnanswered(HttpExchange exchange) throws IOException {
+        Map<String, String> query = query(exchange.getRequestURI());
+        byte[] body = exchange.getRequestBody().readAllBytes();
+        String key = exchange.getRequestURI().getPath().substring(BUCKET.length() + 2);
+        if (query.containsKey("uploadId")) {
+            complete(key, query.get("uploadId"), new String(body, StandardCharsets.UTF_8));
+        } else {
+            marks.put(key, String.valueOf(exchange.getRequestHeaders().getFirst(MARK)));
+            objects.put(key, body);
+        }
+    }
+
     private static boolean isSigned(HttpExchange exchange, byte[] body) {
         String given = String.valueOf(exchange.getRequestHeaders().getFirst("Authorization"));
         Map<String, String> signed = new TreeMap<>();
@@ -105,7 +121,20 @@ final class S3Server implements AutoCloseable {
                     get(exchange, key);
                 }
             }
+            case "HEAD" -> {
+                String mark = marks.get(key);
+                if (mark != null) {
+                    exchange.getResponseHeaders().set(MARK, mark);
+                }
+                exchange.sendResponseHeaders(objects.containsKey(key) ? 200 : 404, -1);
+            }
             case "PUT" -> {
+                if (exists(exchange, key)) {
+                    return;
+                }
+                if (exchange.getRequestHeaders().containsKey(MARK)) {
+                    marks.put(key, exchange.getRequestHeaders().getFirst(MARK));
+                }
                 if (query.containsKey("uploadId")) {
                     uploads.get(query.get("uploadId")).put(Integer.valueOf(query.get("partNumber")), body);
                 } else {
@@ -116,18 +145,35 @@ final class S3Server implements AutoCloseable {
             }
             case "POST" -> {
                 if (query.containsKey("uploads")) {
+                    marks.put("id/1+&", String.valueOf(exchange.getRequestHeaders().getFirst(MARK)));
                     uploads.put("id/1+&", new ConcurrentSkipListMap<>());
                     answer(exchange, 200, "<R><UploadId>id/1+&amp;</UploadId></R>");
+                } else if (!uploads.containsKey(query.get("uploadId"))) {
+                    answer(exchange, 404, "<Error><Code>NoSuchUpload</Code></Error>");
+                } else if (exists(exchange, key)) {
+                    return;
                 } else {
                     complete(key, query.get("uploadId"), new String(body, StandardCharsets.UTF_8));
                     answer(exchange, 200, "<CompleteMultipartUploadResult/>");
                 }
             }
             default -> {
-                uploads.remove(query.get("uploadId"));
+                if (query.containsKey("uploadId")) {
+                    uploads.remove(query.get("uploadId"));
+                } else {
+                    objects.remove(key);
+                }
                 exchange.sendResponseHeaders(204, -1);
             }
         }
+    }
+
+    private boolean exists(HttpExchange exchange, String key) throws IOException {
+        boolean refused = exchange.getRequestHeaders().containsKey("If-None-Match") && objects.containsKey(key);
+        if (refused) {
+            answer(exchange, 412, "<Error><Code>PreconditionFailed</Code></Error>");
+        }
+        return refused;
     }
 
     private void complete(String key, String id, String xml) {
@@ -142,6 +188,7 @@ final class S3Server implements AutoCloseable {
             System.arraycopy(part.getValue(), 0, all, before, part.getValue().length);
         }
         objects.put(key, all);
+        marks.put(key, marks.getOrDefault(id, ""));
     }
 
     static String tag(byte[] bytes) {
@@ -210,6 +257,11 @@ final class S3Server implements AutoCloseable {
 
     static void answer(HttpExchange exchange, int status, String text) throws IOException {
         byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        exchange.getRequestBody().readAllBytes();
+        if (exchange.getRequestMethod().equals("HEAD")) {
+            exchange.sendResponseHeaders(status, -1);
+            return;
+        }
         exchange.sendResponseHeaders(status, bytes.length);
         exchange.getResponseBody().write(bytes);
     }

@@ -87,14 +87,16 @@ public final class CheckpointJobs {
         long done = 0;
         for (int file = 0; file < checkpoint.files().size(); file++) {
             for (TensorInfo tensor : checkpoint.files().get(file).tensors()) {
-                long length;
-                for (long at = 0; at < tensor.length(); at += length) {
-                    length = Math.min(LARGEST_EXTENT, tensor.length() - at);
+                long at = 0;
+                // A tensor without elements has a row, too.
+                do {
+                    long length = Math.min(LARGEST_EXTENT, tensor.length() - at);
                     int rank = (int) Math.min(partitions - 1, (long) ((double) done / total * partitions));
                     extents.get(rank)
                             .add(new VerifyTask.Extent(tensor.name(), file, tensor.fileOffset() + at, length));
                     done += length;
-                }
+                    at += length;
+                } while (at < tensor.length());
             }
         }
         return extents;
@@ -126,8 +128,9 @@ public final class CheckpointJobs {
      *
      * <p>
      * All ranks run at the same time (a barrier stage). If one fails, all are repeated, up to
-     * {@code spark.stage.maxConsecutiveAttempts} times; executors that have their slices do not read them again. What a failed attempt
-     * leaves in memory goes when the memory is needed.
+     * {@code spark.stage.maxConsecutiveAttempts} times. A rank prefers an executor that holds its slices, which does not read them again:
+     * a repeated load reads only what is missing. Ranks of one executor share a model whose rules leave every tensor whole. What a failed
+     * attempt leaves in memory goes when the memory is needed.
      *
      * @param path as of {@link Checkpoint#open}
      * @param world number of ranks, each a task of its own
@@ -159,7 +162,8 @@ public final class CheckpointJobs {
                 plans[rank] = plan.slice(rank, world, rules);
             }
             List<Row> rows =
-                    job.barrier(world, attempt -> new LoadTask(place.toString(), stamp, plans, work, attempt));
+                    job.barrier(place.toString(), List.of(plans),
+                            attempt -> new LoadTask(place.toString(), stamp, plans, work, attempt));
             return JobRows.table(spark, rows, JobRows.LOAD);
         });
     }

@@ -68,7 +68,7 @@ record CheckpointStamp(List<FileStamp> files) implements Serializable {
             }
             if (!now.get().equals(file)) {
                 return Optional.of(
-                        "sees another %s: %d bytes of %s, where the job began with %d bytes of %s; a checkpoint must"
+                        "sees another %s: %s bytes of %s, where the job began with %s bytes of %s; a checkpoint must"
                                 .formatted(file.path(), now.get().size(), now.get().modified(), file.size(),
                                         file.modified())
                                 + " not change while a job reads it");

@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import java.io.IOException;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -64,13 +65,24 @@ public final class GdsExecutor {
     private static void open(PluginContext plugin) {
         CuFileDriver driver = CuFileDriver.open();
         try {
-            ModelRegistry models = new ModelRegistry(driver, ModelBudget.of(driver, plugin.conf()));
+            ModelRegistry models = new ModelRegistry(driver, ModelBudget.of(driver, plugin.conf()),
+                    (path, plan, device, isHeld) -> tell(plugin, new ModelPlaces.Change(
+                            plugin.executorID(), hostOfProcess(), path.toString(), plan, device, isHeld)));
             ExecutorMetrics.register(plugin.metricRegistry(), driver, models);
             current = new GdsExecutor(plugin.executorID(), driver, models);
         } finally {
             if (current == null) {
                 driver.close();
             }
+        }
+    }
+
+    /** Tells the driver, which gives ranks to executors that hold their slices. Without it a rank may read again. */
+    private static void tell(PluginContext plugin, ModelPlaces.Change change) {
+        try {
+            plugin.send(change);
+        } catch (IOException | RuntimeException e) {
+            System.getLogger("io.gds4j.spark").log(System.Logger.Level.DEBUG, "the driver does not hear of a model", e);
         }
     }
 

@@ -6,6 +6,9 @@ import org.apache.spark.api.plugin.DriverPlugin;
 import org.apache.spark.api.plugin.ExecutorPlugin;
 import org.apache.spark.api.plugin.PluginContext;
 import org.apache.spark.api.plugin.SparkPlugin;
+import org.apache.spark.scheduler.SparkListener;
+import org.apache.spark.scheduler.SparkListenerExecutorRemoved;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Opens a cuFile driver in each executor, and closes it when the executor ends.
@@ -35,10 +38,31 @@ public final class GdsPlugin implements SparkPlugin {
 
     @Override
     public DriverPlugin driverPlugin() {
+        ModelPlaces places = new ModelPlaces();
         return new DriverPlugin() {
             @Override
             public Map<String, String> init(SparkContext context, PluginContext plugin) {
+                ModelPlaces.set(places);
+                context.addSparkListener(new SparkListener() {
+                    @Override
+                    public void onExecutorRemoved(SparkListenerExecutorRemoved removed) {
+                        places.forget(removed.executorId());
+                    }
+                });
                 return Release.forExecutors();
+            }
+
+            @Override
+            public @Nullable Object receive(Object message) {
+                if (message instanceof ModelPlaces.Change change) {
+                    places.note(change);
+                }
+                return null;
+            }
+
+            @Override
+            public void shutdown() {
+                ModelPlaces.set(null);
             }
         };
     }

@@ -84,7 +84,7 @@ final class GpuAddresses {
                 "Spark assigned GPU %s, which this process does not see: it has %s%s; let the discovery script print UUIDs"
                         .formatted(
                                 address,
-                                gpus.stream().map(gpu -> "%d %s".formatted(gpu.index(), gpu.uuid()))
+                                gpus.stream().map(gpu -> "%s %s".formatted(gpu.index(), gpu.uuid()))
                                         .collect(Collectors.joining(", ", "[", "]")),
                                 visible.map(value -> " by " + VARIABLE + "=" + value).orElse("")));
     }

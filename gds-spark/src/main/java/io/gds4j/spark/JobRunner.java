@@ -4,21 +4,23 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.function.IntFunction;
 import java.util.function.Supplier;
-import java.util.stream.IntStream;
 import org.apache.spark.SparkConf;
 import org.apache.spark.SparkContext;
 import org.apache.spark.api.java.JavaRDD;
-import org.apache.spark.api.java.JavaSparkContext;
 import org.apache.spark.rdd.RDD;
 import org.apache.spark.resource.ResourceProfile;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.SparkSession;
 import org.jspecify.annotations.Nullable;
+import scala.Tuple2;
+import scala.collection.immutable.Seq;
+import scala.jdk.javaapi.CollectionConverters;
 import scala.reflect.ClassTag;
 import scala.reflect.ClassTag$;
 
@@ -28,6 +30,7 @@ final class JobRunner {
     private static final String TASK_GPUS = "spark.task.resource.gpu.amount";
     private static final String SLOTS_TIMEOUT = "spark.gds4j.slots.timeout";
     private static final ClassTag<Row> ROWS = ClassTag$.MODULE$.apply(Row.class);
+    private static final ClassTag<Integer> RANKS = ClassTag$.MODULE$.apply(Integer.class);
     private static final String ATTEMPTS = "spark.stage.maxConsecutiveAttempts";
     private static final long POLL_MILLIS = 50;
     private static final System.Logger log = System.getLogger("io.gds4j.spark");
@@ -88,21 +91,24 @@ final class JobRunner {
 
     /** Runs each rank as a task, as many at a time as there are slots. */
     List<Row> tasks(JobTask task) {
-        return collect(ranks(task.world()).mapPartitions(task, false, ROWS));
+        return collect(ranks(Collections.nCopies(task.world(), List.of())).mapPartitions(task, false, ROWS));
     }
 
     /**
      * Runs all ranks at the same time, and again after a failure. Spark repeats no last stage with a barrier, and of another one it
      * may repeat some ranks only, which then wait for the others forever.
      *
+     * @param path checkpoint that the ranks load
+     * @param plans the model of each rank: a rank prefers an executor that holds it
      * @param task returns the ranks of an attempt, which is counted from 0
      */
-    List<Row> barrier(int world, IntFunction<JobTask> task) {
+    List<Row> barrier(String path, List<ModelPlan> plans, IntFunction<JobTask> task) {
+        int world = plans.size();
         int most = conf.getInt(ATTEMPTS, 4);
         for (int attempt = 0;; attempt++) {
             requireSlots(world);
             try {
-                return collect(ranks(world).barrier().mapPartitions(task.apply(attempt), false, ROWS));
+                return collect(ranks(preferred(path, plans)).barrier().mapPartitions(task.apply(attempt), false, ROWS));
             } catch (RuntimeException e) {
                 throw e;
             } catch (Exception e) {
@@ -116,9 +122,18 @@ final class JobRunner {
         }
     }
 
-    private RDD<Integer> ranks(int world) {
-        List<Integer> ranks = IntStream.range(0, world).boxed().toList();
-        return new JavaSparkContext(spark).parallelize(new ArrayList<>(ranks), world).rdd();
+    private List<List<String>> preferred(String path, List<ModelPlan> plans) {
+        int slotsOfOne = Math.ceilDiv(slots(), Math.max(1, executors()));
+        return ModelPlaces.current().orElseGet(ModelPlaces::new).prefer(path, plans, slotsOfOne);
+    }
+
+    /** @param places where each rank should run; none for anywhere */
+    private RDD<Integer> ranks(List<List<String>> places) {
+        List<Tuple2<Integer, Seq<String>>> ranks = new ArrayList<>();
+        for (List<String> ofRank : places) {
+            ranks.add(new Tuple2<>(ranks.size(), CollectionConverters.asScala(ofRank).toSeq()));
+        }
+        return spark.makeRDD(CollectionConverters.asScala(ranks).toSeq(), RANKS);
     }
 
     private static List<Row> collect(RDD<Row> rdd) {
@@ -152,7 +167,7 @@ final class JobRunner {
 
     void requireRanks(int world) {
         if (world < 1) {
-            throw invalid("the number of ranks is %d; allowed are 1 and more".formatted(world));
+            throw invalid("the number of ranks is %s; allowed are 1 and more".formatted(world));
         }
     }
 
@@ -165,27 +180,36 @@ final class JobRunner {
 
     /** Waits until there are as many slots as ranks: Spark itself would try for ten minutes. */
     void requireSlots(int world) {
-        ResourceProfile profile = spark.resourceProfileManager().defaultResourceProfile();
         long timeout = conf.getTimeAsMs(SLOTS_TIMEOUT, "30s");
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(timeout);
-        int slots = spark.maxNumConcurrentTasks(profile);
+        int slots = slots();
         while (slots < world && System.nanoTime() < end) {
             try {
                 Thread.sleep(POLL_MILLIS);
             } catch (InterruptedException e) {
                 Thread.currentThread().interrupt();
-                throw invalid("interrupted while it waited for %d slots; there are %d".formatted(world, slots));
+                throw invalid("interrupted while it waited for %s slots; there are %s".formatted(world, slots));
             }
-            slots = spark.maxNumConcurrentTasks(profile);
+            slots = slots();
         }
         if (slots < world) {
-            // the driver counts, too
-            int executors = spark.statusTracker().getExecutorInfos().length - 1;
             throw invalid(
-                    "%d ranks need as many slots at the same time; %d executors have %d after %d s (%s): add executors, cores"
-                            .formatted(world, executors, slots, TimeUnit.MILLISECONDS.toSeconds(timeout), SLOTS_TIMEOUT)
-                            + " or GPUs, or load with fewer ranks");
+                    "%s ranks need as many slots at the same time; %s executors have %s after %s s: raise %s if executors"
+                            .formatted(world, executors(), slots, TimeUnit.MILLISECONDS.toSeconds(timeout),
+                                    SLOTS_TIMEOUT)
+                            + " still start, else add executors, cores or GPUs, or load with fewer ranks");
         }
+    }
+
+    /** Returns the tasks that run at the same time. */
+    private int slots() {
+        ResourceProfile profile = spark.resourceProfileManager().defaultResourceProfile();
+        return spark.maxNumConcurrentTasks(profile);
+    }
+
+    private int executors() {
+        // the driver counts, too
+        return spark.statusTracker().getExecutorInfos().length - 1;
     }
 
     private CuFileException invalid(String line) {

@@ -37,11 +37,16 @@ abstract class JobTask extends AbstractFunction1<Iterator<Integer>, Iterator<Row
     @Override
     public final Iterator<Row> apply(Iterator<Integer> ignored) {
         TaskContext task = TaskContext.get();
-        String where = "rank %d".formatted(task.partitionId());
+        String where = "rank %s".formatted(task.partitionId());
         try {
             GdsExecutor executor = GdsExecutor.ofJob();
             where += " on " + executor;
             return CollectionConverters.asScala(run(new RankContext(executor, task.partitionId(), world)).iterator());
+        } catch (StackOverflowError | LinkageError e) {
+            // Spark ends an executor for such an error, also as a cause, and the job would say no more than that.
+            JobFailure failure = new JobFailure(where + ": " + FirstLine.of(e), null);
+            failure.addSuppressed(e);
+            throw failure;
         } catch (Exception e) {
             Optional<String> refusal = refusal(e);
             if (refusal.isPresent()) {

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
+import io.gds4j.loader.parallel.Split;
 import java.io.Serializable;
 import java.util.List;
 import java.util.Objects;
@@ -46,7 +47,7 @@ public record ModelPlan(
         ParallelPlan.checkWorld(world);
         if (rank < 0 || rank >= world) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, "ModelPlan",
-                    "the rank is %d; %d ranks are 0 to %d".formatted(rank, world, world - 1));
+                    "the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
         }
     }
 
@@ -67,6 +68,12 @@ public record ModelPlan(
      */
     public ModelPlan slice(int newRank, int newWorld, ParallelPlan plan) {
         return new ModelPlan(include, newRank, newWorld, plan.name(), plan.rules(), target);
+    }
+
+    /** Returns the plan by which ranks share a model: rules that leave every tensor whole give each rank the same one. */
+    ModelPlan content() {
+        boolean isWhole = rules.stream().allMatch(rule -> rule.split() instanceof Split.Replicate);
+        return isWhole ? new ModelPlan(include, 0, 1, WHOLE.planName, List.of(), target) : this;
     }
 
     /** Returns the rules. */

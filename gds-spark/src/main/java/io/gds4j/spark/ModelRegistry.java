@@ -37,7 +37,8 @@ import org.apache.spark.util.TaskCompletionListener;
  *
  * <p>
  * A model is what a path, the modification times of its files, a {@link ModelPlan} and a memory lead to. It stays loaded after its last
- * task, until its memory is needed for another model, its files change or the executor ends. Thread-safe.
+ * task, until its memory is needed for another model, its files change or the executor ends. Ranks whose rules leave every tensor whole
+ * share one model. Thread-safe.
  *
  * @since 0.1
  */
@@ -65,8 +66,15 @@ public final class ModelRegistry implements AutoCloseable {
         }
     }
 
+    /** Learns which models tasks find. */
+    interface Listener {
+        /** @param isHeld false if later tasks do not find the model any more */
+        void changed(Path path, ModelPlan plan, int device, boolean isHeld);
+    }
+
     private final CuFileDriver driver;
     private final ModelBudget budget;
+    private final Listener listener;
     /** The least recently used comes first. */
     private final LinkedHashMap<Key, Entry> entries = new LinkedHashMap<>();
     private final Map<Integer, Long> used = new HashMap<>();
@@ -76,9 +84,10 @@ public final class ModelRegistry implements AutoCloseable {
     private long evictions;
     private long loadNanos;
 
-    ModelRegistry(CuFileDriver driver, ModelBudget budget) {
+    ModelRegistry(CuFileDriver driver, ModelBudget budget, Listener listener) {
         this.driver = driver;
         this.budget = budget;
+        this.listener = listener;
     }
 
     /** Returns all tensors of a checkpoint until the task of this thread ends; see {@link #forTask(String, ModelPlan)}. */
@@ -113,7 +122,7 @@ public final class ModelRegistry implements AutoCloseable {
      * @throws CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public Model acquire(String path, ModelPlan plan) {
-        Key key = new Key(Path.of(path).toAbsolutePath(), plan, device(plan.target()));
+        Key key = new Key(Path.of(path).toAbsolutePath(), plan.content(), device(plan.target()));
         while (true) {
             Entry own = new Entry(key);
             Entry entry = enter(own);
@@ -193,6 +202,8 @@ public final class ModelRegistry implements AutoCloseable {
                 loads++;
                 loadNanos += System.nanoTime() - start;
             }
+            // before others can find it out of date, so that the listener learns both in order
+            tell(entry, true);
             entry.loaded.complete(loaded);
             return new Model(loaded.tensors(), false, loaded.storageBytes(), () -> leave(entry));
         } catch (RuntimeException | Error e) {
@@ -285,7 +296,7 @@ public final class ModelRegistry implements AutoCloseable {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.NOMEM_ERROR)
                     .path(entry.key.path())
-                    .detail("the model needs %d bytes; models in use have %d of the %d bytes of %s on this executor"
+                    .detail("the model needs %s bytes; models in use have %s of the %s bytes of %s on this executor"
                             .formatted(bytes, used(device), limit, ModelBudget.key(device)))
                     .build();
         }
@@ -300,7 +311,17 @@ public final class ModelRegistry implements AutoCloseable {
     /** Hides an entry from later tasks. */
     private synchronized void retire(Entry entry) {
         entry.isStale = true;
-        entries.remove(entry.key, entry);
+        hide(entry);
+    }
+
+    private void hide(Entry entry) {
+        if (entries.remove(entry.key, entry) && entry.loaded.isDone()) {
+            tell(entry, false);
+        }
+    }
+
+    private void tell(Entry entry, boolean isHeld) {
+        listener.changed(entry.key.path(), entry.key.plan(), entry.key.device(), isHeld);
     }
 
     private synchronized void leave(Entry entry) {
@@ -317,7 +338,7 @@ public final class ModelRegistry implements AutoCloseable {
 
     /** Frees an entry without users. */
     private void remove(Entry entry) {
-        entries.remove(entry.key, entry);
+        hide(entry);
         giveBack(entry);
         if (entry.loaded.isDone() && !entry.loaded.isCompletedExceptionally()) {
             entry.loaded.join().tensors().close();
@@ -361,6 +382,6 @@ public final class ModelRegistry implements AutoCloseable {
 
     @Override
     public synchronized String toString() {
-        return "ModelRegistry[%d models, %d bytes]".formatted(entries.size(), bytes());
+        return "ModelRegistry[%s models, %s bytes]".formatted(entries.size(), bytes());
     }
 }

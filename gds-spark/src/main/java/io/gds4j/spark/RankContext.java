@@ -60,6 +60,6 @@ public final class RankContext {
 
     @Override
     public String toString() {
-        return "rank %d of %d on %s".formatted(rank, world, executor);
+        return "rank %s of %s on %s".formatted(rank, world, executor);
     }
 }

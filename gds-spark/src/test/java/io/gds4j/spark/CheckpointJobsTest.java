@@ -7,6 +7,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorDigest;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
@@ -141,9 +142,13 @@ class CheckpointJobsTest {
         long slice = LAYERS * (2L * 64 * 200 * 4 / 2 + 200);
         assertThat(column(rows, "bytes")).containsExactly(slice, slice);
         assertThat(column(rows, "ioPath")).allSatisfy(paths -> assertThat((String) paths).startsWith("COMPAT_"));
-        // the executors still have the slices
-        List<Row> again = CheckpointJobs.load(spark, path.toString(), 2, RULES, ModelPlan.WHOLE).collectAsList();
-        assertThat(column(again, "bytes")).containsExactly(slice, slice);
+        assertThat(column(rows, "storageBytes")).allMatch(bytes -> (long) bytes > 0);
+        // the executors still have the slices: Spark alone would exchange the ranks in every second load
+        for (int i = 0; i < 6; i++) {
+            List<Row> again = CheckpointJobs.load(spark, path.toString(), 2, RULES, ModelPlan.WHOLE).collectAsList();
+            assertThat(column(again, "bytes")).containsExactly(slice, slice);
+            assertThat(column(again, "storageBytes")).as("load %s", i).containsExactly(0L, 0L);
+        }
     }
 
     @ParameterizedTest
@@ -163,6 +168,33 @@ class CheckpointJobsTest {
             equal.run(tensors, rank);
         }).collectAsList();
         assertThat(column(rows, "attempt")).containsExactly(1, 1);
+        // only what was lost is read again
+        List<Object> read = column(rows, "storageBytes");
+        assertThat(read.get(0)).isEqualTo(0L);
+        assertThat((long) read.get(1)).matches(bytes -> killsItsExecutor ? bytes > 0 : bytes == 0);
+    }
+
+    @Test
+    void errorOfTheProgramsWorkIsNamedInOneLine() {
+        Path path = checkpoint();
+        assertThatThrownBy(() -> CheckpointJobs.load(spark, path.toString(), 2, RULES, ModelPlan.WHOLE, (t, rank) -> {
+            throw new StackOverflowError("too deep");
+        })).isInstanceOf(CuFileException.class)
+                .message()
+                .matches("CheckpointJobs.load: .*rank \\d on executor \\d+ on .*: too deep.*")
+                .hasLineCount(1);
+    }
+
+    @Test
+    void verifyHasARowForATensorWithoutElements() {
+        Path path = folder.resolve("model.safetensors");
+        new SafetensorsWriter(path).tensor("a", DType.U8, 5)
+                .tensor("none", DType.F32, 0, 3)
+                .tensor("z", DType.U8, 6)
+                .write(new TensorPattern(SEED));
+        List<Row> rows = CheckpointJobs.verify(spark, path.toString(), 2).collectAsList();
+        assertThat(column(rows, "tensor")).containsExactlyInAnyOrder("a", "none", "z");
+        assertThat(column(rows, "bytes")).containsExactlyInAnyOrder(5L, 0L, 6L);
     }
 
     @Test

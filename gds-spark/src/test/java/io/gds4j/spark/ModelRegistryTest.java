@@ -9,6 +9,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
@@ -25,6 +26,7 @@ import java.nio.file.attribute.FileTime;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -51,7 +53,14 @@ class ModelRegistryTest {
     }
 
     private ModelRegistry registry(long budget) {
-        return new ModelRegistry(driver, new ModelBudget(driver, budget, -1));
+        return new ModelRegistry(driver, new ModelBudget(driver, budget, -1), this::changed);
+    }
+
+    /** What the registry tells of its models, such as {@code +first.safetensors}. */
+    private final List<String> changes = new CopyOnWriteArrayList<>();
+
+    private void changed(Path path, ModelPlan plan, int device, boolean isHeld) {
+        changes.add((isHeld ? "+" : "-") + path.getFileName());
     }
 
     private String file(String name, long seed) {
@@ -82,6 +91,36 @@ class ModelRegistryTest {
             assertThat(registry.size()).isOne();
             assertThat(registry.bytes()).isBetween(3 * 4096L, ONE);
         }
+    }
+
+    @Test
+    void ranksShareAModelWhoseRulesLeaveEveryTensorWhole() {
+        String path = file("model.safetensors", 1);
+        try (ModelRegistry registry = registry(1 << 20);
+                Model whole = registry.acquire(path, PLAN);
+                Model first = registry.acquire(path, PLAN.slice(0, 4, ParallelPlan.replicate()));
+                Model last = registry.acquire(path, PLAN.slice(3, 4, ParallelPlan.replicate()))) {
+            assertThat(first.tensors()).isSameAs(whole.tensors());
+            assertThat(last.tensors()).isSameAs(whole.tensors());
+            assertThat(holds(last.tensors(), 1)).isTrue();
+            assertThat(registry.loads()).isOne();
+        }
+    }
+
+    @Test
+    void registryTellsWhatTasksFind() throws IOException {
+        String first = file("first", 1);
+        String second = file("second", 2);
+        try (ModelRegistry registry = registry(ONE)) {
+            registry.acquire(first, PLAN).close();
+            registry.acquire(first, PLAN).close();
+            registry.acquire(second, PLAN).close();
+            Files.setLastModifiedTime(Path.of(second), FileTime.fromMillis(1_000_000));
+            registry.acquire(second, PLAN).close();
+            assertThatThrownBy(() -> registry.acquire(folder.resolve("absent").toString(), PLAN))
+                    .isInstanceOf(CuFileException.class);
+        }
+        assertThat(changes).containsExactly("+first", "-first", "+second", "-second", "+second", "-second");
     }
 
     @Test
@@ -173,7 +212,7 @@ class ModelRegistryTest {
             }
         };
         try (CuFileDriver own = CuFileDriver.open(backend);
-                ModelRegistry registry = new ModelRegistry(own, new ModelBudget(own, 1 << 20, -1))) {
+                ModelRegistry registry = new ModelRegistry(own, new ModelBudget(own, 1 << 20, -1), this::changed)) {
             assertThatThrownBy(() -> registry.acquire(path.toString(), PLAN)).isInstanceOf(CuFileException.class);
             assertThat(registry.bytes()).isZero();
             memory.verify();
@@ -199,7 +238,7 @@ class ModelRegistryTest {
         FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
         Gate gate = backend.holdRead(1);
         try (CuFileDriver slow = CuFileDriver.open(backend);
-                ModelRegistry registry = new ModelRegistry(slow, new ModelBudget(slow, ONE, -1));
+                ModelRegistry registry = new ModelRegistry(slow, new ModelBudget(slow, ONE, -1), this::changed);
                 ExecutorService tasks = Executors.newCachedThreadPool()) {
             CompletableFuture<Throwable> failure = new CompletableFuture<>();
             Thread killed = Thread.ofPlatform().start(() -> {

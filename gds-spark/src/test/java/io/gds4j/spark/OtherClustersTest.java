@@ -74,7 +74,8 @@ class OtherClustersTest {
         }
         // one slot for each GPU
         assertThatThrownBy(() -> CheckpointJobs.load(spark, path, 3, all, ModelPlan.WHOLE)).message()
-                .contains("3 ranks need as many slots", "2 executors have 2 after 6 s")
+                .contains("3 ranks need as many slots", "2 executors have 2 after 6 s",
+                        "raise spark.gds4j.slots.timeout")
                 .hasLineCount(1);
     }
 
@@ -131,5 +132,12 @@ class OtherClustersTest {
         SparkSession spark = LocalCluster.session(Map.of("spark.master", "local[2]"));
         List<Row> rows = CheckpointJobs.load(spark, path, 2, ParallelPlan.replicate(), ModelPlan.WHOLE).collectAsList();
         assertThat(rows).extracting(row -> row.<String>getAs("executor")).containsExactly("driver", "driver");
+        // replicated ranks of an executor share one model, which is read once
+        assertThat(GdsExecutor.current().models().size()).isOne();
+        assertThat(rows).extracting(row -> row.<Long>getAs("storageBytes"))
+                .containsExactlyInAnyOrder(0L, rows.getFirst().<Long>getAs("bytes"));
+        List<Row> again =
+                CheckpointJobs.load(spark, path, 2, ParallelPlan.replicate(), ModelPlan.WHOLE).collectAsList();
+        assertThat(again).extracting(row -> row.<Long>getAs("storageBytes")).containsExactly(0L, 0L);
     }
 }

@@ -26,7 +26,7 @@ final class Difference {
                 last = i;
             }
         }
-        return "expected [%s] but found [%s]; %d bytes differ, the last one %d bytes on"
+        return "expected [%s] but found [%s]; %s bytes differ, the last one %s bytes on"
                 .formatted(hex(expected, at), hex(actual, at), count, last - at);
     }
 

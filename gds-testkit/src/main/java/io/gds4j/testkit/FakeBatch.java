@@ -58,7 +58,7 @@ final class FakeBatch implements BackendBatch {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                     SUBMIT,
-                    "%d requests where %d of %d are outstanding".formatted(requests.size(), outstanding, capacity));
+                    "%s requests where %s of %s are outstanding".formatted(requests.size(), outstanding, capacity));
         }
         waiting.addAll(requests);
         notifyAll();
@@ -68,7 +68,7 @@ final class FakeBatch implements BackendBatch {
     synchronized List<BatchEvent> status(int minimum, int maximum, Optional<Duration> timeout) {
         if (minimum < 0 || maximum < minimum) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, STATUS, "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
+                    CuFileError.INVALID_VALUE, STATUS, "minimum is %s, allowed: 0 to %s".formatted(minimum, maximum));
         }
         long begun = System.nanoTime();
         long nanos = timeout.map(FakeBatch::nanos).orElse(Long.MAX_VALUE);

@@ -37,6 +37,6 @@ public final class FakeEvent {
 
     @Override
     public String toString() {
-        return "FakeEvent[%s, after %d]".formatted(stream, number);
+        return "FakeEvent[%s, after %s]".formatted(stream, number);
     }
 }

@@ -92,7 +92,7 @@ public final class FakeGpu {
          */
         public Builder devices(int count) {
             if (count < 1 || count > MOST_DEVICES) {
-                throw new IllegalArgumentException("devices: %d, allowed: 1 to %d".formatted(count, MOST_DEVICES));
+                throw new IllegalArgumentException("devices: %s, allowed: 1 to %s".formatted(count, MOST_DEVICES));
             }
             devices = count;
             return this;
@@ -107,7 +107,7 @@ public final class FakeGpu {
          */
         public Builder bytesPerDevice(long bytes) {
             if (bytes < 1 || bytes > MOST_BYTES) {
-                throw new IllegalArgumentException("bytes: %d, allowed: 1 to 2^40".formatted(bytes));
+                throw new IllegalArgumentException("bytes: %s, allowed: 1 to 2^40".formatted(bytes));
             }
             bytesPerDevice = bytes;
             return this;
@@ -240,7 +240,7 @@ public final class FakeGpu {
 
     @Override
     public String toString() {
-        return "FakeGpu[%d of %d bytes%s]".formatted(
+        return "FakeGpu[%s of %s bytes%s]".formatted(
                 devices(), bytesPerDevice, seed.isPresent() ? ", seed " + seed.getAsLong() : "");
     }
 }

@@ -171,7 +171,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
         long total = TransferArguments.total(ranges);
         if (!TransferArguments.isFileRange(total, fileOffset)) {
             throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, function, "%d bytes from offset %d".formatted(total, fileOffset));
+                    CuFileError.INVALID_VALUE, function, "%s bytes from offset %s".formatted(total, fileOffset));
         }
         TransferArguments.checkAccessMode(function, file, total, fileOffset, write);
         long done = 0;
@@ -213,7 +213,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "cuFileBatchIOSetUp",
-                    "capacity is %d, allowed: 1 to %d (properties.io_batchsize)".formatted(capacity, largest));
+                    "capacity is %s, allowed: 1 to %s (properties.io_batchsize)".formatted(capacity, largest));
         }
         return new FakeBatch(capacity, this::move, random);
     }

@@ -61,7 +61,7 @@ final class FakeGrowth implements GrowableMemory {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     GROW,
-                    "size is %d, allowed is more than %d and up to %d".formatted(bytes, region.length(), maximum));
+                    "size is %s, allowed is more than %s and up to %s".formatted(bytes, region.length(), maximum));
         }
         allocation.close();
         try {
@@ -84,6 +84,6 @@ final class FakeGrowth implements GrowableMemory {
 
     @Override
     public String toString() {
-        return "GrowableMemory[%s of %d bytes]".formatted(allocation(), maximum);
+        return "GrowableMemory[%s of %s bytes]".formatted(allocation(), maximum);
     }
 }

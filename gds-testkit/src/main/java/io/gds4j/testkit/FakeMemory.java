@@ -77,7 +77,7 @@ final class FakeMemory {
         }
 
         private String what() {
-            return "%d bytes of %s at 0x%x%s"
+            return "%s bytes of %s at 0x%x%s"
                     .formatted(length, kind, address, device < 0 ? "" : " on GPU " + device);
         }
 
@@ -111,7 +111,7 @@ final class FakeMemory {
             throw CuFileException.of(
                     CuFileError.DEVICE_NOT_FOUND,
                     function,
-                    "there is no GPU %d, the fake has %d".formatted(device, used.length));
+                    "there is no GPU %s, the fake has %s".formatted(device, used.length));
         }
     }
 
@@ -178,7 +178,7 @@ final class FakeMemory {
         return CuFileException.of(
                 CuFileError.NOMEM_ERROR,
                 function,
-                "%d bytes on GPU %d, which has %d of %d bytes left"
+                "%s bytes on GPU %s, which has %s of %s bytes left"
                         .formatted(bytes, device, bytesPerDevice - used[device], bytesPerDevice));
     }
 
@@ -188,7 +188,7 @@ final class FakeMemory {
         } catch (OutOfMemoryError | IllegalArgumentException e) {
             throw CuFileException.builder(function)
                     .error(CuFileError.NOMEM_ERROR)
-                    .detail("the JVM has no room for %d bytes of the fake GPU %d".formatted(size, device))
+                    .detail("the JVM has no room for %s bytes of the fake GPU %s".formatted(size, device))
                     .cause(e)
                     .build();
         }
@@ -272,7 +272,7 @@ final class FakeMemory {
             throw wrong(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     function,
-                    "%d bytes at 0x%x reach past the end of %s"
+                    "%s bytes at 0x%x reach past the end of %s"
                             .formatted(range.length(), range.address(),
                                     region.place.describe(region.what() + ", allocated")));
         }
@@ -309,7 +309,7 @@ final class FakeMemory {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     function,
-                    "%d bytes at 0x%x reach past %s".formatted(length, address, region.what()));
+                    "%s bytes at 0x%x reach past %s".formatted(length, address, region.what()));
         }
         return MemoryRange.ofAddress(address, length, region.kind, region.device);
     }

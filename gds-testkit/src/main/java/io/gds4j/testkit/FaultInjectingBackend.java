@@ -111,7 +111,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     public void verify() {
         List<String> left = unfired();
         if (!left.isEmpty()) {
-            throw new AssertionError("%d planned faults never happened:\n    %s"
+            throw new AssertionError("%s planned faults never happened:\n    %s"
                     .formatted(left.size(), String.join("\n    ", left)));
         }
     }
@@ -144,7 +144,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     private void fail(Call call, long nth, int errno, long bytes) {
         checkFuture(call, nth);
         if (errno <= 0 || bytes < 0) {
-            throw new IllegalArgumentException("errno %d, bytes %d".formatted(errno, bytes));
+            throw new IllegalArgumentException("errno %s, bytes %s".formatted(errno, bytes));
         }
         on(call).numbered(nth).after(bytes).fails(errno);
     }
@@ -173,7 +173,7 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
     private void checkFuture(Call call, long nth) {
         if (nth <= count(call)) {
-            throw new IllegalArgumentException("call %d is past: %d have started".formatted(nth, count(call)));
+            throw new IllegalArgumentException("call %s is past: %s have started".formatted(nth, count(call)));
         }
     }
 

@@ -134,7 +134,7 @@ public final class GuardedFile {
         try (FileChannel channel = FileChannel.open(place, StandardOpenOption.READ)) {
             if (channel.size() != size) {
                 throw new AssertionError(
-                        "%s: size is %d, expected %d".formatted(place, channel.size(), size));
+                        "%s: size is %s, expected %s".formatted(place, channel.size(), size));
             }
             compare(channel, 0, size);
         } catch (IOException e) {
@@ -148,7 +148,7 @@ public final class GuardedFile {
         int to = (int) Math.max(from, Math.min(size, offset + length + margin));
         try (FileChannel channel = FileChannel.open(path, StandardOpenOption.READ)) {
             if (channel.size() != size) {
-                throw new AssertionError("%s: size is %d, expected %d".formatted(path, channel.size(), size));
+                throw new AssertionError("%s: size is %s, expected %s".formatted(path, channel.size(), size));
             }
             compare(channel, from, to - from);
         } catch (IOException e) {
@@ -161,7 +161,7 @@ public final class GuardedFile {
         MemorySegment wanted = MemorySegment.ofArray(expected).asSlice(from, length);
         long at = Difference.first(wanted, actual);
         if (at >= 0) {
-            throw new AssertionError("%s of %d bytes: byte %d: %s"
+            throw new AssertionError("%s of %s bytes: byte %s: %s"
                     .formatted(path, size, from + at, Difference.describe(wanted, actual, at)));
         }
     }
@@ -176,6 +176,6 @@ public final class GuardedFile {
 
     @Override
     public String toString() {
-        return "GuardedFile[%s, %d bytes]".formatted(path, size());
+        return "GuardedFile[%s, %s bytes]".formatted(path, size());
     }
 }

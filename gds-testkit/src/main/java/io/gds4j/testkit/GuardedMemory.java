@@ -38,13 +38,13 @@ public final class GuardedMemory implements AutoCloseable {
 
     private GuardedMemory(MemoryAllocator allocator, MemoryKind kind, int length, int misalignment, long seed) {
         if (length < 0 || misalignment < 0 || misalignment >= GUARD) {
-            throw new IllegalArgumentException("length %d, misalignment %d".formatted(length, misalignment));
+            throw new IllegalArgumentException("length %s, misalignment %s".formatted(length, misalignment));
         }
         this.allocator = allocator;
         this.length = length;
         this.start = GUARD + misalignment;
         this.expected = RandomBytes.of(seed, Math.addExact(start + GUARD, length));
-        this.what = "%s memory of %d bytes, misaligned by %d, seed %d".formatted(kind, length, misalignment, seed);
+        this.what = "%s memory of %s bytes, misaligned by %s, seed %s".formatted(kind, length, misalignment, seed);
         this.allocation = allocator.allocate(kind, expected.length);
         this.range = allocation.range().slice(start, length);
         allocator.copyFromHost(MemorySegment.ofArray(expected), allocation.range());
@@ -123,17 +123,17 @@ public final class GuardedMemory implements AutoCloseable {
 
     private String place(long index) {
         if (index < start) {
-            return "guard zone, %d bytes before the range".formatted(start - index);
+            return "guard zone, %s bytes before the range".formatted(start - index);
         }
         long offset = index - start;
         return offset < length
-                ? "byte %d of the range".formatted(offset)
-                : "guard zone, %d bytes past the end of the range".formatted(offset - length);
+                ? "byte %s of the range".formatted(offset)
+                : "guard zone, %s bytes past the end of the range".formatted(offset - length);
     }
 
     private void checkPart(int offset, int size) {
         if (offset < 0 || size < 0 || offset > length - size) {
-            throw new IndexOutOfBoundsException("offset %d, size %d of %s".formatted(offset, size, what));
+            throw new IndexOutOfBoundsException("offset %s, size %s of %s".formatted(offset, size, what));
         }
     }
 

@@ -35,7 +35,7 @@ public final class LeakDetector extends ForwardingAllocator {
         @Override
         public String toString() {
             return place.describe(
-                    "%d bytes of %s at 0x%x, allocated".formatted(range.length(), range.kind(), range.address()));
+                    "%s bytes of %s at 0x%x, allocated".formatted(range.length(), range.kind(), range.address()));
         }
     }
 
@@ -58,7 +58,7 @@ public final class LeakDetector extends ForwardingAllocator {
         List<String> left = new ArrayList<>(alive());
         if (!left.isEmpty()) {
             throw new AssertionError(
-                    "%d allocations were not closed:\n    %s".formatted(left.size(), String.join("\n    ", left)));
+                    "%s allocations were not closed:\n    %s".formatted(left.size(), String.join("\n    ", left)));
         }
     }
 

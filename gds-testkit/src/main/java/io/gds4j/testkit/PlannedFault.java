@@ -166,7 +166,7 @@ public final class PlannedFault {
      */
     public PlannedFault fails(int errno) {
         if (errno <= 0) {
-            throw new IllegalArgumentException("errno %d".formatted(errno));
+            throw new IllegalArgumentException("errno %s".formatted(errno));
         }
         return fails(code(errno), errno, Errno.name(errno));
     }
@@ -279,7 +279,7 @@ public final class PlannedFault {
 
     private static long atLeastOne(long count) {
         if (count < 1) {
-            throw new IllegalArgumentException("%d, allowed: 1 or more".formatted(count));
+            throw new IllegalArgumentException("%s, allowed: 1 or more".formatted(count));
         }
         return count;
     }
@@ -315,7 +315,7 @@ public final class PlannedFault {
         }
         return text.append(' ')
                 .append(outcome == null ? "has no outcome" : outcome.text())
-                .append(": hit %d of %d matching calls".formatted(hits, matches))
+                .append(": hit %s of %s matching calls".formatted(hits, matches))
                 .toString();
     }
 }

@@ -38,7 +38,7 @@ final class ReferenceAllocator implements MemoryAllocator {
             arena.close();
             throw CuFileException.builder(ALLOCATE)
                     .error(CuFileError.NOMEM_ERROR)
-                    .detail("no room for %d bytes".formatted(size))
+                    .detail("no room for %s bytes".formatted(size))
                     .cause(e)
                     .build();
         }
@@ -84,7 +84,7 @@ final class ReferenceAllocator implements MemoryAllocator {
     private static void checkRoom(long bytes, long room) {
         if (bytes > room) {
             throw CuFileException.of(
-                    CuFileError.CUDA_POINTER_RANGE_ERROR, COPY, "%d bytes do not fit %d".formatted(bytes, room));
+                    CuFileError.CUDA_POINTER_RANGE_ERROR, COPY, "%s bytes do not fit %s".formatted(bytes, room));
         }
     }
 }

@@ -323,7 +323,7 @@ public final class ReferenceBackend implements CuFileBackend {
             throw CuFileException.of(
                     CuFileError.DRIVER_UNSUPPORTED_LIMIT,
                     function,
-                    "%d KiB is not a multiple of %d in %d..%d".formatted(kb, step, step, max));
+                    "%s KiB is not a multiple of %s in %s..%s".formatted(kb, step, step, max));
         }
     }
 }

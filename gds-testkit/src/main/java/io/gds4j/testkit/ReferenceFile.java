@@ -95,7 +95,7 @@ final class ReferenceFile implements BackendFile {
                 .orElseThrow(() -> CuFileException.builder(REGISTER)
                         .error(CuFileError.INVALID_VALUE)
                         .errno(Errno.EBADF)
-                        .detail("descriptor %d is not open".formatted(source.fd()))
+                        .detail("descriptor %s is not open".formatted(source.fd()))
                         .build());
         checkType(fd.link(), fd.target());
         if (fd.isAppend()) {

@@ -53,7 +53,7 @@ final class WatchedBackend extends ForwardingBackend {
     synchronized List<String> openDrivers() {
         List<String> open = new ArrayList<>();
         if (users > 0) {
-            open.add("%d of %d drivers were not closed".formatted(users, openings.size()));
+            open.add("%s of %s drivers were not closed".formatted(users, openings.size()));
             describe("a CuFileDriver was opened", openings, open);
         }
         return open;

@@ -159,14 +159,19 @@ public final class GdsCommand implements Runnable {
         return line.execute(args);
     }
 
+    /** Returns a text whose URLs have neither user and password nor query. */
+    private static String withoutSecrets(String text) {
+        return text.replaceAll("://[^\\s'/?#]*@", "://").replaceAll("(://[^\\s'?]*\\?)[^\\s']*", "$1...");
+    }
+
     private static CommandFailure usage(ParameterException failure) {
-        String message = failure.getMessage();
+        String message = withoutSecrets(failure.getMessage());
         List<String> suggestions = List.of();
         if (failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
             suggestions = unmatched.getSuggestions();
             String first = unmatched.getUnmatched().getFirst();
             if (failure.getCommandLine().getParent() == null && !first.startsWith("-")) {
-                message = "unknown command '" + first + "'";
+                message = "unknown command '" + withoutSecrets(first) + "'";
             }
         }
         String hint = suggestions.isEmpty() ? "" : "; did you mean %s?".formatted(String.join(" or ", suggestions));

@@ -90,7 +90,7 @@ final class HelpCommand implements Callable<Integer> {
         terminal.out().println("Exit status of every gds command:");
         terminal.out().println();
         for (ExitStatus status : ExitStatus.values()) {
-            terminal.out().printf("  %3d  %s%n", status.code(), status.meaning());
+            terminal.out().printf("  %3s  %s%n", status.code(), status.meaning());
         }
     }
 }

@@ -72,6 +72,10 @@ final class IoCommand implements Callable<Integer> {
                     + " holds options that add to those given here. /dev/stdin runs lines as they arrive.")
     private @Nullable Path series;
 
+    @Option(names = "--overwrite",
+            description = "Let a job file write to existing files that gds io did not make. Default: refuse them.")
+    private boolean overwrite;
+
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
@@ -129,7 +133,7 @@ final class IoCommand implements Callable<Integer> {
             if (line.length() == MOST_LINE_CHARACTERS) {
                 throw CommandFailure.badInput(
                         file.toString(),
-                        "%s: has a line of more than %d characters".formatted(file, MOST_LINE_CHARACTERS));
+                        "%s: has a line of more than %s characters".formatted(file, MOST_LINE_CHARACTERS));
             }
             line.append((char) c);
         }
@@ -139,7 +143,7 @@ final class IoCommand implements Callable<Integer> {
     private IoArguments arguments(Output to) throws IOException {
         if (jobFile == null) {
             options.notes().forEach(to::note);
-            return options.arguments(List.of(options.job("job")));
+            return options.arguments(List.of(options.job("job")), true);
         }
         List<IoJob> jobs = new ArrayList<>();
         IoOptions first = options;
@@ -151,7 +155,7 @@ final class IoCommand implements Callable<Integer> {
             }
             jobs.add(named(jobFile, section, own));
         }
-        return first.arguments(jobs);
+        return first.arguments(jobs, overwrite);
     }
 
     private IoOptions optionsOf(Path file, JobFile.Section section) {

@@ -161,7 +161,7 @@ final class IoOptions {
     List<String> notes() {
         List<String> notes = new ArrayList<>();
         if (numaNode != null) {
-            notes.add("-n has no effect: numactl --cpunodebind=%d binds the whole process".formatted(numaNode));
+            notes.add("-n has no effect: numactl --cpunodebind=%s binds the whole process".formatted(numaNode));
         }
         if (nvlinks != null && nvlinks != 0) {
             notes.add("-p has no effect: the CUDA driver chooses the path of copies");
@@ -170,7 +170,7 @@ final class IoOptions {
     }
 
     /** Arguments of the whole run. Options that apply to a run come from the first section of a job file. */
-    IoArguments arguments(List<IoJob> jobs) {
+    IoArguments arguments(List<IoJob> jobs, boolean overwrite) {
         if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
             throw CommandFailure.usage("-T %s: allowed is more than 0, up to 86400 seconds".formatted(seconds));
         }
@@ -190,7 +190,7 @@ final class IoOptions {
         return new IoArguments(jobs, backend.value(), directStorage.value(), seconds, warmUp, cache, fresh, verify,
                 seed,
                 perJob, gdsioFormat,
-                policy, ioUring, repeat);
+                policy, ioUring, repeat, overwrite);
     }
 
     /** Arguments of one job; refuses values and combinations that are not allowed. */
@@ -219,7 +219,7 @@ final class IoOptions {
         }
         TransferType type = TransferType.values()[transfer];
         if (memory != null && memory >= 2 && !type.usesApi()) {
-            throw CommandFailure.usage("-m %d requires -x 0, 5, 6 or 7".formatted(memory));
+            throw CommandFailure.usage("-m %s requires -x 0, 5, 6 or 7".formatted(memory));
         }
         Operation what = Operation.values()[operation];
         if (unaligned && !what.random()) {
@@ -247,7 +247,7 @@ final class IoOptions {
 
     private static void within(String option, int value, int least, int most) {
         if (value < least || value > most) {
-            throw CommandFailure.usage("%s %d: allowed is %d to %d".formatted(option, value, least, most));
+            throw CommandFailure.usage("%s %s: allowed is %s to %s".formatted(option, value, least, most));
         }
     }
 }

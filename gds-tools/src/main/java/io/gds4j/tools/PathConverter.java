@@ -2,15 +2,30 @@ package io.gds4j.tools;
 
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.util.Locale;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import picocli.CommandLine.ITypeConverter;
 import picocli.CommandLine.TypeConversionException;
 
 /** Converts the path of a file or folder. */
 final class PathConverter implements ITypeConverter<Path> {
+    private static final Pattern URL = Pattern.compile("([A-Za-z][A-Za-z0-9+.-]*)://.*", Pattern.DOTALL);
+
+    /** Returns the scheme of a URL in small letters; empty if it is a path. */
+    static String scheme(String value) {
+        Matcher matcher = URL.matcher(value);
+        return matcher.matches() ? matcher.group(1).toLowerCase(Locale.ROOT) : "";
+    }
+
     @Override
     public Path convert(String value) {
         if (value.isEmpty()) {
             throw new TypeConversionException("the path is empty");
+        }
+        if (!scheme(value).isEmpty()) {
+            // Not shown: a URL may hold a password.
+            throw new TypeConversionException("a URL with %s:// is no path of a file".formatted(scheme(value)));
         }
         try {
             return Path.of(value);

@@ -13,7 +13,7 @@ final class PatternConverter implements ITypeConverter<Pattern> {
             return Pattern.compile(value);
         } catch (PatternSyntaxException e) {
             throw new TypeConversionException(
-                    "'%s' is not a regular expression: %s at character %d"
+                    "'%s' is not a regular expression: %s at character %s"
                             .formatted(value, e.getDescription(), Math.max(e.getIndex(), 0) + 1));
         }
     }

@@ -82,7 +82,7 @@ final class PatternsCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException, InterruptedException {
         if (rounds < 1 || rounds > MOST_ROUNDS) {
-            throw CommandFailure.usage("--rounds is %d, allowed: 1 to %d".formatted(rounds, MOST_ROUNDS));
+            throw CommandFailure.usage("--rounds is %s, allowed: 1 to %s".formatted(rounds, MOST_ROUNDS));
         }
         List<String> options = new ArrayList<>();
         if (memory != null) {

@@ -9,7 +9,6 @@ import io.gds4j.tools.records.RecordsArguments;
 import io.gds4j.tools.records.RecordsRun;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -45,10 +44,10 @@ final class RecordsCommand implements Callable<Integer> {
 
     private final Terminal terminal;
 
-    @Parameters(arity = "1..*", paramLabel = "PATH", converter = PathConverter.class,
-            description = "Files of records. Without --record, the names tell the format: .npy, .bin with a Megatron .idx,"
+    @Parameters(arity = "1..*", paramLabel = "PATH",
+            description = "Files of records, or their https, http or s3 URLs. Without --record, the names tell the format: .npy, .bin with a Megatron .idx,"
                     + " .fvecs, .ivecs, .bvecs, .fbin, .ibin, .u8bin or .i8bin.")
-    private List<Path> paths = new ArrayList<>();
+    private List<String> paths = new ArrayList<>();
 
     @Option(names = "--record", paramLabel = "BYTES", converter = SizeConverter.class,
             description = "Bytes of a record; all records have this size.")
@@ -164,7 +163,8 @@ final class RecordsCommand implements Callable<Integer> {
             throw CommandFailure.usage("-T %s, --warm-up %s: allowed are positive seconds".formatted(seconds, warmUp));
         }
         RecordsArguments arguments = new RecordsArguments(
-                paths, record, header, batch, order(), epochs, new Share(rank, world), remainder,
+                paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList(), record, header,
+                batch, order(), epochs, new Share(rank, world), remainder,
                 skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
                 seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value());
         return RecordsRun.run(arguments, statistics.with(output.of(terminal, "records"))).code();
@@ -182,7 +182,7 @@ final class RecordsCommand implements Callable<Integer> {
 
     private static void check(String option, long value, long least, long most) {
         if (value < least || value > most) {
-            throw CommandFailure.usage("%s is %d, allowed: %s".formatted(
+            throw CommandFailure.usage("%s is %s, allowed: %s".formatted(
                     option, value, most == Long.MAX_VALUE ? least + " or more" : least + " to " + most));
         }
     }

@@ -60,8 +60,9 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.JDK, Rooms.JSPECIFY, "io.gds4j.ffi.posix",
-                                Rooms.LOADER)),
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_TEXT, Rooms.JDK,
+                                Rooms.FLIGHT_RECORDER,
+                                Rooms.JSPECIFY, "io.gds4j.ffi.posix", Rooms.LOADER)),
                 Arguments.of(
                         "gds-dataset",
                         new String[]{Rooms.DATASET},
@@ -75,9 +76,14 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.JDK, "javax.net.ssl..", "javax.crypto..", "javax.xml.stream..",
+                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.JDK, "javax.net.ssl..", "javax.crypto..",
+                                "javax.xml.stream..",
                                 Rooms.JSPECIFY,
                                 Rooms.REMOTE)),
+                Arguments.of(
+                        "gds-aws",
+                        new String[]{Rooms.AWS},
+                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.REMOTE, Rooms.AWS, Rooms.AWS_SDK)),
                 Arguments.of(
                         "samples",
                         new String[]{Rooms.SAMPLES},
@@ -118,6 +124,14 @@ class ArchitectureTest {
         noClasses()
                 .that().resideInAPackage(lower)
                 .should().dependOnClassesThat().resideInAnyPackage(higher)
+                .check(Rooms.MAIN_CLASSES);
+    }
+
+    @Test
+    void onlyGdsAwsKnowsTheAwsSdk() {
+        noClasses()
+                .that().resideOutsideOfPackage(Rooms.AWS)
+                .should().dependOnClassesThat().resideInAnyPackage(Rooms.AWS, Rooms.AWS_SDK)
                 .check(Rooms.MAIN_CLASSES);
     }
 
@@ -216,6 +230,7 @@ class ArchitectureTest {
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
                 .contains(Rooms.DATASET_PACKAGES)
-                .contains("io.gds4j.remote", "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples", "io.gds4j.tools");
+                .contains(Rooms.REMOTE, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
+                        "io.gds4j.tools");
     }
 }

@@ -9,6 +9,7 @@ import java.util.stream.Stream;
 final class Rooms {
     /** The packages of gds-api, lowest first: each may know those before it. */
     static final String[] API = {
+            "io.gds4j.internal.text",
             "io.gds4j.error",
             "io.gds4j.internal.lifetime",
             "io.gds4j.memory",
@@ -25,6 +26,9 @@ final class Rooms {
 
     /** What gds-api exports to gds4j's own modules alone. */
     static final String INTERNAL = "io.gds4j.internal..";
+
+    /** The only one of them for modules that need no access to the others. */
+    static final String INTERNAL_TEXT = "io.gds4j.internal.text";
 
     /** The packages of the engine, lowest first: each may know those before it. */
     static final String[] ENGINE_PACKAGES = {
@@ -72,7 +76,8 @@ final class Rooms {
     static final String LOADER = "io.gds4j.loader..";
     static final String DATASET = "io.gds4j.dataset..";
     static final String INTEROP = "io.gds4j.interop..";
-    static final String REMOTE = "io.gds4j.remote..";
+    static final String REMOTE = "io.gds4j.remote";
+    static final String AWS = "io.gds4j.remote.aws";
     static final String FORMATS = "io.gds4j.loader.format..";
     static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
     static final String CONTRACT = "io.gds4j.testkit.contract";
@@ -87,6 +92,7 @@ final class Rooms {
     static final String MICROMETER = "io.micrometer..";
     static final String DJL = "ai.djl..";
     static final String JCUDA = "jcuda..";
+    static final String AWS_SDK = "software.amazon.awssdk..";
 
     static final JavaClasses MAIN_CLASSES = new ClassFileImporter()
             .withImportOption(ImportOption.Predefined.DO_NOT_INCLUDE_TESTS)

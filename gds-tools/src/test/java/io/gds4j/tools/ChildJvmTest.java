@@ -26,7 +26,7 @@ class ChildJvmTest {
     @TempDir
     private Path folder;
 
-    private static ProcessBuilder gds(String... arguments) {
+    static ProcessBuilder gds(String... arguments) {
         List<String> line = new ArrayList<>();
         line.add(Path.of(System.getProperty("java.home"), "bin", "java").toString());
         line.addAll(

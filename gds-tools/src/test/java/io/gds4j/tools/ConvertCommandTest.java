@@ -11,6 +11,8 @@ import java.nio.ByteOrder;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
+import java.util.Random;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -21,7 +23,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ConvertCommandTest {
     private static final List<String> FIELDS = List.of(
             "schema", "path", "destination", "format", "files", "tensors", "bytes", "seconds", "driverOpenSeconds",
-            "bytesPerSecond", "alignedTensors", "backend", "ioPaths");
+            "bytesPerSecond", "alignedTensors", "backend", "ioPaths", "warnings");
 
     @TempDir
     private Path folder;
@@ -97,6 +99,39 @@ class ConvertCommandTest {
         GdsRun run = gds("convert", source.toString(), destination.toString(), "--checksums", "--max-shard", "100K");
         assertThat(run.status()).isZero();
         assertThat(run.out()).contains("read back, checksums equal");
+    }
+
+    @Test
+    void tensorsOfTheSameBytesAreWrittenOnce() throws IOException {
+        StringBuilder list = new StringBuilder("{\"schema\": \"gds4j.extents/1\", \"extents\": [");
+        for (int i = 0; i < 300; i++) {
+            list.append(i == 0 ? "" : ",").append("""
+                    {"name": "t%d", "file": "d.bin", "offset": %d, "bytes": 10000, "dtype": "U8", "shape": [10000]}"""
+                    .formatted(i, i % 3));
+        }
+        byte[] data = new byte[10_002];
+        new Random(1).nextBytes(data);
+        Files.write(folder.resolve("d.bin"), data);
+        source = Files.writeString(folder.resolve("same.extents.json"), list.append("]}"));
+        JsonNode json = convert("--checksums");
+        assertThat(json.get("tensors").asInt()).isEqualTo(3);
+        assertThat(json.get("verified").asBoolean()).isTrue();
+        assertThat(Files.size(destination.resolve("model.safetensors"))).isLessThan(60_000);
+        Map<String, String> digests = GdsRun.digests(gds("load", source.toString(), "-t", "host", "--digest", "--json")
+                .json());
+        for (String shards : List.of("1G", "10K")) {
+            convert("--checksums", "--max-shard", shards);
+            JsonNode loaded =
+                    gds("load", destination.toString(), "-t", "host", "--verify", "--digest", "--json").json();
+            assertThat(GdsRun.digests(loaded)).hasSize(300).isEqualTo(digests);
+            assertThat(loaded.get("verified").asBoolean()).isTrue();
+            assertThat(ChecksumVerifier.verify(destination).unchecked()).isEmpty();
+        }
+        source = destination;
+        destination = folder.resolve("again");
+        assertThat(convert("--checksums").get("tensors").asInt()).isEqualTo(3);
+        assertThat(GdsRun.digests(gds("load", destination.toString(), "-t", "host", "--digest", "--json").json()))
+                .isEqualTo(digests);
     }
 
     @Test

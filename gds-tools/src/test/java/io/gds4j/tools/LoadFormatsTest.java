@@ -9,7 +9,9 @@ import com.networknt.schema.Schema;
 import com.networknt.schema.SchemaRegistry;
 import com.networknt.schema.SpecificationVersion;
 import java.io.IOException;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -66,6 +68,40 @@ class LoadFormatsTest {
         assertThat(run.status()).isEqualTo(3);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(file, rule);
+    }
+
+    @Test
+    void whatIsLeftOutIsInEveryOutput() throws IOException {
+        Path model = Files.createDirectory(folder.resolve("model"));
+        Files.copy(LIBRARIES.resolve("types.pt"), model.resolve("pytorch_model.bin"));
+        Files.copy(LIBRARIES.resolve("types.pt"), model.resolve("optimizer.pt"));
+        String target = folder.resolve("converted").toString();
+        for (GdsRun run : List.of(
+                gds("load", model.toString(), "-t", "host", "--json"),
+                gds("load", model.toString(), "-t", "host,host", "--json"),
+                gds("load", model.toString(), "--list", "--json"),
+                gds("convert", model.toString(), target, "--json"))) {
+            assertThat(run.status()).isZero();
+            JsonNode json = run.json();
+            OutputSchemas.check(json);
+            assertThat(json.get("warnings")).singleElement()
+                    .satisfies(warning -> assertThat(warning.asText()).contains("not loaded: 'optimizer.pt'"));
+            assertThat(run.err()).contains("note: ", "'optimizer.pt'");
+        }
+        JsonNode clean = gds("load", target, "-t", "host", "--json").json();
+        assertThat(clean.get("warnings")).isEmpty();
+    }
+
+    @Test
+    void digestsOfNoTensorsAreAnEmptyList() throws IOException {
+        Path file = Files.write(folder.resolve("none.safetensors"), new byte[]{2, 0, 0, 0, 0, 0, 0, 0, '{', '}'});
+        for (String targets : List.of("host", "host,host")) {
+            JsonNode json = gds("load", file.toString(), "-t", targets, "--digest", "--json").json();
+            OutputSchemas.check(json);
+            assertThat(json.get("tensorList").isArray()).isTrue();
+            assertThat(json.get("tensorList")).isEmpty();
+            assertThat(gds("load", file.toString(), "-t", targets, "--json").json().has("tensorList")).isFalse();
+        }
     }
 
     @Test

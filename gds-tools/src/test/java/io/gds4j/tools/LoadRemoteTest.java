@@ -31,6 +31,8 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** {@code gds load} of URLs: the same tensors as from files. */
 class LoadRemoteTest {
@@ -39,8 +41,12 @@ class LoadRemoteTest {
 
     private static final String BUCKET = "models/";
     private final List<String> stored = new CopyOnWriteArrayList<>();
+    private final List<String> asked = new CopyOnWriteArrayList<>();
     private HttpServer server;
     private volatile int status;
+    private volatile boolean writesOnly;
+    private volatile boolean sendsWhole;
+    private volatile String refusedPut = "";
 
     @BeforeEach
     void start() throws IOException {
@@ -63,6 +69,20 @@ class LoadRemoteTest {
                 return;
             }
             Path file = folder.resolve(s3 ? name.substring(BUCKET.length()) : name);
+            if (exchange.getRequestMethod().equals("DELETE")) {
+                Files.deleteIfExists(file);
+                exchange.sendResponseHeaders(204, -1);
+                return;
+            }
+            if (exchange.getRequestMethod().equals("HEAD")) {
+                exchange.sendResponseHeaders(404, -1);
+                return;
+            }
+            if (exchange.getRequestMethod().equals("PUT") && file.endsWith(refusedPut) && !refusedPut.isEmpty()) {
+                exchange.getRequestBody().readAllBytes();
+                exchange.sendResponseHeaders(507, -1);
+                return;
+            }
             if (exchange.getRequestMethod().equals("PUT")) {
                 Files.createDirectories(file.getParent());
                 Files.write(file, exchange.getRequestBody().readAllBytes());
@@ -70,13 +90,30 @@ class LoadRemoteTest {
                 exchange.sendResponseHeaders(200, -1);
                 return;
             }
+            if (writesOnly) {
+                byte[] denied = "<Error><Code>AccessDenied</Code></Error>".getBytes(StandardCharsets.UTF_8);
+                exchange.sendResponseHeaders(403, denied.length);
+                exchange.getResponseBody().write(denied);
+                return;
+            }
             if (exchange.getRequestURI().getQuery() != null) {
                 list(exchange);
                 return;
             }
-            String[] range = exchange.getRequestHeaders().getFirst("Range").substring("bytes=".length()).split("-");
+            String wanted = exchange.getRequestHeaders().getFirst("Range");
+            String[] range = (wanted == null ? "bytes=0-" : wanted).substring("bytes=".length()).split("-");
+            asked.add(file.getFileName().toString());
+            if (file.getFileName().toString().startsWith("DENIED")) {
+                exchange.sendResponseHeaders(403, -1);
+                return;
+            }
             if (!Files.isRegularFile(file)) {
                 exchange.sendResponseHeaders(404, -1);
+                return;
+            }
+            if (sendsWhole) {
+                exchange.sendResponseHeaders(200, Files.size(file));
+                Files.copy(file, exchange.getResponseBody());
                 return;
             }
             long first = Long.parseLong(range[0]);
@@ -142,6 +179,26 @@ class LoadRemoteTest {
     }
 
     @Test
+    void objectThatMayNotBeReadEndsOnlyALoadThatNeedsIt() throws IOException {
+        Path one = Files.createDirectory(folder.resolve("one"));
+        TestCheckpoints.odd(one.resolve("odd.safetensors"));
+        Files.writeString(one.resolve("DENIED.md"), "x");
+        GdsRun whole = s3("load", "s3://models/one/", "-t", "host", "--verify");
+        assertThat(whole.err()).contains("note: ", "cannot be read, left out: 'DENIED.md'");
+        assertThat(whole.status()).isZero();
+        Path indexed = Files.createDirectory(folder.resolve("indexed"));
+        TestCheckpoints.sharded(indexed);
+        Files.writeString(indexed.resolve("DENIED.md"), "x");
+        asked.clear();
+        assertThat(s3("load", "s3://models/indexed/", "-t", "host", "--verify").status()).isZero();
+        assertThat(asked).isNotEmpty().doesNotContain("DENIED.md");
+        Files.writeString(one.resolve("DENIED.safetensors"), "x");
+        GdsRun run = s3("load", "s3://models/one/", "-t", "host");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.err()).contains("DENIED.safetensors");
+    }
+
+    @Test
     void convertedCheckpointIsStoredIndexLastAndNotReplaced() {
         Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
         GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K", "--json");
@@ -152,6 +209,42 @@ class LoadRemoteTest {
         assertThat(again.status()).isEqualTo(3);
         assertThat(again.err().lines()).singleElement().asString().contains("s3://models/out/", "already");
         assertThat(s3("convert", source.toString(), url("out")).status()).isEqualTo(2);
+    }
+
+    /** The right to put objects is enough to convert: nothing else is needed. */
+    @Test
+    void convertNeedsNoRightToRead() {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        writesOnly = true;
+        assertThat(s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K").err()).isEmpty();
+        writesOnly = false;
+        new EveryFormat(folder).assertLoadsAlike("odd.safetensors", "s3://models/out/", environment());
+    }
+
+    /** Shards of an upload that was killed, and new ones beside them, would look like one checkpoint. */
+    @Test
+    void shardsOfAnUploadThatEndedEarlyAreNotMixedWithOthers() throws IOException {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        Files.createDirectories(folder.resolve("out"));
+        Path old = Files.writeString(folder.resolve("out/model-00002-of-00002.safetensors"), "old");
+        GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K");
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).contains("model-00002-of-00002.safetensors", "already");
+        assertThat(old).hasContent("old");
+        assertThat(stored).isEmpty();
+    }
+
+    @Test
+    void failedUploadRemovesWhatItSent() {
+        Path source = TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        refusedPut = "model-00002-of-00002.safetensors";
+        GdsRun run = s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K");
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).contains("model-00002-of-00002.safetensors", "status 507");
+        assertThat(stored).hasSize(1);
+        assertThat(folder.resolve("out")).isEmptyDirectory();
+        refusedPut = "";
+        assertThat(s3("convert", source.toString(), "s3://models/out/", "--max-shard", "100K").err()).isEmpty();
     }
 
     @Test
@@ -204,6 +297,58 @@ class LoadRemoteTest {
         assertThat(run.status()).isEqualTo(4);
         assertThat(run.out()).isEmpty();
         assertThat(run.err().lines()).singleElement().asString().contains(url("model.safetensors"), "status 418");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"hf://org/model, huggingface.co", "gs://bucket/key, AWS_ENDPOINT_URL_S3", "ftp://me:hush@h/x, s3://",
+            "file:///x, the path alone", "s3://models/a#b, %23", "'http://me:hush@my_host/x?hush', my_host",
+            "'s3://models/a b', %20"})
+    void urlThatCannotBeReadNamesWhatWorks(String url, String text) {
+        for (String command : List.of("load", "records")) {
+            GdsRun run = gds(command, url, command.equals("load") ? "-q" : "--record=4K", "-t", "host");
+            assertThat(run.status()).isEqualTo(2);
+            assertThat(run.err()).contains(text).doesNotContain("hush");
+        }
+    }
+
+    @Test
+    void commandsForFilesDoNotShowUrls() {
+        for (String[] line : new String[][]{{"check", "URL"}, {"plot", "URL", "-o", "x.svg"}, {"io", "-f", "URL"},
+                {"load", "a", "URL"}, {"URL"}}) {
+            List<String> arguments = Stream.of(line)
+                    .map(each -> each.equals("URL") ? "http://me:hush@h/x?sig=hush" : each).toList();
+            assertThat(gds(arguments.toArray(String[]::new)).err()).containsAnyOf("no path of a file", "http://h/x?...")
+                    .doesNotContain("hush");
+        }
+    }
+
+    @Test
+    void recordsOfUrlsAreReadByTheCommand() throws IOException {
+        Files.write(folder.resolve("records.bin"), new byte[40_960]);
+        for (String path : List.of(url("records.bin"), "s3://models/records.bin")) {
+            GdsRun run = s3("records", path, "--record", "4K", "-t", "host", "--json");
+            assertThat(run.err()).isEmpty();
+            assertThat(run.json().get("records").asInt()).isEqualTo(10);
+        }
+    }
+
+    /** Such as python3 -m http.server. */
+    @Test
+    void serverWithoutRangesIsReadIfTheUserWantsIt() throws IOException {
+        TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        sendsWhole = true;
+        assertThat(gds("load", url("odd.safetensors"), "-t", "host").errorLine()).contains("GDS4J_REMOTE_SEQUENTIAL");
+        new EveryFormat(folder).assertLoadsAlike(
+                "odd.safetensors", url("odd.safetensors"), Map.of("GDS4J_REMOTE_SEQUENTIAL", "true"));
+    }
+
+    @Test
+    void cacheBelowTheHomeFolderIsThere() throws IOException {
+        TestCheckpoints.odd(folder.resolve("odd.safetensors"));
+        Map<String, String> variables = new java.util.HashMap<>(environment());
+        variables.put("GDS4J_REMOTE_CACHE", "~/of home");
+        assertThat(gds(variables, () -> false, "load", url("odd.safetensors"), "-t", "host").err()).isEmpty();
+        assertThat(folder.resolve("of home")).isDirectory();
     }
 
     @Test

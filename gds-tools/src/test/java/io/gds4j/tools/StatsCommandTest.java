@@ -11,8 +11,11 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.io.BufferedReader;
 import java.io.IOException;
+import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import javax.management.MBeanServer;
+import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -91,6 +94,7 @@ class StatsCommandTest {
             GdsRun run = GdsRun.gds("stats", Long.toString(program.pid()), "--json");
             assertThat(run.status()).as(run.err()).isZero();
             assertThat(run.json().get("pid").asLong()).isEqualTo(program.pid());
+            assertThat(run.err()).contains("process %d now listens on a port for JMX".formatted(program.pid()));
             assertThat(run.json().get("sessions")).hasSize(1);
             JsonNode session = run.json().get("sessions").get(0);
             assertThat(session.get("level").asInt()).isEqualTo(3);
@@ -118,6 +122,42 @@ class StatsCommandTest {
                 .isBetween(load.json().get("bytes").asLong(), Files.size(checkpoint));
         GdsRun without = GdsRun.gds("load", checkpoint.toString(), "--target", "host", "--json");
         assertThat(without.json().has("stats")).isFalse();
+    }
+
+    @Test
+    void textsOfTheOtherProcessAreInert() throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        String hostile = "\u001b[31m\u001b]0;title\u0007\nSESSION 9 (forged), statistics level 3\u202e";
+        ObjectName forged = new ObjectName("io.gds4j:type=CuFileStatistics,session=77");
+        ObjectName foreign = new ObjectName("io.gds4j:type=CuFileStatistics,session=x");
+        server.registerMBean(ForgedStatistics.bean(hostile), forged);
+        server.registerMBean(ForgedStatistics.bean(hostile), foreign);
+        try {
+            GdsRun run = GdsRun.gds("stats", ME);
+            assertThat(run.status()).as(run.err()).isZero();
+            assertThat(run.out()).contains("SESSION 77 (\\u001b[31m").contains("\\nSESSION 9 (forged)")
+                    .doesNotContain("\nSESSION 9", "\u001b", "\u0007", "\u202e", "SESSION x");
+            GdsRun json = GdsRun.gds("stats", ME, "--json");
+            assertThat(json.json().get("sessions").get(0).get("backend").asText()).isEqualTo(hostile);
+            assertThat(json.out()).doesNotContain("\u001b", "\u202e");
+        } finally {
+            server.unregisterMBean(forged);
+            server.unregisterMBean(foreign);
+        }
+    }
+
+    @Test
+    void beanOfAnotherKindIsReported() throws Exception {
+        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
+        ObjectName name = new ObjectName("io.gds4j:type=CuFileStatistics,session=78");
+        server.registerMBean(ForgedStatistics.bean(null), name);
+        try {
+            GdsRun run = GdsRun.gds("stats", ME);
+            assertThat(run.status()).isEqualTo(4);
+            assertThat(run.errorLine()).contains("its statistics are not those of this version of gds4j");
+        } finally {
+            server.unregisterMBean(name);
+        }
     }
 
     @Test

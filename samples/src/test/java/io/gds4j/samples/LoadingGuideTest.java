@@ -159,7 +159,7 @@ class LoadingGuideTest {
         try (CuFileDriver driver = CuFileDriver.open()) {
             try (LoadedTensors tensors = plan.to(MemoryKind.HOST).load(driver)) {
                 LoadedTensor bias = tensors.get("model.layers.0.bias");
-                FloatBuffer view = bias.asFloatBuffer(); // F32: no copy
+                FloatBuffer view = bias.toHost().asFloatBuffer(); // F32: a view; GPU memory is copied
                 float[] weights = tensors.get("lm_head.weight").toFloats(); // BF16: decoded copy
                 MemoryAllocation mine = tensors.take("model.embed_tokens.weight"); // outlives close
                 use(mine.range());

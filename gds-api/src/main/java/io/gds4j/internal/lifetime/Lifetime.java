@@ -28,6 +28,7 @@ public final class Lifetime {
     private final String what;
     private final Runnable release;
     private volatile @Nullable Thread releaser;
+    private volatile boolean given;
     private Cleaner.@Nullable Cleanable cleanable;
 
     private Lifetime(String what, Runnable release) {
@@ -118,6 +119,35 @@ public final class Lifetime {
         claims.exit();
     }
 
+    /**
+     * Gives the right to close it away: from now on {@link #close} and claims are refused, and only {@link #closeGiven} releases it.
+     *
+     * @return false if it is claimed, given or closed already
+     */
+    public synchronized boolean give() {
+        if (given) {
+            return false;
+        }
+        // Before the claims close: a close at this moment must not wait for the release.
+        given = true;
+        if (!claims.closeIfIdle()) {
+            given = false;
+            return false;
+        }
+        return true;
+    }
+
+    /** {@return whether it was given away} */
+    public boolean isGiven() {
+        return given;
+    }
+
+    /** Waits for calls in progress, then releases what {@link #give} gave. Exactly once, on any thread. */
+    public void closeGiven() {
+        calls.close();
+        releaseNow();
+    }
+
     /** {@return true while there is a claim} */
     public boolean isClaimed() {
         return claims.users() > 0;
@@ -146,10 +176,13 @@ public final class Lifetime {
         if (claims.closeIfIdle()) {
             calls.close();
             releaseNow();
+        } else if (given && isOpen()) {
+            throw busy(function, "it was given to another runtime, which closes it");
         } else if (claims.isClosed()) {
             Uninterruptibly.await(released::await);
         } else {
-            throw busy(function, "it is claimed by a registration or an entry of a batch: end that first");
+            throw busy(function,
+                    "it is claimed by a registration, an entry of a batch or a loan to another runtime (DLPack): end that first");
         }
     }
 

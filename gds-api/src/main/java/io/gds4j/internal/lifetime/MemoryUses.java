@@ -40,6 +40,8 @@ public abstract class MemoryUses<R, A, D> {
 
     public abstract Lifetime lifetime(D buffer);
 
+    public abstract Lifetime lifetimeOf(A allocation);
+
     public abstract void beforeFree(A allocation, LongConsumer listener);
 
     public abstract long cudaContext(A allocation, Object source);

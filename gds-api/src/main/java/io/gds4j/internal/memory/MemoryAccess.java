@@ -41,8 +41,8 @@ public final class MemoryAccess {
     }
 
     /**
-     * Like {@link MemoryRange#retain()}, but freeing the memory is an error until {@link #unclaim}. For registrations
-     * and entries of batches, whose end no thread can wait for.
+     * Like {@link MemoryRange#retain()}, but freeing the memory is an error until {@link #unclaim}. For registrations,
+     * entries of batches and loans to other runtimes, whose end no thread can wait for.
      */
     public static void claim(MemoryRange range) {
         USES.claim(range);
@@ -56,6 +56,11 @@ public final class MemoryAccess {
     /** Returns the lifetime of a dma-buf, for claims. Their owner must refer to the dma-buf, which keeps it reachable. */
     public static Lifetime lifetime(DmaBuf buffer) {
         return USES.lifetime(buffer);
+    }
+
+    /** Returns the lifetime of an allocation, to give it to another runtime. */
+    public static Lifetime lifetimeOf(MemoryAllocation allocation) {
+        return USES.lifetimeOf(allocation);
     }
 
     /**

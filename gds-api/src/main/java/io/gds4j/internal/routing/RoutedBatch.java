@@ -62,7 +62,7 @@ final class RoutedBatch implements BackendBatch {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                     "cuFileBatchIOSubmit",
-                    "%d requests, allowed: 1 to %d, the free capacity".formatted(requests.size(), free));
+                    "%s requests, allowed: 1 to %s, the free capacity".formatted(requests.size(), free));
         }
         Side side = backend == first.backend ? first : second(backend);
         side.backend.batchIoSubmit(side.batch, requests, flags);

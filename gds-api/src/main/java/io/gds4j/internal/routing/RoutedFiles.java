@@ -2,11 +2,11 @@ package io.gds4j.internal.routing;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import java.lang.System.Logger.Level;
-import java.nio.file.Path;
 import java.util.EnumSet;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -51,7 +51,8 @@ final class RoutedFiles {
             }
             String refusal = pair.first().name() + ": " + e.detail();
             BackendPair.LOG.log(
-                    Level.DEBUG, "{0}: {1}", e.path().map(Path::toString).orElse("descriptor"), refusal);
+                    Level.DEBUG, "{0}: {1}", e.path().map(path -> InertText.name(path.toString())).orElse("descriptor"),
+                    refusal);
             return new RoutedFile(this, session, null, pair.second().handleRegister(existing(source)), refusal);
         }
     }

@@ -222,7 +222,7 @@ public final class RoutingBackend extends ForwardingBackend {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "cuFileBatchIOGetStatus",
-                    "minimum is %d, allowed: 0 to the maximum of %d".formatted(minimum, maximum));
+                    "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
         }
         return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")
                 .await(minimum, maximum, timeout);

@@ -83,7 +83,7 @@ public final class CompatBatch implements BackendBatch {
                 throw CuFileException.of(
                         CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                         SUBMIT,
-                        "%d requests where %d of %d are outstanding".formatted(count, taken, capacity));
+                        "%s requests where %s of %s are outstanding".formatted(count, taken, capacity));
             }
             Submission submission = make.apply(this);
             submissions.removeIf(earlier -> !earlier.hasUnclaimed());

@@ -49,11 +49,11 @@ public final class CompatBatches {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     SET_UP,
-                    "capacity is %d, allowed: 1 to %d (properties.io_batchsize)".formatted(capacity, largest));
+                    "capacity is %s, allowed: 1 to %s (properties.io_batchsize)".formatted(capacity, largest));
         }
         CompatBatch batch = new CompatBatch(capacity);
         batches.add(batch);
-        log.log(Severity.DEBUG, "%s entries=%d", SET_UP, capacity);
+        log.log(Severity.DEBUG, "%s entries=%s", SET_UP, capacity);
         return batch;
     }
 
@@ -77,7 +77,7 @@ public final class CompatBatches {
                     ours.withdraw(submission);
                 }
             }
-            log.log(Severity.DEBUG, "%s entries=%d", SUBMIT, entries.size());
+            log.log(Severity.DEBUG, "%s entries=%s", SUBMIT, entries.size());
         } catch (CuFileException e) {
             log.failed(e);
             throw e;
@@ -115,7 +115,7 @@ public final class CompatBatches {
                 throw CuFileException.of(
                         CuFileError.INVALID_VALUE,
                         STATUS,
-                        "minimum is %d, allowed: 0 to %d".formatted(minimum, maximum));
+                        "minimum is %s, allowed: 0 to %s".formatted(minimum, maximum));
             }
             Optional<Duration> left = timeout;
             if (timeout.isEmpty()) {

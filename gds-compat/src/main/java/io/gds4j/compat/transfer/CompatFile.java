@@ -216,7 +216,7 @@ public final class CompatFile implements BackendFile {
         }
         return new IoPathReport(
                 IoPath.COMPAT_DIRECT,
-                "open with O_DIRECT; only parts of blocks of %d bytes take the page cache"
+                "open with O_DIRECT; only parts of blocks of %s bytes take the page cache"
                         .formatted(traits.alignment()));
     }
 

@@ -29,6 +29,8 @@ public final class RegisteredFiles {
     /** The callers' descriptors of {@link #files}; guarded by the same lock. */
     private final Set<CompatFile.CallerDescriptor> callerDescriptors = new HashSet<>();
 
+    private volatile boolean exiting;
+
     public RegisteredFiles(Posix posix, IoPolicy policy, RequestLog log) {
         this.posix = posix;
         this.policy = policy;
@@ -44,7 +46,7 @@ public final class RegisteredFiles {
                     policy.isDirect(named.direct()), named.drop(), null));
         }
         if (source instanceof FileSource.Ranges ranges) {
-            SourceIo io = new SourceIo(ranges.source(), ranges.path());
+            SourceIo io = new SourceIo(ranges.source(), ranges.path(), () -> exiting);
             return add(new CompatFile(descriptorTable, posix, io, ranges.path()));
         }
         return register((FileSource.Descriptor) source);
@@ -137,6 +139,11 @@ public final class RegisteredFiles {
     /** Returns the descriptors of the files. */
     public DescriptorTable descriptorTable() {
         return descriptorTable;
+    }
+
+    /** Tells sources that what is read now is no longer needed, because the JVM exits: a server may never answer. */
+    public void cancelSourcesForExit() {
+        exiting = true;
     }
 
     /** Drops all registrations and closes all descriptors; no request may be at work. */

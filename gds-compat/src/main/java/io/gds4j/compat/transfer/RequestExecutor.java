@@ -271,7 +271,7 @@ public final class RequestExecutor {
             if (traces) {
                 log.log(
                         Severity.TRACE,
-                        "%s path=%s offset=%d size=%d memory=%s direct=%s",
+                        "%s path=%s offset=%s size=%s memory=%s direct=%s",
                         operation.function(),
                         file.path().orElse(null),
                         request.fileOffset(),

@@ -12,6 +12,7 @@ import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.function.BooleanSupplier;
 import java.util.function.Supplier;
 
 /**
@@ -23,6 +24,7 @@ final class SourceIo {
 
     private final RangeSource source;
     private final Optional<Path> path;
+    private final BooleanSupplier exiting;
     private final String identity;
     private final boolean writable;
 
@@ -32,8 +34,10 @@ final class SourceIo {
         T run() throws Exception;
     }
 
-    SourceIo(RangeSource source, Optional<Path> path) {
+    /** @param exiting whether the JVM exits: a read ends then, if the source looks at its cancellation */
+    SourceIo(RangeSource source, Optional<Path> path, BooleanSupplier exiting) {
         this.source = source;
+        this.exiting = exiting;
         this.path = path;
         this.identity = call("RangeSource.identity", () -> "a source", -1, -1, source::identity);
         this.writable = call("RangeSource.isWritable", this::identity, -1, -1, source::isWritable);
@@ -50,7 +54,7 @@ final class SourceIo {
     long size() {
         long size = call("RangeSource.size", this::identity, -1, -1, source::size);
         if (size < 0) {
-            throw failure("RangeSource.size", -1, -1).detail("%s says that it has %d bytes".formatted(identity, size))
+            throw failure("RangeSource.size", -1, -1).detail("%s says that it has %s bytes".formatted(identity, size))
                     .build();
         }
         return size;
@@ -82,10 +86,11 @@ final class SourceIo {
             });
         }
         long count = call(
-                "RangeSource.read", this::identity, offset, size, () -> source.read(offset, memory, cancellation));
+                "RangeSource.read", this::identity, offset, size, () -> source.read(
+                        offset, memory, () -> exiting.getAsBoolean() || cancellation.isCancelled()));
         if (count < 0 || count > size) {
             throw failure("RangeSource.read", offset, size)
-                    .detail("%s says that it has read %d bytes of %d at %d".formatted(identity, count, size, offset))
+                    .detail("%s says that it has read %s bytes of %s at %s".formatted(identity, count, size, offset))
                     .build();
         }
         return count;

@@ -224,7 +224,7 @@ public final class TransferPlan {
 
     @Override
     public String toString() {
-        return "TransferPlan[offset=%d, size=%d, pieceSize=%d, direct=%d..%d]"
+        return "TransferPlan[offset=%s, size=%s, pieceSize=%s, direct=%s..%s]"
                 .formatted(offset, size, pieceSize, directFrom, directTo);
     }
 }

@@ -32,7 +32,7 @@ final class FixedRecords implements RecordSource {
                     || !part.element().equals(first.element())) {
                 throw RecordFormatException.malformed(
                         part.file(),
-                        "has records of %d %s bytes, allowed: %d %s bytes as in %s".formatted(
+                        "has records of %s %s bytes, allowed: %s %s bytes as in %s".formatted(
                                 part.length(), part.element(), first.length(), first.element(), first.file()));
             }
         }
@@ -88,6 +88,6 @@ final class FixedRecords implements RecordSource {
 
     @Override
     public String toString() {
-        return "RecordSource[%d records of %d bytes in %d files]".formatted(records(), length, files.size());
+        return "RecordSource[%s records of %s bytes in %s files]".formatted(records(), length, files.size());
     }
 }

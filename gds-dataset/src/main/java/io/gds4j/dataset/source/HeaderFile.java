@@ -58,7 +58,7 @@ final class HeaderFile implements AutoCloseable {
     ByteBuffer read(long offset, int length, String what) {
         if (offset > size - length) {
             throw RecordFormatException.malformed(
-                    path, offset, "the file has %d bytes and ends inside %s".formatted(size, what));
+                    path, offset, "the file has %s bytes and ends inside %s".formatted(size, what));
         }
         ByteBuffer bytes = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
         read(bytes, offset);

@@ -16,8 +16,9 @@ final class MegatronIndex {
     private static final int TYPE_AT = 17;
     private static final int SEQUENCES_AT = 18;
     private static final int DOCUMENTS_AT = 26;
-    /** Bytes of a token by the index's code of its type: u8, i8, i16, i32, i64, f64, f32, u16. */
+    /** Bytes of a token by the index's code of its type, and the type's name. */
     private static final int[] TOKEN_BYTES = {0, 1, 1, 2, 4, 8, 8, 4, 2};
+    private static final String[] TOKENS = {"", "u8", "i8", "i16", "i32", "i64", "f64", "f32", "u16"};
     /** Bytes of the index for each sequence: its length and its pointer. */
     private static final long PER_SEQUENCE = 12;
     private static final int BLOCK = 1 << 16;
@@ -25,25 +26,26 @@ final class MegatronIndex {
 
     private final HeaderFile index;
     private final long sequences;
-    private final int tokenBytes;
+    private final int type;
 
-    private MegatronIndex(HeaderFile index, long sequences, int tokenBytes) {
+    private MegatronIndex(HeaderFile index, long sequences, int type) {
         this.index = index;
         this.sequences = sequences;
-        this.tokenBytes = tokenBytes;
+        this.type = type;
     }
 
     /** Returns one record for each sequence. */
-    static RecordSource read(Path bin, Path idx) {
+    static VariableRecords read(Path bin, Path idx) {
         try (HeaderFile index = HeaderFile.open(idx)) {
-            long[] offsets = header(index).offsets();
+            MegatronIndex header = header(index);
+            long[] offsets = header.offsets();
             long size = size(bin);
             long end = offsets[offsets.length - 1];
             if (end > size) {
                 throw RecordFormatException.malformed(
-                        bin, "the file has %d bytes, the index %s needs %d".formatted(size, idx, end));
+                        bin, "the file has %s bytes, the index %s needs %s".formatted(size, idx, end));
             }
-            return new VariableRecords(bin, offsets);
+            return new VariableRecords(bin, TOKENS[header.type] + " tokens", offsets);
         }
     }
 
@@ -70,7 +72,7 @@ final class MegatronIndex {
         int type = header.get(TYPE_AT);
         if (type < 1 || type >= TOKEN_BYTES.length) {
             throw RecordFormatException.malformed(
-                    index.path(), TYPE_AT, "type of tokens %d, allowed: 1 to 8".formatted(type));
+                    index.path(), TYPE_AT, "type of tokens %s, allowed: 1 to 8".formatted(type));
         }
         long sequences = header.getLong(SEQUENCES_AT);
         long documents = header.getLong(DOCUMENTS_AT);
@@ -79,7 +81,7 @@ final class MegatronIndex {
             throw RecordFormatException.malformed(
                     index.path(),
                     SEQUENCES_AT,
-                    "%s sequences, allowed in this file: 0 to %d".formatted(
+                    "%s sequences, allowed in this file: 0 to %s".formatted(
                             Long.toUnsignedString(sequences), largest));
         }
         long room = (index.size() - HEADER - sequences * PER_SEQUENCE) / Long.BYTES;
@@ -87,10 +89,10 @@ final class MegatronIndex {
             throw RecordFormatException.malformed(
                     index.path(),
                     DOCUMENTS_AT,
-                    "%s entries of documents, allowed in this file: 1 to %d".formatted(
+                    "%s entries of documents, allowed in this file: 1 to %s".formatted(
                             Long.toUnsignedString(documents), room));
         }
-        return new MegatronIndex(index, sequences, TOKEN_BYTES[type]);
+        return new MegatronIndex(index, sequences, type);
     }
 
     /** Reads the lengths, and checks that the pointers follow from them. */
@@ -104,9 +106,9 @@ final class MegatronIndex {
                 throw RecordFormatException.malformed(
                         index.path(),
                         HEADER + (long) i * Integer.BYTES,
-                        "sequence %d has %d tokens, allowed: 0 or more".formatted(i, length));
+                        "sequence %s has %s tokens, allowed: 0 or more".formatted(i, length));
             }
-            offsets[i + 1] = offsets[i] + (long) length * tokenBytes; // below 2^31 times 2^34
+            offsets[i + 1] = offsets[i] + (long) length * TOKEN_BYTES[type]; // below 2^31 times 2^34
             if (offsets[i + 1] < 0) {
                 throw RecordFormatException.malformed(index.path(), "the sequences have 2^63 bytes or more");
             }
@@ -119,7 +121,7 @@ final class MegatronIndex {
                 throw RecordFormatException.malformed(
                         index.path(),
                         pointers + (long) i * Long.BYTES,
-                        "sequence %d begins at %d, allowed: %d, the end of the sequence before".formatted(
+                        "sequence %s begins at %s, allowed: %s, the end of the sequence before".formatted(
                                 i, pointer, offsets[i]));
             }
         }

@@ -37,13 +37,13 @@ final class NpyHeader {
         }
         int version = prefix.get(MAGIC.length);
         if (version < 1 || version > 3) {
-            throw malformed(MAGIC.length, ".npy version %d, allowed: 1 to 3".formatted(version));
+            throw malformed(MAGIC.length, ".npy version %s, allowed: 1 to 3".formatted(version));
         }
         int lengthBytes = version == 1 ? Short.BYTES : Integer.BYTES;
         ByteBuffer field = file.read(PREFIX, lengthBytes, "the length of the .npy header");
         long length = version == 1 ? Short.toUnsignedLong(field.getShort()) : Integer.toUnsignedLong(field.getInt());
         if (length > LARGEST) {
-            throw malformed(PREFIX, "the .npy header has %d bytes, allowed: 0 to %d".formatted(length, LARGEST));
+            throw malformed(PREFIX, "the .npy header has %s bytes, allowed: 0 to %s".formatted(length, LARGEST));
         }
         int begin = PREFIX + lengthBytes;
         ByteBuffer bytes = file.read(begin, (int) length, "the .npy header");
@@ -85,7 +85,7 @@ final class NpyHeader {
         }
         long bytes = product(rows, row, begin);
         if (bytes != size - data) {
-            throw malformed(data, "the file has %d bytes of data, the header says %d".formatted(size - data, bytes));
+            throw malformed(data, "the file has %s bytes of data, the header says %s".formatted(size - data, bytes));
         }
         return new RecordRows(path, data, row, row, rows, descr.group(1) + kind + descr.group(3));
     }

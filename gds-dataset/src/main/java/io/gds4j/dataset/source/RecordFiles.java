@@ -58,7 +58,7 @@ public final class RecordFiles {
     public static RecordSource fixed(List<Path> files, long header, long length, long stride) {
         if (header < 0 || length < 1 || stride < length) {
             throw RecordFormatException.invalid(
-                    "header %d, record %d and stride %d bytes, allowed: header 0 or more, record 1 or more, stride of a record or more"
+                    "header %s, record %s and stride %s bytes, allowed: header 0 or more, record 1 or more, stride of a record or more"
                             .formatted(header, length, stride));
         }
         return FixedRecords.of(map(files, path -> {
@@ -127,7 +127,7 @@ public final class RecordFiles {
             return vectors(files);
         }
         if (name.endsWith(BIN)) {
-            return join(map(files, bin -> megatron(bin, index(bin))));
+            return VariableRecords.join(map(files, bin -> MegatronIndex.read(bin, index(bin))));
         }
         throw RecordFormatException.malformed(
                 first,

@@ -21,14 +21,14 @@ record RecordRows(Path file, long first, long length, long stride, long count, S
     static RecordRows toTheEnd(Path file, long size, long first, long length, long stride) {
         if (size < first) {
             throw RecordFormatException.malformed(
-                    file, "the file has %d bytes, allowed: %d (the header) or more".formatted(size, first));
+                    file, "the file has %s bytes, allowed: %s (the header) or more".formatted(size, first));
         }
         long rest = (size - first) % stride;
         if (rest != 0 && rest != length) {
             throw RecordFormatException.malformed(
                     file,
                     size - rest,
-                    "%d bytes follow the last record, allowed: a header of %d bytes and whole records of %d bytes"
+                    "%s bytes follow the last record, allowed: a header of %s bytes and whole records of %s bytes"
                             .formatted(rest, first, stride));
         }
         return new RecordRows(file, first, length, stride, (size - first) / stride + (rest == 0 ? 0 : 1), "");

@@ -9,9 +9,15 @@ final class VariableRecords implements RecordSource {
     /** Offset of each record, and the end of the last. */
     private final long[] offsets;
     private final long maxLength;
+    private final String element;
 
-    /** Takes the array, which the caller has checked: it never decreases. */
-    VariableRecords(Path file, long[] offsets) {
+    /**
+     * Takes the array, which the caller has checked: it never decreases.
+     *
+     * @param element name of the type that records consist of
+     */
+    VariableRecords(Path file, String element, long[] offsets) {
+        this.element = element;
         this.files = List.of(file);
         this.offsets = offsets;
         long longest = 0;
@@ -19,6 +25,18 @@ final class VariableRecords implements RecordSource {
             longest = Math.max(longest, offsets[i + 1] - offsets[i]);
         }
         this.maxLength = longest;
+    }
+
+    /** Joins files whose records consist of one type. */
+    static RecordSource join(List<VariableRecords> parts) {
+        VariableRecords first = parts.getFirst();
+        for (VariableRecords part : parts) {
+            if (!part.element.equals(first.element)) {
+                throw RecordFormatException.malformed(part.files.getFirst(), "has records of %s, allowed: %s as in %s"
+                        .formatted(part.element, first.element, first.files.getFirst()));
+            }
+        }
+        return RecordFiles.join(parts);
     }
 
     @Override

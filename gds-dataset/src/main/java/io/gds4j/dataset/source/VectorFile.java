@@ -57,7 +57,7 @@ enum VectorFile {
             throw RecordFormatException.malformed(
                     file.path(),
                     file.size() - file.size() % stride,
-                    "the file has %d bytes, allowed: a multiple of %d (vectors of dimension %d)".formatted(
+                    "the file has %s bytes, allowed: a multiple of %s (vectors of dimension %s)".formatted(
                             file.size(), stride, dimension));
         }
         long count = file.size() / stride;
@@ -66,7 +66,7 @@ enum VectorFile {
             throw RecordFormatException.malformed(
                     file.path(),
                     (count - 1) * stride,
-                    "the last vector has dimension %d, the first has %d".formatted(last, dimension));
+                    "the last vector has dimension %s, the first has %s".formatted(last, dimension));
         }
         return new RecordRows(file.path(), Integer.BYTES, length, stride, count, element);
     }
@@ -75,7 +75,7 @@ enum VectorFile {
         int dimension = file.read(offset, Integer.BYTES, "the dimension of a vector").getInt();
         if (dimension < 1) {
             throw RecordFormatException.malformed(
-                    file.path(), offset, "a vector has dimension %d, allowed: 1 or more".formatted(dimension));
+                    file.path(), offset, "a vector has dimension %s, allowed: 1 or more".formatted(dimension));
         }
         return dimension;
     }
@@ -91,7 +91,7 @@ enum VectorFile {
         if (Math.multiplyHigh(count, length) != 0 || count * length != file.size() - BIN_HEADER) {
             throw RecordFormatException.malformed(
                     file.path(),
-                    "the file has %d bytes of data, the header says %d vectors of %d bytes".formatted(
+                    "the file has %s bytes of data, the header says %s vectors of %s bytes".formatted(
                             file.size() - BIN_HEADER, count, length));
         }
         return new RecordRows(file.path(), BIN_HEADER, length, length, count, element);

@@ -188,6 +188,24 @@ class RecordFilesTest {
     }
 
     @Test
+    void filesWithTokensOfAnotherTypeAreRefused() throws IOException {
+        Path first = megatron(index -> {
+        });
+        Path second = folder.resolve("other.bin");
+        Files.copy(first, second);
+        byte[] index = Files.readAllBytes(folder.resolve("t.idx"));
+        write("other.idx", index);
+        assertThat(RecordFiles.open(List.of(first, second)).records()).isEqualTo(6);
+        // i16 tokens have as many bytes as u16 ones
+        index[17] = 3;
+        write("other.idx", index);
+        assertThatThrownBy(() -> RecordFiles.open(List.of(first, second))).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining("other.bin")
+                .hasMessageContaining("has records of i16 tokens, allowed: u16 tokens as in")
+                .hasMessageContaining("t.bin");
+    }
+
+    @Test
     void malformedIndexIsRefused() throws IOException {
         assertIndexRefused(index -> index.put(0, (byte) 'X'), "is no index");
         assertIndexRefused(index -> index.putLong(9, 2), "version 2, allowed: 1");

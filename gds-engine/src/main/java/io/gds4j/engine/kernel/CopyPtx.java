@@ -21,7 +21,7 @@ final class CopyPtx {
     /** 32-bit registers of a vector. */
     private static final int WORDS = 4;
 
-    /** Registers of {@link #COPY}. */
+    /** Registers of {@link #copy}. */
     static final String REGISTERS = """
                 .reg .pred %p<8>;
                 .reg .b16 %h<2>;
@@ -32,11 +32,11 @@ final class CopyPtx {
             """;
 
     /**
-     * Copies {@code %d3} bytes from {@code %d1} to {@code %d2}, as thread {@code %d4} of {@code %d5}; then jumps to the label DONE, which
+     * Returns what copies {@code %d3} bytes from {@code %d1} to {@code %d2}, as thread {@code %d4} of {@code %d5}; then jumps to the label DONE, which
      * follows.
      */
-    static final String COPY =
-            """
+    static String copy() {
+        return """
                 xor.b64 %d7, %d1, %d2;
                 and.b64 %d7, %d7, 15;
                 setp.ne.u64 %p1, %d7, 0;
@@ -51,9 +51,9 @@ final class CopyPtx {
                 shl.b64 %d12, %d5, 4;
                 shl.b64 %d13, %d4, 4;
             """
-                    + vectors("MANY_VECTORS", VECTORS, "VECTORS")
-                    + vectors("VECTORS", 1, "EDGES")
-                    + """
+                + vectors("MANY_VECTORS", VECTORS, "VECTORS")
+                + vectors("VECTORS", 1, "EDGES")
+                + """
                             SHIFTED:
                                 neg.s64 %d8, %d2;
                                 and.b64 %d8, %d8, 15;
@@ -74,9 +74,9 @@ final class CopyPtx {
                                 shl.b64 %d12, %d5, 4;
                                 shl.b64 %d13, %d4, 4;
                             """
-                    + shifted("MANY_SHIFTS", SHIFTED, "SHIFTS")
-                    + shifted("SHIFTS", 1, "EDGES")
-                    + """
+                + shifted("MANY_SHIFTS", SHIFTED, "SHIFTS")
+                + shifted("SHIFTS", 1, "EDGES")
+                + """
                             EDGES:
                                 setp.ge.u64 %p4, %d4, %d8;
                                 @%p4 bra TAIL;
@@ -96,17 +96,19 @@ final class CopyPtx {
                                 add.u64 %d4, %d4, %d5;
                                 bra BYTES;
                             """;
+    }
 
-    static final String TEXT =
-            """
+    /** Returns the whole program. */
+    static String text() {
+        return """
             .version 6.0
             .target sm_50
             .address_size 64
             .visible .entry gds4j_copy(.param .u64 p_cell)
             {
             """
-                    + REGISTERS
-                    + """
+                + REGISTERS
+                + """
                 .shared .align 8 .b64 cell[3];
                 mov.u32 %r2, %tid.x;
                 mov.u32 %r0, %ctaid.x;
@@ -114,8 +116,8 @@ final class CopyPtx {
                 @%p0 bra READ;
                 ld.param.u64 %d0, [p_cell];
             """
-                    + "and.b32 %r5, %r0, " + (CopyCell.LINES - 1) + ";\n"
-                    + """
+                + "and.b32 %r5, %r0, " + (CopyCell.LINES - 1) + ";\n"
+                + """
                 mul.wide.u32 %d1, %r5, 64;
                 mul.wide.u32 %d2, %r2, 8;
                 add.u64 %d0, %d0, %d1;
@@ -135,12 +137,13 @@ final class CopyPtx {
                 mov.u32 %r4, %nctaid.x;
                 mul.wide.u32 %d5, %r4, %r1;
             """
-                    + COPY
-                    + """
+                + copy()
+                + """
                         DONE:
                             ret;
                         }
                         """;
+    }
 
     private CopyPtx() {
     }
@@ -191,7 +194,7 @@ final class CopyPtx {
     private static String begin(String label, int count, String next) {
         return """
                 %s:
-                    mad.lo.u64 %%d14, %%d12, %d, %%d13;
+                    mad.lo.u64 %%d14, %%d12, %s, %%d13;
                     setp.ge.u64 %%p3, %%d14, %%d10;
                     @%%p3 bra %s;
                     add.u64 %%d14, %%d13, %%d8;
@@ -200,7 +203,7 @@ final class CopyPtx {
 
     private static String end(String label, int count) {
         return """
-                    mad.lo.u64 %%d13, %%d12, %d, %%d13;
+                    mad.lo.u64 %%d13, %%d12, %s, %%d13;
                     bra %s;
                 """.formatted(count, label);
     }
@@ -215,7 +218,7 @@ final class CopyPtx {
     }
 
     private static String load(int first, String from, int offset) {
-        return "ld.volatile.global.v4.u32 %s, [%s+%d];%n".formatted(words(first), from, offset);
+        return "ld.volatile.global.v4.u32 %s, [%s+%s];%n".formatted(words(first), from, offset);
     }
 
     private static String store(int first, String to) {

@@ -198,7 +198,7 @@ final class GatherPtx {
                             mov.u32 %r1, %ntid.x;
                             cvt.u64.u32 %d5, %r1;
                         """
-                + CopyPtx.COPY
+                + CopyPtx.copy()
                 + """
                         DONE:
                             bar.sync 0;

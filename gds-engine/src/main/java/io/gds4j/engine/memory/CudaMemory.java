@@ -167,7 +167,7 @@ final class CudaMemory {
             throw CuFileException.of(
                     CuFileError.DEVICE_NOT_FOUND,
                     FUNCTION,
-                    "there is no GPU %d, this machine has %d".formatted(device, deviceCount));
+                    "there is no GPU %s, this machine has %s".formatted(device, deviceCount));
         }
     }
 

@@ -84,7 +84,7 @@ final class DmaBufExports {
         if (!known || value[0] == 0) {
             throw refusal(
                     CuFileError.IO_NOT_SUPPORTED,
-                    "GPU %d exports no dma-buf: that takes the open kernel modules, and Linux 5.12 or newer"
+                    "GPU %s exports no dma-buf: that takes the open kernel modules, and Linux 5.12 or newer"
                             .formatted(device));
         }
     }
@@ -104,7 +104,7 @@ final class DmaBufExports {
         if (range.length() > baseAndSize[1] - (range.address() - baseAndSize[0])) {
             throw refusal(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
-                    "%s reaches past its allocation of %d bytes".formatted(range, baseAndSize[1]));
+                    "%s reaches past its allocation of %s bytes".formatted(range, baseAndSize[1]));
         }
     }
 
@@ -118,7 +118,7 @@ final class DmaBufExports {
             if (found < offset + range.length()) {
                 throw refusal(
                         CuFileError.INTERNAL_ERROR,
-                        "the dma-buf has %d bytes where %d were exported".formatted(found, size));
+                        "the dma-buf has %s bytes where %s were exported".formatted(found, size));
             }
             Posix closing = posix;
             DmaBuf buffer = new DmaBuf(fd, offset, range, found, closing::close);

@@ -36,7 +36,7 @@ final class ForeignMemory {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     WRAP,
-                    "%d bytes at 0x%x reach past an allocation of %d bytes at 0x%x"
+                    "%s bytes at 0x%x reach past an allocation of %s bytes at 0x%x"
                             .formatted(length, address, found.rangeSize(), found.rangeStart()));
         }
         return switch (found.type()) {

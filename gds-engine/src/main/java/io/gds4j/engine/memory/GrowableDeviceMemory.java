@@ -75,7 +75,7 @@ final class GrowableDeviceMemory implements GrowableMemory {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     GROW,
-                    "size is %d, allowed is more than %d and up to %d"
+                    "size is %s, allowed is more than %s and up to %s"
                             .formatted(bytes, allocation.range().length(), maximum));
         }
         allocation.close();
@@ -98,6 +98,6 @@ final class GrowableDeviceMemory implements GrowableMemory {
 
     @Override
     public String toString() {
-        return "GrowableMemory[%s of %d bytes]".formatted(allocation(), maximum);
+        return "GrowableMemory[%s of %s bytes]".formatted(allocation(), maximum);
     }
 }

@@ -254,12 +254,12 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         if (width < 1 || rows < 1 || rows > 1 && pitch < width) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, COPY,
-                    "%d rows of %d bytes have a distance of %d bytes".formatted(rows, width, pitch));
+                    "%s rows of %s bytes have a distance of %s bytes".formatted(rows, width, pitch));
         }
         if (width > range.length() || rows > 1 && (range.length() - width) / pitch < rows - 1) {
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR, COPY,
-                    "%d rows of %d bytes, %d bytes apart, reach past %d bytes of memory"
+                    "%s rows of %s bytes, %s bytes apart, reach past %s bytes of memory"
                             .formatted(rows, width, pitch, range.length()));
         }
     }
@@ -336,7 +336,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     COPY,
-                    "%d bytes do not fit into a range of %d bytes".formatted(size, range.length()));
+                    "%s bytes do not fit into a range of %s bytes".formatted(size, range.length()));
         }
     }
 

@@ -56,7 +56,7 @@ public final class RegisteredBuffers<B> {
             throw CuFileException.of(
                     CuFileError.INVALID_MAPPING_SIZE,
                     REGISTER,
-                    "%d bytes beside %d registered exceed properties.max_device_pinned_mem_size_kb"
+                    "%s bytes beside %s registered exceed properties.max_device_pinned_mem_size_kb"
                             .formatted(range.length(), deviceBytes));
         }
         byBase.put(range.address(), entry);

@@ -226,10 +226,10 @@ public final class StreamWaits {
 
     private String inFlight() {
         int threads = moving.get();
-        return "an allocation, a free or a registration waits for %d operations of %d CUDA streams; %s".formatted(
+        return "an allocation, a free or a registration waits for %s operations of %s CUDA streams; %s".formatted(
                 operations, streams,
                 threads > 0
-                        ? "threads move the bytes of %d".formatted(threads)
+                        ? "threads move the bytes of %s".formatted(threads)
                         : "none is being moved, so the streams wait for their program or for the GPU");
     }
 

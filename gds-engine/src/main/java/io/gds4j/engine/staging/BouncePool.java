@@ -300,7 +300,7 @@ public final class BouncePool {
         SlabBlock claimed = block;
         try {
             posix.madvise(claimed.address(), claimed.size(), PosixConstants.MADV_POPULATE_WRITE);
-            waits.whileNone(() -> claimed.pin(pinning));
+            waits.whileNone(() -> pin(claimed));
         } finally {
             lock.lock();
             try {
@@ -500,7 +500,7 @@ public final class BouncePool {
         }
         try {
             // Outside the lock: the program's streams may block the driver, and must not block threads that want a slab.
-            waits.whileNone(() -> idle.forEach(block -> block.unpin(pinning)));
+            waits.whileNone(() -> idle.forEach(this::unpin));
             idle.forEach(block -> posix.munmap(block.address(), block.size()));
         } finally {
             lock.lock();
@@ -529,6 +529,20 @@ public final class BouncePool {
         return waits;
     }
 
+    private void pin(SlabBlock block) {
+        block.settle(switch (pinning.pin(block.address(), block.size())) {
+            case PINNED -> SlabBlock.State.PINNED;
+            case REFUSED -> SlabBlock.State.REFUSED;
+            case NOT_NOW -> SlabBlock.State.PAGEABLE;
+        });
+    }
+
+    private void unpin(SlabBlock block) {
+        if (block.claimUnpinning()) {
+            pinning.unpin(block.address());
+        }
+    }
+
     /** Unmaps everything; no slab may be in use. */
     public void close() {
         lock.lock();
@@ -546,7 +560,7 @@ public final class BouncePool {
         lock.lock();
         try {
             for (SlabBlock block : blocks) {
-                block.unpin(pinning);
+                unpin(block);
                 posix.munmap(block.address(), block.size());
             }
             blocks.clear();

@@ -2,7 +2,7 @@ package io.gds4j.engine.staging;
 
 /** A mapping that holds slabs, and whether the CUDA driver has pinned it. */
 final class SlabBlock {
-    private enum State {
+    enum State {
         PAGEABLE,
         CLAIMED,
         PINNED,
@@ -45,18 +45,17 @@ final class SlabBlock {
         return claimed;
     }
 
-    void pin(BouncePool.Pinning pinning) {
-        state = switch (pinning.pin(address, size)) {
-            case PINNED -> State.PINNED;
-            case REFUSED -> State.REFUSED;
-            case NOT_NOW -> State.PAGEABLE;
-        };
+    /** Ends what {@link #claimPinning} began. */
+    void settle(State reached) {
+        state = reached;
     }
 
-    void unpin(BouncePool.Pinning pinning) {
-        if (state == State.PINNED) {
+    /** Makes the block pageable; returns whether the caller is to unpin it. */
+    boolean claimUnpinning() {
+        boolean pinned = state == State.PINNED;
+        if (pinned) {
             state = State.PAGEABLE;
-            pinning.unpin(address);
         }
+        return pinned;
     }
 }

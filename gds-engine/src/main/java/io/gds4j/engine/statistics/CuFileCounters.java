@@ -93,7 +93,7 @@ public final class CuFileCounters {
     /** {@code cuFileSetStatsLevel}; INVALID_VALUE outside 0 to 3. */
     public synchronized void setLevel(int value) {
         if (value < 0 || value > MAX_LEVEL) {
-            throw invalid("cuFileSetStatsLevel", "level is %d, allowed: 0 to 3".formatted(value));
+            throw invalid("cuFileSetStatsLevel", "level is %s, allowed: 0 to 3".formatted(value));
         }
         level = value;
         settle();
@@ -355,7 +355,7 @@ public final class CuFileCounters {
 
     private void checkLevel(String function, int needed) {
         if (level < needed) {
-            throw invalid(function, "the level is %d, this needs %d".formatted(level, needed));
+            throw invalid(function, "the level is %s, this needs %s".formatted(level, needed));
         }
     }
 

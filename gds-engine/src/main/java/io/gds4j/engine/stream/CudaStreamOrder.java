@@ -173,7 +173,7 @@ final class CudaStreamOrder implements StreamOrder {
                 LongWait.await(
                         changed,
                         () -> pending < MOST_PENDING || closed,
-                        () -> "CUDA stream 0x%x has to pass %d operations".formatted(stream, pending));
+                        () -> "CUDA stream 0x%x has to pass %s operations".formatted(stream, pending));
             }
             if (closed) {
                 throw CuFileException.of(CuFileError.INVALID_VALUE, SUBMIT, "the stream is deregistered");

@@ -163,7 +163,7 @@ final class StagingSlabs {
             wait(logged ? 0 : TimeUnit.NANOSECONDS.toMillis(LongWait.NANOS));
             if (!logged && System.nanoTime() - begun >= LongWait.NANOS) {
                 logged = true;
-                LongWait.log("%d of %d slabs of streams are idle, and %d operations are in front".formatted(
+                LongWait.log("%s of %s slabs of streams are idle, and %s operations are in front".formatted(
                         Integer.bitCount(idleUnits), UNITS, mine - turn));
             }
         }

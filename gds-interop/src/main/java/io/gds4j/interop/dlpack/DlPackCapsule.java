@@ -4,10 +4,12 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.ffi.dlpack.TensorFields;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import java.lang.ref.Cleaner;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReference;
 
 /**
@@ -100,7 +102,19 @@ public final class DlPackCapsule implements AutoCloseable {
         if (!owner.isOpen()) {
             throw Refusals.of(CuFileError.CUDA_POINTER_INVALID, "the memory is closed");
         }
-        return create(tensor, version, owner::close);
+        Lifetime lifetime = MemoryAccess.lifetimeOf(owner);
+        AtomicBoolean isGiven = new AtomicBoolean();
+        DlPackCapsule capsule = create(tensor, version, () -> {
+            if (isGiven.get()) {
+                lifetime.closeGiven();
+            }
+        });
+        isGiven.set(lifetime.give());
+        if (!isGiven.get()) {
+            capsule.close();
+            throw Refusals.busy("the memory of the tensor is registered, lent or given already");
+        }
+        return capsule;
     }
 
     private static DlPackCapsule create(DlPackTensor tensor, DlPackVersion version, Runnable release) {

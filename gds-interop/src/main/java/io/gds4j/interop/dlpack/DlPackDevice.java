@@ -54,7 +54,7 @@ public record DlPackDevice(int type, int id) {
         if (type != CUDA_TYPE && type != CUDA_MANAGED.type) {
             throw Refusals.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                    ("device type %d is not supported; allowed are 1 (CPU), 2 (CUDA), 3 (CUDA host) and 13 (CUDA managed)")
+                    ("device type %s is not supported; allowed are 1 (CPU), 2 (CUDA), 3 (CUDA host) and 13 (CUDA managed)")
                             .formatted(type));
         }
         requireGpu();
@@ -65,12 +65,12 @@ public record DlPackDevice(int type, int id) {
         CudaAvailability cuda = CudaDriver.detect();
         if (cuda instanceof CudaAvailability.Unavailable none) {
             throw Refusals.of(
-                    CuFileError.DEVICE_NOT_FOUND, "the tensor is on GPU %d: %s".formatted(id, none.reason()));
+                    CuFileError.DEVICE_NOT_FOUND, "the tensor is on GPU %s: %s".formatted(id, none.reason()));
         }
         if (id < 0 || id >= cuda.deviceCount()) {
             throw Refusals.of(
                     CuFileError.DEVICE_NOT_FOUND,
-                    "the tensor is on GPU %d; this process sees %d GPUs".formatted(id, cuda.deviceCount()));
+                    "the tensor is on GPU %s; this process sees %s GPUs".formatted(id, cuda.deviceCount()));
         }
     }
 }

@@ -42,7 +42,7 @@ public record DlPackImport(DlPackTensor tensor, MemoryAllocation memory) impleme
         if (version == DlPackVersion.VERSIONED) {
             int major = ManagedTensors.majorVersion(address);
             if (major != ManagedTensors.MAJOR) {
-                throw Refusals.invalid("the tensor is of DLPack %s; known is version %d"
+                throw Refusals.invalid("the tensor is of DLPack %s; known is version %s"
                         .formatted(Integer.toUnsignedString(major), ManagedTensors.MAJOR));
             }
         }
@@ -58,7 +58,7 @@ public record DlPackImport(DlPackTensor tensor, MemoryAllocation memory) impleme
         var flags = DlPackFlag.of(fields.flags());
         long bytes = new DlPackTensor(unlimited, type, shape, strides, device, flags).bytes();
         if (fields.data() == 0 && bytes > 0) {
-            throw Refusals.invalid("the tensor has %d bytes and no data".formatted(bytes));
+            throw Refusals.invalid("the tensor has %s bytes and no data".formatted(bytes));
         }
         // An empty tensor may have no address; the struct's own stands for it and is never used.
         long data = fields.data() == 0 ? address : fields.data();

@@ -41,7 +41,7 @@ public final class DlPackStreams {
 
     static void order(CudaAvailability availability, long producer, long consumer) {
         if (consumer == 0 || consumer < NO_ORDER) {
-            throw Refusals.invalid("stream %d is not allowed; use -1, 1 (legacy default), 2 (per thread) or a CUstream"
+            throw Refusals.invalid("stream %s is not allowed; use -1, 1 (legacy default), 2 (per thread) or a CUstream"
                     .formatted(consumer));
         }
         if (consumer == NO_ORDER || consumer == producer) {

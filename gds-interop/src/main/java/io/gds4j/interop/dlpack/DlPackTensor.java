@@ -48,7 +48,7 @@ public record DlPackTensor(
         long bytes = extent(type, shape, strides, flags.contains(DlPackFlag.SUBBYTE_PADDED));
         if (bytes > range.length()) {
             throw Refusals
-                    .invalid("a tensor of shape %s, strides %s and %d bits per element has %d bytes, its memory %d"
+                    .invalid("a tensor of shape %s, strides %s and %s bits per element has %s bytes, its memory %s"
                             .formatted(shape, strides, type.elementBits(), bytes, range.length()));
         }
     }
@@ -119,7 +119,7 @@ public record DlPackTensor(
      */
     public DlPackTensor vectors(int lanes) {
         if (shape.isEmpty() || !isCompact() || type.lanes() != 1 || lanes < 1 || shape.getLast() % lanes != 0) {
-            throw Refusals.invalid("a tensor of shape %s, strides %s and %d lanes has no vectors of %d"
+            throw Refusals.invalid("a tensor of shape %s, strides %s and %s lanes has no vectors of %s"
                     .formatted(shape, strides, type.lanes(), lanes));
         }
         List<Long> shorter = new ArrayList<>(shape);
@@ -167,12 +167,13 @@ public record DlPackTensor(
     }
 
     /**
-     * Gives the tensor away, as DLPack 1.x: the consumer's deleter closes {@code owner}.
+     * Gives the tensor away, once, as DLPack 1.x: the consumer's deleter closes {@code owner}, which the program can no longer close,
+     * lend or give.
      *
      * @param owner memory that contains the tensor, such as from {@link io.gds4j.loader.LoadedTensors#take}
      * @return the capsule; closing it unused closes {@code owner}
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if the tensor is outside of {@code owner}; CUDA_POINTER_INVALID if it
-     *         is closed
+     *         is closed; IO_NOT_SUPPORTED (EBUSY) if it is registered, lent or given already
      */
     public DlPackCapsule give(MemoryAllocation owner) {
         return DlPackCapsule.give(this, DlPackVersion.VERSIONED, owner);
@@ -206,7 +207,7 @@ public record DlPackTensor(
     /** Returns the bytes up to the end of the last element. */
     private static long extent(DlPackType type, List<Long> shape, List<Long> strides, boolean padded) {
         if (shape.size() > ManagedTensors.MAX_RANK || strides.size() != shape.size()) {
-            throw Refusals.invalid("shape has %d and strides %d dimensions; allowed are 0 to %d, and as many strides"
+            throw Refusals.invalid("shape has %s and strides %s dimensions; allowed are 0 to %s, and as many strides"
                     .formatted(shape.size(), strides.size(), ManagedTensors.MAX_RANK));
         }
         if (shape.stream().anyMatch(size -> size < 0) || strides.stream().anyMatch(stride -> stride < 0)) {
@@ -218,7 +219,7 @@ public record DlPackTensor(
         int bits = type.elementBits();
         boolean whole = padded || bits % Byte.SIZE == 0;
         if (!whole && !isCompact(shape, strides)) {
-            throw Refusals.invalid("packed elements of %d bits have strides %s; allowed are compact ones"
+            throw Refusals.invalid("packed elements of %s bits have strides %s; allowed are compact ones"
                     .formatted(bits, strides));
         }
         try {

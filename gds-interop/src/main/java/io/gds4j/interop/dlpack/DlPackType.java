@@ -44,16 +44,16 @@ public record DlPackType(int code, int bits, int lanes) {
      */
     public DlPackType {
         if (code < INT || code > F4_E2M1FN || code == OPAQUE) {
-            throw Refusals.invalid("type code %d is unknown; allowed are 0 to %d without %d, an opaque handle"
+            throw Refusals.invalid("type code %s is unknown; allowed are 0 to %s without %s, an opaque handle"
                     .formatted(code, F4_E2M1FN, OPAQUE));
         }
         int fixed = bitsOf(code);
         if (bits < 1 || bits > 255 || fixed != 0 && bits != fixed) {
-            throw Refusals.invalid("type code %d has %d bits; allowed are %s"
+            throw Refusals.invalid("type code %s has %s bits; allowed are %s"
                     .formatted(code, bits, fixed == 0 ? "1 to 255" : String.valueOf(fixed)));
         }
         if (lanes < 1 || lanes > 65535) {
-            throw Refusals.invalid("the type has %d lanes; allowed are 1 to 65535".formatted(lanes));
+            throw Refusals.invalid("the type has %s lanes; allowed are 1 to 65535".formatted(lanes));
         }
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.interop.dlpack;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 
 /** The exceptions of this package. */
 final class Refusals {
@@ -12,6 +13,14 @@ final class Refusals {
 
     static CuFileException invalid(String detail) {
         return of(CuFileError.INVALID_VALUE, detail);
+    }
+
+    static CuFileException busy(String detail) {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.IO_NOT_SUPPORTED)
+                .errno(Errno.EBUSY)
+                .detail(detail)
+                .build();
     }
 
     static CuFileException of(CuFileError error, String detail) {

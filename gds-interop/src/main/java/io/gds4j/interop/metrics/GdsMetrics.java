@@ -13,6 +13,7 @@ import io.micrometer.core.instrument.binder.MeterBinder;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.function.ToDoubleFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Binds the counters of a driver to Micrometer.
@@ -43,6 +44,32 @@ import java.util.function.ToDoubleFunction;
  * <td>number and time of requests, with the percentiles 0.5, 0.95 and 0.99</td>
  * </tr>
  * <tr>
+ * <td>gds4j.checkpoints</td>
+ * <td>checkpoint, operation, outcome</td>
+ * <td>number and time of loads and saves; checkpoint is the last name of the path, operation load or save, outcome success or
+ * failure</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.checkpoints.moved</td>
+ * <td>checkpoint, operation</td>
+ * <td>bytes of the tensors that were loaded or saved</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.records.batches</td>
+ * <td></td>
+ * <td>number of batches that loaders of records delivered, and the time since the batch before</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.records.delivered, gds4j.records.skipped</td>
+ * <td></td>
+ * <td>records that loaders delivered or left out</td>
+ * </tr>
+ * <tr>
+ * <td>gds4j.records.read</td>
+ * <td></td>
+ * <td>bytes of the delivered records</td>
+ * </tr>
+ * <tr>
  * <td>gds4j.pool.used, gds4j.pool.peak</td>
  * <td></td>
  * <td>bytes of bounce buffers in use, now and at most</td>
@@ -71,8 +98,9 @@ import java.util.function.ToDoubleFunction;
  * </table>
  *
  * <p>
- * The requests come from Java Flight Recorder, about a second late, and from all drivers of the process; the other meters show
- * this driver. Micrometer refers to the driver weakly: keep this object. Thread-safe.
+ * Requests, checkpoints and records come from Java Flight Recorder, about a second late, and from all drivers of the process; their
+ * meters appear at their first event. The other meters show this driver. Bind one of these objects to a registry, or give each tags of
+ * its own. Micrometer refers to the driver weakly: keep this object. It does not keep the JVM alive. Thread-safe.
  *
  * @since 0.1
  */
@@ -80,11 +108,12 @@ import java.util.function.ToDoubleFunction;
 public final class GdsMetrics implements MeterBinder, AutoCloseable {
     private final CuFileDriver driver;
     private final Tags tags;
-    private final RequestTimers requests = new RequestTimers();
+    private final FlightMeters flight;
 
     private GdsMetrics(CuFileDriver driver, Tags tags) {
         this.driver = driver;
         this.tags = tags;
+        this.flight = new FlightMeters(tags);
     }
 
     /**
@@ -101,49 +130,49 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
     /**
      * Adds the meters to a registry. Begins a flight recording of gds4j's events at the first call.
      *
-     * @param registry the registry; a binder may serve several
-     * @throws IllegalStateException after {@link #close}
+     * @param registry the registry; a binder may serve several, and binding one again changes nothing
+     * @throws IllegalStateException after {@link #close}, or if the flight recording cannot start
      */
     @Override
     public void bindTo(MeterRegistry registry) {
-        requests.bindTo(registry, tags);
+        if (!flight.bindTo(registry)) {
+            return;
+        }
         for (IoPath path : IoPath.values()) {
             FunctionCounter.builder("gds4j.bytes", driver, it -> it.bytesByPath().getOrDefault(path, 0L))
                     .description("Bytes moved between files and memory")
                     .baseUnit(BaseUnits.BYTES)
-                    .tags(tags.and("path", nameOf(path)))
+                    .tags(tags.and("path", path.name().toLowerCase(Locale.ROOT)))
                     .register(registry);
         }
         gauge(registry, "gds4j.pool.used", "Bounce buffers in use", BaseUnits.BYTES,
                 it -> it.statistics().engine().bouncePoolBytes());
         gauge(registry, "gds4j.pool.peak", "Most bounce buffers in use so far", BaseUnits.BYTES,
                 it -> it.statistics().engine().bouncePoolPeakBytes());
-        gauge(registry, "gds4j.queue.depth", "Requests in flight or waiting", "requests",
+        gauge(registry, "gds4j.queue.depth", "Requests in flight or waiting", null,
                 it -> it.statistics().engine().queueDepth());
         gauge(registry, "gds4j.cache.pinned", "Bytes that cached registrations pin", BaseUnits.BYTES,
                 it -> it.registrationStatistics().bytesPinned());
-        counter(registry, "gds4j.retries", "Requests to the kernel that were repeated", "requests",
+        counter(registry, "gds4j.retries", "Requests to the kernel that were repeated",
                 it -> it.statistics().engine().retries());
-        counter(registry, "gds4j.cache.hits", "Requests whose memory was registered", "requests",
+        counter(registry, "gds4j.cache.hits", "Requests whose memory was registered",
                 it -> it.registrationStatistics().hits());
-        counter(registry, "gds4j.cache.misses", "Requests whose memory was not registered", "requests",
+        counter(registry, "gds4j.cache.misses", "Requests whose memory was not registered",
                 it -> it.registrationStatistics().misses());
-        counter(registry, "gds4j.cache.evictions", "Registrations removed to make room", "registrations",
+        counter(registry, "gds4j.cache.evictions", "Registrations removed to make room",
                 it -> it.registrationStatistics().evictions());
     }
 
     private void gauge(
-            MeterRegistry registry, String name, String description, String unit,
+            MeterRegistry registry, String name, String description, @Nullable String unit,
             ToDoubleFunction<CuFileDriver> value) {
         Gauge.builder(name, driver, known(value)).description(description).baseUnit(unit).tags(tags).register(registry);
     }
 
     private void counter(
-            MeterRegistry registry, String name, String description, String unit,
-            ToDoubleFunction<CuFileDriver> value) {
+            MeterRegistry registry, String name, String description, ToDoubleFunction<CuFileDriver> value) {
         FunctionCounter.builder(name, driver, known(value))
                 .description(description)
-                .baseUnit(unit)
                 .tags(tags)
                 .register(registry);
     }
@@ -159,13 +188,12 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
         };
     }
 
-    static String nameOf(IoPath path) {
-        return path.name().toLowerCase(Locale.ROOT);
-    }
-
-    /** Records the requests until now, then ends the flight recording. The meters stay in their registries. Idempotent. */
+    /**
+     * Records the events until now, then ends the flight recording. The meters stay in their registries. Idempotent; a program may call it
+     * in a shutdown hook.
+     */
     @Override
     public void close() {
-        requests.close();
+        flight.close();
     }
 }

@@ -80,6 +80,36 @@ class DlPackCapsuleTest {
     }
 
     @Test
+    void givenMemoryBelongsToTheConsumerAlone() {
+        MemoryAllocation given = driver.allocator().allocate(MemoryKind.HOST, 4096);
+        DlPackTensor whole = DlPackTensor.compact(given.range(), F32, List.of(1024L));
+        DlPackImport imported = whole.give(given).open();
+        refuses(() -> whole.give(given), CuFileError.IO_NOT_SUPPORTED, "given already");
+        refuses(whole::capsule, CuFileError.IO_NOT_SUPPORTED, "given to another runtime");
+        refuses(given::close, CuFileError.IO_NOT_SUPPORTED, "given to another runtime");
+        assertThat(given.isOpen()).isTrue();
+        assertThat(given.segment().get(ValueLayout.JAVA_BYTE, 0)).isZero();
+        imported.close();
+        assertThat(given.isOpen()).isFalse();
+        given.close();
+        refuses(() -> whole.give(given), CuFileError.CUDA_POINTER_INVALID, "closed");
+    }
+
+    @Test
+    void lentMemoryIsNotGiven() {
+        try (MemoryAllocation lent = driver.allocator().allocate(MemoryKind.HOST, 4096)) {
+            DlPackTensor whole = DlPackTensor.compact(lent.range(), F32, List.of(1024L));
+            try (DlPackCapsule capsule = whole.capsule()) {
+                refuses(() -> whole.give(lent), CuFileError.IO_NOT_SUPPORTED, "lent");
+                refuses(lent::close, CuFileError.IO_NOT_SUPPORTED, "DLPack");
+                assertThat(capsule.isUnused()).isTrue();
+            }
+            whole.give(lent).close();
+            assertThat(lent.isOpen()).isFalse();
+        }
+    }
+
+    @Test
     void memoryOfAnotherOwnerIsNotGiven() {
         try (MemoryAllocation other = driver.allocator().allocate(MemoryKind.HOST, 4096)) {
             refuses(() -> tensor.give(other), CuFileError.INVALID_VALUE, "outside of");

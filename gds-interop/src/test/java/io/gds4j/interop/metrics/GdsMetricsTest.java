@@ -2,17 +2,28 @@ package io.gds4j.interop.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.compat.CompatBackend;
+import io.gds4j.dataset.RecordLoader;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.ChildJvm;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
+import io.micrometer.common.KeyValue;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import io.micrometer.observation.Observation;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -81,6 +92,110 @@ class GdsMetricsTest {
             registry.getMeters().forEach(meter -> meter.measure().forEach(one -> one.getValue()));
             assertThat(registry.find("gds4j.bytes").functionCounters()).hasSize(IoPath.values().length);
         }
+    }
+
+    @Test
+    void bindingTwiceCountsOnce(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("data"), new byte[4096]);
+        try (CuFileDriver driver = CuFileDriver.open();
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
+                CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ)) {
+            GdsMetrics metrics = GdsMetrics.of(driver);
+            metrics.bindTo(registry);
+            metrics.bindTo(registry);
+            for (int i = 0; i < 10; i++) {
+                handle.read(memory, 0);
+            }
+            metrics.close();
+            assertThat(requests("read")).isEqualTo(10);
+        }
+    }
+
+    @Test
+    void timersComeWithTheirFirstRequest(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("data"), new byte[4096]);
+        try (CuFileDriver driver = CuFileDriver.open();
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
+                CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ)) {
+            GdsMetrics metrics = GdsMetrics.of(driver);
+            metrics.bindTo(registry);
+            assertThat(registry.getMeters()).noneMatch(Timer.class::isInstance);
+            handle.read(memory, 0);
+            metrics.close();
+            assertThat(registry.find("gds4j.requests").timers()).hasSize(1);
+        }
+    }
+
+    /** Prometheus appends the unit to the name. */
+    @Test
+    void nameAndUnitDoNotRepeatEachOther() {
+        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = GdsMetrics.of(driver)) {
+            metrics.bindTo(registry);
+            assertThat(registry.getMeters()).hasSizeGreaterThan(8)
+                    .extracting(meter -> meter.getId().getBaseUnit())
+                    .containsOnly(null, "bytes");
+        }
+    }
+
+    @Test
+    void checkpointsAreTimedAndCounted(@TempDir Path folder) throws Exception {
+        Path path = folder.resolve("model.safetensors");
+        try (CuFileDriver driver = CuFileDriver.open();
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096)) {
+            GdsMetrics metrics = GdsMetrics.of(driver);
+            metrics.bindTo(registry);
+            SavePlan.builder()
+                    .tensor("t", DType.U8, memory.range(), memory.length())
+                    .toFile(path)
+                    .save(driver);
+            Checkpoint checkpoint = Checkpoint.open(path);
+            checkpoint.plan().load(driver).close();
+            checkpoint.plan().load(driver).close();
+            Files.delete(path);
+            assertThatThrownBy(() -> checkpoint.plan().load(driver)).isInstanceOf(CuFileException.class);
+            metrics.close();
+            assertThat(checkpoints("save", "success")).isEqualTo(1);
+            assertThat(checkpoints("load", "success")).isEqualTo(2);
+            assertThat(checkpoints("load", "failure")).isEqualTo(1);
+            assertThat(registry.get("gds4j.checkpoints.moved").tag("operation", "load").counter().count())
+                    .isEqualTo(2 * memory.length());
+        }
+    }
+
+    private long checkpoints(String operation, String outcome) {
+        return registry.get("gds4j.checkpoints")
+                .tags("checkpoint", "model.safetensors", "operation", operation, "outcome", outcome)
+                .timer()
+                .count();
+    }
+
+    @Test
+    void recordsAreCounted(@TempDir Path folder) throws Exception {
+        Path file = Files.write(folder.resolve("data"), new byte[1000]);
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = GdsMetrics.of(driver);
+            metrics.bindTo(registry);
+            try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(file), 0, 10), 40)
+                    .target(MemoryKind.HOST, 0).memory(1 << 20).epochs(1).open()) {
+                while (loader.hasNext()) {
+                    loader.next().close();
+                }
+            }
+            metrics.close();
+            assertThat(registry.get("gds4j.records.delivered").counter().count()).isEqualTo(100);
+            assertThat(registry.get("gds4j.records.skipped").counter().count()).isZero();
+            assertThat(registry.get("gds4j.records.read").counter().count()).isEqualTo(1000);
+            assertThat(registry.get("gds4j.records.batches").timer().count()).isEqualTo(3);
+        }
+    }
+
+    @Test
+    void programThatForgetsTheBinderEndsAndMayCloseItInAShutdownHook(@TempDir Path folder) {
+        ChildJvm.End end = new ChildJvm(MetricsChild.class, folder, CompatBackend.class, GdsMetrics.class,
+                SimpleMeterRegistry.class, KeyValue.class, Observation.class).run();
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output()).contains("main returns", "closed in the hook");
+        assertThat(end.error()).doesNotContain("Exception");
     }
 
     private long requests(String operation) {

@@ -106,7 +106,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
                     SUBMIT,
-                    "%d requests, allowed: 1 to %d, the free capacity".formatted(requests.size(), free));
+                    "%s requests, allowed: 1 to %s, the free capacity".formatted(requests.size(), free));
         }
         List<BatchEntry> entered = new ArrayList<>(requests.size());
         long now = System.nanoTime();
@@ -201,7 +201,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             throw CuFileException.builder(SUBMIT)
                     .error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)
                     .path(request.file().path())
-                    .detail("entry %d: %s".formatted(request.cookie(), e.detail()))
+                    .detail("entry %s: %s".formatted(request.cookie(), e.detail()))
                     .cause(e)
                     .build();
         }

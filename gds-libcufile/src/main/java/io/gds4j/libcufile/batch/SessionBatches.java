@@ -96,7 +96,7 @@ public final class SessionBatches {
                 throw CuFileException.of(
                         CuFileError.INVALID_VALUE,
                         STATUS,
-                        "minimum is %d, allowed: 0 to the maximum of %d".formatted(minimum, maximum));
+                        "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
             }
             List<BatchEvent> events =
                     own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS).await(minimum, maximum, timeout);

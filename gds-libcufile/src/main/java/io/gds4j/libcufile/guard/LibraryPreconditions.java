@@ -49,7 +49,7 @@ public final class LibraryPreconditions {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "cuFileBatchIOSetUp",
-                    "capacity is %d, allowed: 1 to %d".formatted(capacity, largest));
+                    "capacity is %s, allowed: 1 to %s".formatted(capacity, largest));
         }
     }
 
@@ -82,7 +82,7 @@ public final class LibraryPreconditions {
                     .errno(Errno.EINVAL)
                     .path(file.path())
                     .range(fileOffset, sum)
-                    .detail("%d ranges, file offset %d or flags 0x%x are out of range"
+                    .detail("%s ranges, file offset %s or flags 0x%x are out of range"
                             .formatted(ranges.size(), fileOffset, flags))
                     .build();
         }

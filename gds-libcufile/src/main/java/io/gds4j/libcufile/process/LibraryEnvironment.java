@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
@@ -124,7 +125,8 @@ public final class LibraryEnvironment {
             });
         } catch (IOException e) {
             System.getLogger("io.gds4j.libcufile")
-                    .log(System.Logger.Level.DEBUG, "left behind: {0}: {1}", made, e.getMessage());
+                    .log(System.Logger.Level.DEBUG, "left behind: {0}",
+                            InertText.line(String.valueOf(e.getMessage())));
         }
     }
 }

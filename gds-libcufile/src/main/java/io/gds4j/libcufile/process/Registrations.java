@@ -88,7 +88,7 @@ public final class Registrations {
                 throw CuFileException.of(
                         CuFileError.MEMORY_ALREADY_REGISTERED,
                         "cuFileBufRegister",
-                        "%d bytes are registered at 0x%x already".formatted(known.length, base));
+                        "%s bytes are registered at 0x%x already".formatted(known.length, base));
             }
             known.owners++;
             return known;

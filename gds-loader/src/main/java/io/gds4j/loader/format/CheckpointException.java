@@ -3,7 +3,7 @@ package io.gds4j.loader.format;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
@@ -46,7 +46,7 @@ public final class CheckpointException extends CuFileException {
                 .errno(errno)
                 .path(file)
                 .range(offset, -1)
-                .detail(OneLine.of(detail, LONGEST_DETAIL));
+                .detail(InertText.line(detail, LONGEST_DETAIL));
         return new CheckpointException(builder, rule, tensor);
     }
 
@@ -110,7 +110,7 @@ public final class CheckpointException extends CuFileException {
                 CheckpointRule.FILE_CHANGED,
                 file,
                 now.size() != before.size()
-                        ? "the file had %d bytes when its header was read, now it has %d"
+                        ? "the file had %s bytes when its header was read, now it has %s"
                                 .formatted(before.size(), now.size())
                         : "when its header was read, the file had %s; now it has %s".formatted(before, now));
     }
@@ -123,7 +123,8 @@ public final class CheckpointException extends CuFileException {
                 -1,
                 tensor,
                 0,
-                "tensor %s is also in %s".formatted(quote(tensor), other));
+                "tensor %s is also in %s; name one of the files, or an index that chooses"
+                        .formatted(quote(tensor), other));
     }
 
     /** Returns the broken rule. */
@@ -139,7 +140,7 @@ public final class CheckpointException extends CuFileException {
     @Override
     public String getMessage() {
         StringBuilder text = new StringBuilder(200);
-        path().ifPresent(file -> text.append(OneLine.of(file.toString(), LONGEST_DETAIL)).append(": "));
+        path().ifPresent(file -> text.append(InertText.name(file.toString(), LONGEST_DETAIL)).append(": "));
         if (!detail().equals(rule.text())) {
             text.append(rule.text()).append(": ");
         }
@@ -148,8 +149,8 @@ public final class CheckpointException extends CuFileException {
         return text.append(')').toString();
     }
 
-    /** Returns a name from a file in quotes, with control characters escaped and at most 120 characters, for messages. */
+    /** Returns a name from a file in quotes, with invisible characters and backslashes escaped and at most 120 characters, for messages. */
     public static String quote(String name) {
-        return OneLine.quote(name);
+        return InertText.quote(name);
     }
 }

@@ -16,10 +16,16 @@ import java.util.Objects;
  * @param dataOffset offset of the first byte of tensor data
  * @param tensors the tensors in the order of their data; the constructor sorts them
  * @param typedMetadata metadata with types; empty if the file has none
+ * @param warnings what the file holds and its format leaves out, one line each; without the file's name
  * @since 0.1
  */
 public record CheckpointFile(
-        Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+        Path path,
+        FileVersion version,
+        long dataOffset,
+        List<TensorInfo> tensors,
+        Metadata typedMetadata,
+        List<String> warnings) {
 
     /** Not Comparator.comparingLong: a class archive lacks its lambda, which costs 2 ms of a first load. */
     private static final Comparator<TensorInfo> BY_OFFSET = (a, b) -> Long.compare(a.fileOffset(), b.fileOffset());
@@ -29,6 +35,13 @@ public record CheckpointFile(
         Objects.requireNonNull(version, "version");
         Objects.requireNonNull(typedMetadata, "typedMetadata");
         tensors = sorted(tensors);
+        warnings = List.copyOf(warnings);
+    }
+
+    /** Creates a file without warnings. */
+    public CheckpointFile(
+            Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+        this(path, version, dataOffset, tensors, typedMetadata, List.of());
     }
 
     /**
@@ -37,14 +50,29 @@ public record CheckpointFile(
      * @param size size in bytes when the header was read
      */
     public CheckpointFile(
-            Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
-        this(path, FileVersion.ofSize(size), dataOffset, tensors, typedMetadata);
+            Path path,
+            long size,
+            long dataOffset,
+            List<TensorInfo> tensors,
+            Metadata typedMetadata,
+            List<String> warnings) {
+        this(path, FileVersion.ofSize(size), dataOffset, tensors, typedMetadata, warnings);
+    }
+
+    /** Creates a file of which only the size is known, without warnings. */
+    public CheckpointFile(Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+        this(path, size, dataOffset, tensors, typedMetadata, List.of());
     }
 
     /** Creates a file whose metadata is text. */
     public CheckpointFile(
             Path path, long size, long dataOffset, List<TensorInfo> tensors, Map<String, String> metadata) {
         this(path, size, dataOffset, tensors, Metadata.ofStrings(metadata));
+    }
+
+    /** Returns this file with other tensors and metadata, such as those that an index names. */
+    public CheckpointFile with(List<TensorInfo> chosen, Metadata metadata) {
+        return new CheckpointFile(path, version, dataOffset, chosen, metadata, warnings);
     }
 
     private static List<TensorInfo> sorted(List<TensorInfo> tensors) {
@@ -66,7 +94,7 @@ public record CheckpointFile(
     /** Returns the same file with another version, unless it has more than a size already. */
     public CheckpointFile withVersion(FileVersion known) {
         return version.content().isEmpty() && version.isSameAs(known)
-                ? new CheckpointFile(path, known, dataOffset, tensors, typedMetadata)
+                ? new CheckpointFile(path, known, dataOffset, tensors, typedMetadata, warnings)
                 : this;
     }
 

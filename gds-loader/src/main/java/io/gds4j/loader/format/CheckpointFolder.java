@@ -1,17 +1,25 @@
 package io.gds4j.loader.format;
 
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
+import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -23,6 +31,7 @@ public final class CheckpointFolder {
     private final Path path;
     private final List<Path> entries;
     private final Map<CheckpointFormat, List<Path>> recognized = new HashMap<>();
+    private final Map<Path, CuFileException> unreadable = new LinkedHashMap<>();
     /** The first bytes of the regular files; read once for all formats. */
     private @Nullable List<Head> heads;
 
@@ -69,13 +78,89 @@ public final class CheckpointFolder {
     }
 
     /**
-     * Returns the readable regular files that a format recognises by their content, sorted by name. If there are none, returns
-     * those that the format knows and does not support.
+     * Returns the checkpoint that the names of files tell: an index {@code NAME.index.json}, else the file {@code NAME}, else the
+     * only other index. A file {@code NAME} takes the place of an index whose files are gone. Empty if there is none of them.
      *
-     * @throws CheckpointException READ_FAILED if the first bytes of a file cannot be read
+     * @param name usual name of a checkpoint of one file, such as {@code model.safetensors}
+     * @param indexSuffix ending of the names of indexes, such as {@code .safetensors.index.json}
+     * @throws CheckpointException NO_CHECKPOINT if there are several other indexes; as {@link ShardIndex#read} and
+     *         {@link ShardIndex#files}
+     */
+    public Optional<CheckpointParts> named(String name, String indexSuffix) {
+        Path single = path.resolve(name);
+        Path usual = path.resolve(name + ".index.json");
+        boolean whole = entries.contains(single);
+        if (entries.contains(usual)) {
+            ShardIndex index = ShardIndex.read(usual);
+            if (!whole || index.missing().isEmpty()) {
+                return Optional.of(CheckpointParts.of(index));
+            }
+        }
+        if (whole) {
+            return Optional.of(CheckpointParts.of(List.of(single)));
+        }
+        List<Path> indexes = endingWith(indexSuffix);
+        if (indexes.size() > 1) {
+            throw CheckpointException.of(
+                    CheckpointRule.NO_CHECKPOINT,
+                    path,
+                    "the folder has %s indexes and none is %s; name one of them"
+                            .formatted(indexes.size(), usual.getFileName()));
+        }
+        return indexes.stream().findFirst().map(index -> CheckpointParts.of(ShardIndex.read(index)));
+    }
+
+    /**
+     * Returns files of a format together with those that must be read with them: files with an ending of the format and parts of
+     * the same sets, whatever they contain. A file that is empty or broken then ends the load instead of being left out.
+     *
+     * @throws CheckpointException MISSING_SHARD if a part of a set such as {@code model-00001-of-00003} is missing
+     */
+    public List<Path> complete(CheckpointFormat format, List<Path> files) {
+        if (files.isEmpty()) {
+            return files;
+        }
+        Set<Path> chosen = new HashSet<>(files);
+        Set<String> sets = new HashSet<>();
+        for (Path file : files) {
+            PartName.of(file).ifPresent(part -> sets.add(part.set()));
+        }
+        List<Path> all = new ArrayList<>();
+        for (Path entry : entries) {
+            boolean belongs = hasSuffix(entry, format) || isPartOf(entry, sets);
+            if (chosen.contains(entry) || belongs && !Files.isDirectory(entry)) {
+                all.add(entry);
+            }
+        }
+        PartName.requireComplete(path, all);
+        return List.copyOf(all);
+    }
+
+    private static boolean isPartOf(Path file, Set<String> sets) {
+        return !sets.isEmpty() && PartName.of(file).map(PartName::set).filter(sets::contains).isPresent();
+    }
+
+    private static boolean hasSuffix(Path file, CheckpointFormat format) {
+        String name = file.toString();
+        for (String suffix : format.suffixes()) {
+            if (name.endsWith(suffix)) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns the readable regular files that a format recognises by their content, sorted by name. A file that cannot be read is
+     * in {@link #unreadable} afterwards.
      */
     public List<Path> recognizedBy(CheckpointFormat format) {
         return recognized.computeIfAbsent(format, this::recognize);
+    }
+
+    /** Returns why files could not be read, by file, as far as formats asked for their content. */
+    public Map<Path, CuFileException> unreadable() {
+        return Collections.unmodifiableMap(unreadable);
     }
 
     private List<Head> heads() {
@@ -83,15 +168,37 @@ public final class CheckpointFolder {
         if (known == null) {
             known = new ArrayList<>();
             for (Path entry : entries) {
-                if (Files.isRegularFile(entry) && Files.isReadable(entry)) {
-                    try (FormatInput in = FormatInput.open(entry)) {
-                        known.add(new Head(entry, in.size(), in.first()));
-                    }
+                Optional<Head> head = head(entry);
+                if (head.isPresent()) {
+                    known.add(head.get());
                 }
             }
             heads = known;
         }
         return known;
+    }
+
+    private Optional<Head> head(Path entry) {
+        try {
+            // unlike isRegularFile, tells what may not be read from what is no file
+            if (!Files.readAttributes(entry, BasicFileAttributes.class).isRegularFile()) {
+                return Optional.empty();
+            }
+            try (FormatInput in = FormatInput.open(entry)) {
+                return Optional.of(new Head(entry, in.size(), in.first()));
+            }
+        } catch (CuFileInterruptedException e) {
+            throw e;
+        } catch (NoSuchFileException e) {
+            return Optional.empty(); // a link that leads nowhere
+        } catch (IOException e) {
+            unreadable.put(entry, CheckpointException.of(entry, e));
+            return Optional.empty();
+        } catch (CuFileException e) {
+            // an object of a bucket that may not be read is often no part of the checkpoint
+            unreadable.put(entry, e);
+            return Optional.empty();
+        }
     }
 
     /** A file that is open only while a format reads more than the first bytes. */
@@ -126,15 +233,11 @@ public final class CheckpointFolder {
 
     private List<Path> recognize(CheckpointFormat format) {
         List<Path> found = new ArrayList<>();
-        List<Path> unsupported = new ArrayList<>();
         for (Head head : heads()) {
-            Recognition recognition = format.recognize(head);
-            if (recognition instanceof Recognition.Recognized) {
+            if (format.recognize(head) instanceof Recognition.Recognized) {
                 found.add(head.path);
-            } else if (recognition instanceof Recognition.Unsupported) {
-                unsupported.add(head.path);
             }
         }
-        return List.copyOf(found.isEmpty() ? unsupported : found);
+        return List.copyOf(found);
     }
 }

@@ -22,7 +22,8 @@ public interface CheckpointFormat {
 
     /**
      * Returns endings of file names, such as {@code .safetensors}. A file that no format recognises is read as if it were of the
-     * format with its ending, so that the message names the broken rule. Endings decide nothing else.
+     * format with its ending, so that the message names the broken rule. In a folder whose files are of the format, a file with
+     * its ending that is not must be repaired or removed.
      */
     default List<String> suffixes() {
         return List.of();
@@ -50,12 +51,13 @@ public interface CheckpointFormat {
 
     /**
      * Returns the files of this format in a folder which the user named; empty if it has none. By default all files that this
-     * format recognises.
+     * format recognises, and with them those with its ending.
      *
-     * @throws CheckpointException NO_CHECKPOINT if the folder has several checkpoints of this format and the user must choose
+     * @throws CheckpointException NO_CHECKPOINT if the folder has several checkpoints of this format and the user must choose;
+     *         MISSING_SHARD if a part of a set is missing
      */
     default Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
-        List<Path> files = folder.recognizedBy(this);
+        List<Path> files = folder.complete(this, folder.recognizedBy(this));
         return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
     }
 

@@ -53,17 +53,19 @@ public record CheckpointRule(String variant, String text, CuFileError error) imp
     public static final CheckpointRule INVALID_INDEX = new CheckpointRule("InvalidIndex", "broken index");
     /** An index that names a file outside its own folder. */
     public static final CheckpointRule INDEX_FILE_NAME = new CheckpointRule("IndexFileName", "broken index");
-    /** A file that the index names and that does not exist. */
+    /** A file that the index names, or a part of a set such as {@code -00001-of-00003}, that does not exist. */
     public static final CheckpointRule MISSING_SHARD = new CheckpointRule("MissingShard", "incomplete checkpoint");
     /** A tensor that the index places in a file that does not contain it. */
     public static final CheckpointRule TENSOR_NOT_IN_SHARD =
             new CheckpointRule("TensorNotInShard", "index and files disagree");
-    /** A tensor that a shard contains and the index does not place there. */
-    public static final CheckpointRule TENSOR_NOT_IN_INDEX =
-            new CheckpointRule("TensorNotInIndex", "index and files disagree");
     /** A tensor that occurs in two files. */
     public static final CheckpointRule TENSOR_IN_TWO_FILES =
-            new CheckpointRule("TensorInTwoFiles", "index and files disagree");
+            new CheckpointRule("TensorInTwoFiles", "two files have one tensor");
+
+    /** A tensor whose name is longer than 4,096 characters. */
+    public static final CheckpointRule TENSOR_NAME = new CheckpointRule("TensorName", "tensor name too long");
+    /** A header whose content does not fit into the heap. */
+    public static final CheckpointRule HEADER_LIMIT = new CheckpointRule("HeaderLimit", "header too large");
 
     /** A path without a file or folder. */
     public static final CheckpointRule FILE_NOT_FOUND =

@@ -90,7 +90,7 @@ public record DType(String id, int blockElements, int blockBytes) implements Com
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "DType",
-                    "type %s has blocks of %d elements and %d bytes; allowed are 1 and more elements, 0 and more bytes"
+                    "type %s has blocks of %s elements and %s bytes; allowed are 1 and more elements, 0 and more bytes"
                             .formatted(CheckpointException.quote(id), blockElements, blockBytes));
         }
     }

@@ -42,7 +42,7 @@ public record DimensionOrder(List<Integer> dimensions) {
                 throw CuFileException.of(
                         CuFileError.INVALID_VALUE,
                         "DimensionOrder",
-                        "the order %s must have each number from 0 to %d once"
+                        "the order %s must have each number from 0 to %s once"
                                 .formatted(dimensions, dimensions.size() - 1));
             }
             seen.set(dimension);

@@ -145,7 +145,7 @@ public final class FormatInput implements FileHead, AutoCloseable {
             throw CuFileException.builder("FormatInput.read")
                     .error(CuFileError.INVALID_VALUE)
                     .path(path)
-                    .detail("%d bytes at %d are not within the file of %d bytes".formatted(length, offset, size))
+                    .detail("%s bytes at %s are not within the file of %s bytes".formatted(length, offset, size))
                     .build();
         }
     }
@@ -157,6 +157,6 @@ public final class FormatInput implements FileHead, AutoCloseable {
 
     @Override
     public String toString() {
-        return "FormatInput[%s, %d bytes]".formatted(path, size);
+        return "FormatInput[%s, %s bytes]".formatted(path, size);
     }
 }

@@ -1,10 +1,6 @@
 package io.gds4j.loader.format;
 
-import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointRule;
-import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -15,11 +11,13 @@ import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -56,7 +54,7 @@ public final class ShardIndex {
                 throw CheckpointException.of(
                         CheckpointRule.INVALID_INDEX,
                         path,
-                        "the index has %d bytes, at most %d are allowed".formatted(in.size(), LARGEST));
+                        "the index has %s bytes, at most %s are allowed".formatted(in.size(), LARGEST));
             }
             return parse(path, in.version(), in.read(0, (int) in.size()).array());
         }
@@ -106,7 +104,10 @@ public final class ShardIndex {
         }
         in.end();
         if (!mapSeen) {
-            throw new Malformed(0, "weight_map is missing");
+            throw new Malformed(0, "weight_map is missing; an index of shards has one");
+        }
+        if (fileOf.isEmpty()) {
+            throw new Malformed(0, "weight_map names no tensor");
         }
     }
 
@@ -176,18 +177,32 @@ public final class ShardIndex {
      * @throws CheckpointException MISSING_SHARD for a file that does not exist, INDEX_FILE_NAME for an impossible name
      */
     public List<Path> files() {
-        List<Path> shards = new ArrayList<>();
-        for (String name : new LinkedHashSet<>(fileOf.values())) {
-            Path shard = resolve(name);
-            if (!Files.exists(shard)) {
-                throw CheckpointException.of(
-                        CheckpointRule.MISSING_SHARD,
-                        path,
-                        "the index names %s, which does not exist".formatted(CheckpointException.quote(name)));
-            }
-            shards.add(shard);
+        Optional<String> missing = missing();
+        if (missing.isPresent()) {
+            throw CheckpointException.of(
+                    CheckpointRule.MISSING_SHARD,
+                    path,
+                    "the index names %s, which does not exist".formatted(CheckpointException.quote(missing.get())));
         }
-        return shards;
+        List<Path> files = new ArrayList<>();
+        for (String name : new LinkedHashSet<>(fileOf.values())) {
+            files.add(resolve(name));
+        }
+        return List.copyOf(files);
+    }
+
+    /**
+     * Returns the name of the first file that the index names and that does not exist; empty if all files exist.
+     *
+     * @throws CheckpointException INDEX_FILE_NAME for an impossible name
+     */
+    public Optional<String> missing() {
+        for (String name : new LinkedHashSet<>(fileOf.values())) {
+            if (!Files.exists(resolve(name))) {
+                return Optional.of(name);
+            }
+        }
+        return Optional.empty();
     }
 
     private Path resolve(String name) {
@@ -202,21 +217,33 @@ public final class ShardIndex {
     }
 
     /**
-     * Compares {@code total_size} with the tensors. Writers disagree on what it counts and how to write it, and loading does
-     * not need it: a wrong value is only a warning, of one line.
+     * Returns what is odd about the index and no error, one line each: tensors of its files that it does not place there, and a
+     * {@code total_size} that the tensors do not have. Writers disagree on what that counts, and loading does not need it.
+     *
+     * @param files the files as they are, before {@link #select}
      */
     public List<String> warnings(List<CheckpointFile> files) {
+        List<String> warnings = new ArrayList<>();
+        List<String> omitted = new ArrayList<>();
         long bytes = 0;
         for (CheckpointFile file : files) {
             for (TensorInfo tensor : file.tensors()) {
-                bytes += tensor.length();
+                if (places(tensor)) {
+                    bytes += tensor.length();
+                } else {
+                    omitted.add("%s of %s".formatted(CheckpointException.quote(tensor.name()), fileName(tensor)));
+                }
             }
         }
-        if (totalSize == null || isNumber(totalSize, bytes)) {
-            return List.of();
+        if (!omitted.isEmpty()) {
+            warnings.add("%s: not loaded, because weight_map does not place them there: %s"
+                    .formatted(path, InertText.list(omitted)));
         }
-        return List.of("%s: total_size is %s, but the tensors have %d bytes"
-                .formatted(path, OneLine.of(totalSize, LONGEST_NUMBER), bytes));
+        if (totalSize != null && !isNumber(totalSize, bytes)) {
+            warnings.add("%s: total_size is %s, but the tensors have %s bytes"
+                    .formatted(path, InertText.name(totalSize, LONGEST_NUMBER), bytes));
+        }
+        return List.copyOf(warnings);
     }
 
     private static boolean isNumber(String text, long value) {
@@ -232,24 +259,31 @@ public final class ShardIndex {
     }
 
     /**
-     * Checks that files and map agree in both directions.
+     * Returns the files with the tensors that the map places in them. Files may have other tensors: a file can replace tensors of
+     * another one, and a file can be shared with other checkpoints.
      *
-     * @throws CheckpointException TENSOR_NOT_IN_SHARD, TENSOR_NOT_IN_INDEX or TENSOR_IN_TWO_FILES
+     * @throws CheckpointException TENSOR_NOT_IN_SHARD if a file lacks a tensor that the map places in it
      */
-    public void check(List<CheckpointFile> files) {
-        Map<String, TensorInfo> found = new HashMap<>();
+    public List<CheckpointFile> select(List<CheckpointFile> files) {
+        Map<String, TensorInfo> elsewhere = new HashMap<>();
+        Set<String> found = new HashSet<>();
+        List<CheckpointFile> selected = new ArrayList<>(files.size());
         for (CheckpointFile file : files) {
+            List<TensorInfo> tensors = new ArrayList<>(file.tensors().size());
             for (TensorInfo tensor : file.tensors()) {
-                TensorInfo other = found.putIfAbsent(tensor.name(), tensor);
-                if (other != null) {
-                    throw CheckpointException.inTwoFiles(tensor.name(), tensor.file(), other.file());
+                if (places(tensor)) {
+                    tensors.add(tensor);
+                    found.add(tensor.name());
+                } else {
+                    elsewhere.put(tensor.name(), tensor);
                 }
             }
+            selected.add(
+                    tensors.size() == file.tensors().size() ? file : file.with(tensors, file.typedMetadata()));
         }
         for (Map.Entry<String, String> entry : fileOf.entrySet()) {
             String name = entry.getKey();
-            TensorInfo tensor = found.get(name);
-            if (tensor == null || !fileName(tensor).equals(entry.getValue())) {
+            if (!found.contains(name)) {
                 throw CheckpointException.of(
                         CheckpointRule.TENSOR_NOT_IN_SHARD,
                         path,
@@ -259,22 +293,16 @@ public final class ShardIndex {
                                 .formatted(
                                         CheckpointException.quote(name),
                                         CheckpointException.quote(entry.getValue()),
-                                        Optional.ofNullable(tensor)
+                                        Optional.ofNullable(elsewhere.get(name))
                                                 .map(t -> "; it is in " + fileName(t))
                                                 .orElse("")));
             }
         }
-        for (TensorInfo tensor : found.values()) {
-            if (!fileOf.containsKey(tensor.name())) {
-                throw CheckpointException.of(
-                        CheckpointRule.TENSOR_NOT_IN_INDEX,
-                        path,
-                        -1,
-                        tensor.name(),
-                        "tensor %s is in %s but not in weight_map"
-                                .formatted(CheckpointException.quote(tensor.name()), fileName(tensor)));
-            }
-        }
+        return selected;
+    }
+
+    private boolean places(TensorInfo tensor) {
+        return fileName(tensor).equals(fileOf.get(tensor.name()));
     }
 
     private static String fileName(TensorInfo tensor) {

@@ -39,7 +39,7 @@ public record TensorInfo(
     public TensorInfo {
         shape = List.copyOf(shape);
         if (order.dimensions().size() != shape.size()) {
-            throw invalid(name, "has %d dimensions and an order of %d"
+            throw invalid(name, "has %s dimensions and an order of %s"
                     .formatted(shape.size(), order.dimensions().size()));
         }
         order = order.simplified(shape);
@@ -83,7 +83,7 @@ public record TensorInfo(
 
     @Override
     public String toString() {
-        return "%s %s%s%s, %d bytes at %d of %s"
+        return "%s %s%s%s, %s bytes at %s of %s"
                 .formatted(
                         CheckpointException.quote(name),
                         dtype,

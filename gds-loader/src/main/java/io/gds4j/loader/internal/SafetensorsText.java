@@ -2,7 +2,7 @@ package io.gds4j.loader.internal;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.internal.text.StrictJson;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -16,6 +16,8 @@ public final class SafetensorsText {
     public static final String METADATA = "__metadata__";
     /** Key in {@code __metadata__} of the checksums: 8 hexadecimal digits for each tensor with bytes, in the order of the data. */
     public static final String CHECKSUMS = "gds4j.crc32c";
+    /** Beginning of the metadata key of a tensor whose bytes are those of another one, which is the value. */
+    public static final String ALIAS = "gds4j.alias.";
     /** Largest header in bytes that readers accept. */
     public static final int LARGEST_HEADER = 100_000_000;
 
@@ -93,7 +95,7 @@ public final class SafetensorsText {
         return CuFileException.of(
                 CuFileError.INVALID_VALUE,
                 function,
-                "the header has %d bytes, at most %d are allowed".formatted(length, LARGEST_HEADER));
+                "the header has %s bytes, at most %s are allowed".formatted(length, LARGEST_HEADER));
     }
 
     /** Throws INVALID_VALUE for an unpaired surrogate, which UTF-8 cannot encode. */
@@ -102,7 +104,7 @@ public final class SafetensorsText {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     function,
-                    "%s contains an unpaired surrogate".formatted(OneLine.quote(value)));
+                    "%s contains an unpaired surrogate".formatted(InertText.quote(value)));
         }
     }
 

@@ -5,7 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.List;
@@ -107,7 +107,7 @@ public final class Workers {
                     .error(CuFileError.IO_ERROR)
                     .errno(Errno.EIO)
                     .detail("a file cannot be read: "
-                            + OneLine.of(String.valueOf(e.getMessage()), 200))
+                            + InertText.line(String.valueOf(e.getMessage()), 200))
                     .cause(e)
                     .build();
         }

@@ -33,7 +33,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "AttentionHeads",
-                    "there are %d heads of queries, and %d of keys and values, of %d elements; allowed are 1 to %d heads"
+                    "there are %s heads of queries, and %s of keys and values, of %s elements; allowed are 1 to %s heads"
                             .formatted(heads, keyValueHeads, headSize, MOST_HEADS));
         }
     }

@@ -48,7 +48,7 @@ record Axis(int dimension, long elements, long block, long indices) {
         long block = least == 1 ? 1 : Long.highestOneBit(least - 1) << 1;
         if (block <= 0 || Math.ceilDiv(elements, block) != scales) {
             throw new Uneven(
-                    "has %d blocks for the %d elements of its weight, which is no block size that is a power of two"
+                    "has %s blocks for the %s elements of its weight, which is no block size that is a power of two"
                             .formatted(scales, elements));
         }
         return new Axis(dimension, elements, block, 1);
@@ -58,7 +58,7 @@ record Axis(int dimension, long elements, long block, long indices) {
     static Axis ofOutputScales(int dimension, long scales, long outputs) throws Uneven {
         Axis axis = ofScales(dimension, scales, outputs);
         if (axis.block > 1 && axis.block < SMALLEST_TILE) {
-            throw new Uneven("has %d scales for %d outputs, an order that is not known".formatted(scales, outputs));
+            throw new Uneven("has %s scales for %s outputs, an order that is not known".formatted(scales, outputs));
         }
         return axis;
     }
@@ -66,7 +66,7 @@ record Axis(int dimension, long elements, long block, long indices) {
     /** Returns the axis of groups of equal size. */
     static Axis ofGroups(int dimension, long groups, long elements) throws Uneven {
         if (groups < 1 || elements < groups || elements % groups != 0) {
-            throw new Uneven("has %d groups, which do not divide the inputs of its weight".formatted(groups));
+            throw new Uneven("has %s groups, which do not divide the inputs of its weight".formatted(groups));
         }
         return new Axis(dimension, elements, elements / groups, 1);
     }
@@ -80,7 +80,7 @@ record Axis(int dimension, long elements, long block, long indices) {
         for (Range range : ranges) {
             boolean ends = range.end() % block == 0 || range.end() == elements;
             if (range.length() > 0 && (range.start() % block != 0 || !ends)) {
-                throw new Uneven("has values for each block of %d elements, and rank %d would keep elements %d to %d"
+                throw new Uneven("has values for each block of %s elements, and rank %s would keep elements %s to %s"
                         .formatted(block, rank, range.start(), range.end() - 1));
             }
             long start = Math.min(range.start() / block * indices, size);

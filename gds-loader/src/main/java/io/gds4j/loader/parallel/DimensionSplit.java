@@ -35,7 +35,7 @@ final class DimensionSplit {
             }
         }
         if (size % shares != 0) {
-            throw new Uneven("has %d elements there, which parts with %d shares do not divide".formatted(size, shares));
+            throw new Uneven("has %s elements there, which parts with %s shares do not divide".formatted(size, shares));
         }
         long perShare = size / shares;
         List<Range> ranges = new ArrayList<>(parts.size());
@@ -53,25 +53,25 @@ final class DimensionSplit {
         long heads = Math.max(0, part.heads());
         long units = heads == 0 ? length : heads;
         if (units != 0 && length % units != 0) {
-            throw new Uneven("has %d elements there, which %d heads do not divide".formatted(length, heads));
+            throw new Uneven("has %s elements there, which %s heads do not divide".formatted(length, heads));
         }
         long unit = units == 0 ? 0 : length / units;
         if (heads > 0 && part.headSize() > 0 && unit % part.headSize() != 0) {
-            throw new Uneven("has %d elements there, which are not %d heads of %d; a rule may tell its heads"
+            throw new Uneven("has %s elements there, which are not %s heads of %s; a rule may tell its heads"
                     .formatted(length, heads, part.headSize()));
         }
         long first;
         long count;
         if (heads > 0 && heads < world) {
             if (world % heads != 0) {
-                throw new Uneven("has %d heads, which %d ranks can share only if their number is a multiple"
+                throw new Uneven("has %s heads, which %s ranks can share only if their number is a multiple"
                         .formatted(heads, world));
             }
             first = rank / (world / heads);
             count = 1;
         } else {
             if (units % world != 0 && !roundUp) {
-                throw new Uneven("has %d %s there, which %d ranks do not divide; a rule may round up"
+                throw new Uneven("has %s %s there, which %s ranks do not divide; a rule may round up"
                         .formatted(units, heads > 0 ? "heads" : "elements", world));
             }
             long most = Math.ceilDiv(units, (long) world);

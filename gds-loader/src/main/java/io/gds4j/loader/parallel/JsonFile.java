@@ -1,11 +1,9 @@
 package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
-import java.io.IOException;
-import java.io.InputStream;
-import java.nio.file.Files;
 import java.nio.file.Path;
 
 /** A JSON file that plans or models have. */
@@ -19,13 +17,14 @@ final class JsonFile {
     }
 
     /** Reads a file and checks that it is UTF-8. */
-    static byte[] bytes(Path file) throws IOException, Malformed {
+    static byte[] bytes(Path file) throws Malformed {
         byte[] bytes;
-        try (InputStream in = Files.newInputStream(file)) {
-            bytes = in.readNBytes(LARGEST + 1);
-        }
-        if (bytes.length > LARGEST) {
-            throw new Malformed(LARGEST, "the file has more than %d bytes".formatted(LARGEST));
+        // reads no more than the size: some files of /proc look regular and never end
+        try (FormatInput in = FormatInput.open(file)) {
+            if (in.size() > LARGEST) {
+                throw new Malformed(LARGEST, "the file has more than %s bytes".formatted(LARGEST));
+            }
+            bytes = in.read(0, (int) in.size()).array();
         }
         int bad = StrictJson.checkUtf8(bytes);
         if (bad >= 0) {

@@ -5,7 +5,6 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -97,8 +96,6 @@ final class ModelConfig {
             }
         } catch (Malformed e) {
             throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
         }
     }
 
@@ -133,7 +130,7 @@ final class ModelConfig {
         if (heads && token == Token.NUMBER) {
             long count = in.unsigned(name);
             if (!AttentionHeads.isCount(count)) {
-                throw in.here("%s is %s; allowed are 1 to %d".formatted(name, in.text(), 1L << 20));
+                throw in.here("%s is %s; allowed are 1 to %s".formatted(name, in.text(), 1L << 20));
             }
             numbers.put(name, count);
         } else if (size && token == Token.NUMBER && in.text().matches("[1-9]\\d{0,17}")) {

@@ -42,6 +42,9 @@ public final class ParallelPlan implements Serializable {
     /** A tensor that the ranks cannot divide as its rule says. */
     public static final CheckpointRule UNEVEN_SPLIT = new CheckpointRule("UnevenSplit", "cannot be divided");
 
+    /** A plan whose patterns take too many steps to match with the names of a checkpoint. */
+    public static final CheckpointRule PLAN_LIMIT = new CheckpointRule("PlanLimit", "parallel plan too costly");
+
     /** Largest number of ranks. */
     public static final int MAX_WORLD = 65_536;
 
@@ -193,7 +196,7 @@ public final class ParallelPlan implements Serializable {
      * @return the slices of each chosen tensor, rank by rank; a rank that keeps nothing of a tensor has no slice of it
      * @throws CheckpointException PLAN_MISMATCH if a rule matches no tensor or no rule matches a tensor; UNEVEN_SPLIT if a tensor
      *         cannot be divided as its rule says, if its layout is not known ({@link Split}), or if a rule would cut heads whose
-     *         number is unknown
+     *         number is unknown; PLAN_LIMIT if names and patterns with stars take too many steps
      * @throws CuFileException INVALID_VALUE for a number of ranks out of range
      */
     public List<TensorSlice> slice(
@@ -233,18 +236,19 @@ public final class ParallelPlan implements Serializable {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     FUNCTION,
-                    "the number of ranks is %d; allowed are 1 to %d".formatted(world, MAX_WORLD));
+                    "the number of ranks is %s; allowed are 1 to %s".formatted(world, MAX_WORLD));
         }
     }
 
     private List<ParallelRule> match(Path checkpoint, List<WholeTensor> tensors, TensorSlicer slicer) {
+        RuleTree tree = new RuleTree(rules);
         BitSet matched = new BitSet(rules.size());
         List<ParallelRule> ofTensors = new ArrayList<>(tensors.size());
         TensorInfo without = null;
         for (WholeTensor tensor : tensors) {
             TensorInfo weight = slicer.weight(tensor);
-            ParallelRule own = first(tensor.name(), matched);
-            ParallelRule rule = weight == null ? own : first(weight.name(), matched);
+            ParallelRule own = first(tree, tensor.info(), matched);
+            ParallelRule rule = weight == null ? own : first(tree, weight, matched);
             if (rule == null) {
                 rule = own;
             }
@@ -255,7 +259,7 @@ public final class ParallelPlan implements Serializable {
             }
         }
         if (matched.isEmpty() && !tensors.isEmpty()) {
-            throw mismatch(checkpoint, "no rule of the plan %s matches any of the %d tensors; it is for another model"
+            throw mismatch(checkpoint, "no rule of the plan %s matches any of the %s tensors; it is for another model"
                     .formatted(CheckpointException.quote(name), tensors.size()));
         }
         for (int i = 0; i < rules.size(); i++) {
@@ -277,15 +281,19 @@ public final class ParallelPlan implements Serializable {
     }
 
     /** Returns the first rule that matches a tensor, and marks all that do. */
-    private @Nullable ParallelRule first(String tensor, BitSet matched) {
-        ParallelRule first = null;
-        for (int i = 0; i < rules.size(); i++) {
-            if ((first == null || !matched.get(i)) && rules.get(i).matches(tensor)) {
-                matched.set(i);
-                first = first == null ? rules.get(i) : first;
-            }
+    private @Nullable ParallelRule first(RuleTree tree, TensorInfo tensor, BitSet matched) {
+        BitSet found = new BitSet();
+        if (!tree.find(tensor.name(), found)) {
+            throw CheckpointException.of(
+                    PLAN_LIMIT,
+                    tensor.file(),
+                    -1,
+                    tensor.name(),
+                    "the %s rules of the plan %s take too many steps; use fewer patterns with a star"
+                            .formatted(rules.size(), CheckpointException.quote(name)));
         }
-        return first;
+        matched.or(found);
+        return found.isEmpty() ? null : rules.get(found.nextSetBit(0));
     }
 
     private static CheckpointException mismatch(Path checkpoint, String detail) {
@@ -294,6 +302,6 @@ public final class ParallelPlan implements Serializable {
 
     @Override
     public String toString() {
-        return "ParallelPlan[%s, %d rules]".formatted(name, rules.size());
+        return "ParallelPlan[%s, %s rules]".formatted(name, rules.size());
     }
 }

@@ -20,10 +20,15 @@ import java.util.Objects;
  * @since 0.1
  */
 public record ParallelRule(String pattern, Split split, boolean optional) implements Serializable {
+
+    /** Longest pattern in characters. */
+    public static final int MAX_PATTERN = 1024;
+
     /**
      * Creates a rule.
      *
-     * @throws CuFileException INVALID_VALUE for a pattern that is empty or has an empty component
+     * @throws CuFileException INVALID_VALUE for a pattern that is empty, has an empty component or more than
+     *         {@value #MAX_PATTERN} characters
      */
     public ParallelRule {
         Objects.requireNonNull(split, "split");
@@ -33,6 +38,13 @@ public record ParallelRule(String pattern, Split split, boolean optional) implem
                     "ParallelRule",
                     "the pattern %s has an empty component; write names with a dot between them"
                             .formatted(CheckpointException.quote(pattern)));
+        }
+        if (pattern.length() > MAX_PATTERN) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE,
+                    "ParallelRule",
+                    "the pattern %s has %s characters; allowed are %s"
+                            .formatted(CheckpointException.quote(pattern), pattern.length(), MAX_PATTERN));
         }
     }
 
@@ -72,7 +84,7 @@ public record ParallelRule(String pattern, Split split, boolean optional) implem
     }
 
     /** Matches a component; remembers only the last star, which suffices and takes no exponential time. */
-    private static boolean matches(String name, int nameAt, int nameEnd, String glob, int globAt, int globEnd) {
+    static boolean matches(String name, int nameAt, int nameEnd, String glob, int globAt, int globEnd) {
         int n = nameAt;
         int g = globAt;
         int star = -1;

@@ -4,7 +4,6 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
-import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -44,8 +43,6 @@ final class PlanFile {
             return new ParallelPlan(String.valueOf(file.getFileName()), plan.rules);
         } catch (Malformed e) {
             throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
-        } catch (IOException e) {
-            throw CheckpointException.of(file, e);
         }
     }
 
@@ -59,6 +56,10 @@ final class PlanFile {
             }
             if (pattern.isEmpty() || pattern.startsWith(".") || pattern.endsWith(".") || pattern.contains("..")) {
                 throw in.here("the pattern %s has an empty component".formatted(CheckpointException.quote(pattern)));
+            }
+            if (pattern.length() > ParallelRule.MAX_PATTERN) {
+                throw in.here("the pattern %s has %s characters; allowed are %s"
+                        .formatted(CheckpointException.quote(pattern), pattern.length(), ParallelRule.MAX_PATTERN));
             }
             if (!patterns.add(pattern)) {
                 throw in.here("the pattern %s occurs twice".formatted(CheckpointException.quote(pattern)));
@@ -151,7 +152,7 @@ final class PlanFile {
             in.next();
             long value = in.unsigned(field);
             if (value < 0 || value > most) {
-                throw in.here("%s is %s; allowed are 0 to %d".formatted(field, in.text(), most));
+                throw in.here("%s is %s; allowed are 0 to %s".formatted(field, in.text(), most));
             }
             return value;
         }
@@ -198,7 +199,7 @@ final class PlanFile {
             int count = parts.isEmpty() ? Math.max(usual, heads.size()) : parts.size();
             if (heads.size() > 1 && heads.size() != count) {
                 throw new Malformed(
-                        at, "%d parts have %d numbers of heads".formatted(count, heads.size()));
+                        at, "%s parts have %s numbers of heads".formatted(count, heads.size()));
             }
             List<Split.Part> all = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {

@@ -48,7 +48,7 @@ public sealed interface Split extends Serializable {
          */
         public Part {
             if (share < 1 || heads < GATHERED || headSize < 0) {
-                throw invalid("a part has share %d and %d heads of %d elements; allowed are 1 and more, and 0 and more"
+                throw invalid("a part has share %s and %s heads of %s elements; allowed are 1 and more, and 0 and more"
                         .formatted(share, heads, headSize));
             }
         }
@@ -108,7 +108,7 @@ public sealed interface Split extends Serializable {
          */
         public Expert {
             if (dimension < 0) {
-                throw invalid("the dimension of experts is %d; allowed are 0 and more".formatted(dimension));
+                throw invalid("the dimension of experts is %s; allowed are 0 and more".formatted(dimension));
             }
         }
     }
@@ -128,7 +128,7 @@ public sealed interface Split extends Serializable {
          */
         public Dimension {
             if (dimension < 0) {
-                throw invalid("the dimension is %d; allowed are 0 and more".formatted(dimension));
+                throw invalid("the dimension is %s; allowed are 0 and more".formatted(dimension));
             }
             parts = checked(parts);
         }
@@ -147,7 +147,7 @@ public sealed interface Split extends Serializable {
          */
         public Owner {
             if (rank < 0) {
-                throw invalid("the owner is rank %d; allowed are 0 and more".formatted(rank));
+                throw invalid("the owner is rank %s; allowed are 0 and more".formatted(rank));
             }
         }
     }

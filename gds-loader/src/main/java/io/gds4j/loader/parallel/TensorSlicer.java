@@ -53,7 +53,7 @@ final class TensorSlicer {
                 case Split.Owner owner -> {
                     if (owner.rank() >= world) {
                         throw new Uneven(
-                                "belongs to rank %d; the ranks are 0 to %d".formatted(owner.rank(), world - 1));
+                                "belongs to rank %s; the ranks are 0 to %s".formatted(owner.rank(), world - 1));
                     }
                     yield owner.rank() == rank ? whole(stored, rank) : null;
                 }
@@ -93,7 +93,7 @@ final class TensorSlicer {
         long count = experts.get(tensor.name().substring(0, expert.start(1)));
         if (count % world != 0 && !split.roundUp()) {
             throw new Uneven(
-                    "is one of %d experts, which %d ranks do not divide; a rule may round up".formatted(count, world));
+                    "is one of %s experts, which %s ranks do not divide; a rule may round up".formatted(count, world));
         }
         long owner = Long.parseLong(expert.group(1)) / Math.ceilDiv(count, (long) world);
         return owner == rank ? whole(tensor.stored(), rank) : null;
@@ -103,7 +103,7 @@ final class TensorSlicer {
             WholeTensor tensor, int dimension, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
         List<Long> shape = tensor.info().shape();
         if (dimension >= shape.size()) {
-            throw new Uneven("has %d dimensions, so dimension %d of the rule does not exist"
+            throw new Uneven("has %s dimensions, so dimension %s of the rule does not exist"
                     .formatted(shape.size(), dimension));
         }
         return divided(tensor, Axis.of(dimension, shape.get(dimension)), parts, roundUp, rank);
@@ -146,7 +146,7 @@ final class TensorSlicer {
             return tensor.isPiece() ? cutPiece(tensor, dimension, ranges, rank)
                     : cut(tensor.stored(), dimension, ranges, rank);
         } catch (Uneven e) {
-            throw new Uneven("%s (dimension %d)".formatted(e.getMessage(), dimension));
+            throw new Uneven("%s (dimension %s)".formatted(e.getMessage(), dimension));
         }
     }
 
@@ -230,7 +230,7 @@ final class TensorSlicer {
     private static long bytes(TensorInfo tensor, long elements) throws Uneven {
         DType type = tensor.dtype();
         return type.bytes(elements)
-                .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %d elements"
+                .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %s elements"
                         .formatted(type, type.blockElements())));
     }
 }

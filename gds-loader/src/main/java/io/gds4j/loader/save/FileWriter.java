@@ -87,7 +87,11 @@ final class FileWriter implements AutoCloseable {
     /** Opens the temporary files as one of several writers. */
     void openShare(Publication publication) {
         openOriginals();
-        create(publication, StandardOpenOption.CREATE);
+        for (int i = 0; i < content.files().size(); i++) {
+            control.checkStopped();
+            GuessableName.claim(publication.temporary(i));
+        }
+        create(publication, StandardOpenOption.WRITE);
     }
 
     private void create(Publication publication, OpenOption creation) {
@@ -242,7 +246,7 @@ final class FileWriter implements AutoCloseable {
             case SaveTensor.InMemory memory ->
                 driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
             case SaveTensor.Elsewhere other ->
-                throw new IllegalStateException("tensor %d of file %d is elsewhere".formatted(tensor, file));
+                throw new IllegalStateException("tensor %s of file %s is elsewhere".formatted(tensor, file));
             case SaveTensor.InFile original ->
                 originals.use(
                         original.tensor().file(),

@@ -223,17 +223,21 @@ final class Publication {
     private boolean replaceIndex(Path index, List<String> named) {
         byte[] text = IndexText.of(files, named);
         Path temporary = target.folder().resolve(temporaryIndex);
-        calls.write(temporary, text);
-        OptionalInt permissions = oldPermissions(target.indexName());
-        if (permissions.isPresent()) {
-            calls.setPermissions(temporary, permissions.getAsInt());
-        }
+        writeIndex(temporary, text);
         if (rename(temporary, index)) {
             return true;
         }
-        calls.write(index, text);
+        writeIndex(index, text);
         delete(temporaryIndex);
         return false;
+    }
+
+    private void writeIndex(Path index, byte[] text) {
+        OptionalInt permissions = oldPermissions(target.indexName());
+        calls.write(index, text);
+        if (permissions.isPresent()) {
+            calls.setPermissions(index, permissions.getAsInt());
+        }
     }
 
     /** Returns false where files have one name only; the temporary names remain in use. */

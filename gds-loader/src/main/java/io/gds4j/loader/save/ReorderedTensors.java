@@ -87,7 +87,7 @@ final class ReorderedTensors implements AutoCloseable {
         Key key = new Key(file, tensor);
         Copy copy = copies.get(key);
         if (copy == null) {
-            throw new IllegalStateException("no piece was expected to need tensor %d of file %d".formatted(tensor,
+            throw new IllegalStateException("no piece was expected to need tensor %s of file %s".formatted(tensor,
                     file));
         }
         copy.copyTo(key, moves, offset, to);

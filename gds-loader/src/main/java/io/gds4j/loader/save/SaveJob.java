@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.statistics.IoPath;
 import java.util.EnumMap;
@@ -51,11 +52,25 @@ abstract class SaveJob implements SaveControl {
         return plan.bytes();
     }
 
+    /** Returns the bytes of the tensors whose bytes {@link #work} itself has written. */
+    long writtenBytes() {
+        return bytes();
+    }
+
     /** Does the work and reports it. */
     final SaveReport run() {
         runner = Thread.currentThread();
         Map<IoPath, Long> before = driver.bytesByPath();
-        work();
+        CheckpointEvent event = CheckpointEvent.begin(true);
+        boolean done = false;
+        try {
+            work();
+            done = true;
+        } finally {
+            if (event != null) {
+                event.record(plan.target().path(), tensors(), writtenBytes(), done);
+            }
+        }
         Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
         driver.bytesByPath().forEach((path, bytes) -> {
             long moved = bytes - before.getOrDefault(path, 0L);

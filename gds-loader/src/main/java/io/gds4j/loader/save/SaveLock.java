@@ -6,6 +6,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.text.InertText;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -18,6 +19,8 @@ import java.nio.file.Path;
 final class SaveLock implements AutoCloseable {
     private static final int MOST_ATTEMPTS = 100;
     private static final int MODE = 0666;
+    /** Others can guess the name: a link there would create a file anywhere. */
+    private static final int FLAGS = PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_NOFOLLOW;
     /** Bytes of {@code struct flock}; all others are 0, which locks the whole file. */
     private static final long FLOCK_SIZE = 32;
     private static final long L_TYPE = 0;
@@ -42,7 +45,10 @@ final class SaveLock implements AutoCloseable {
         Posix posix = FfmPosix.instance();
         Path file = folder.resolve(name);
         for (int i = 0; i < MOST_ATTEMPTS; i++) {
-            int fd = posix.open(file.toString(), PosixConstants.O_RDWR | PosixConstants.O_CREAT, MODE);
+            int fd = posix.open(file.toString(), FLAGS, MODE);
+            if (fd == -Errno.ELOOP) {
+                throw SaveFailure.of(file, "take the lock: the file is a symbolic link", Errno.ELOOP);
+            }
             if (fd < 0) {
                 throw SaveFailure.of(folder, "write to the folder", -fd);
             }
@@ -93,7 +99,8 @@ final class SaveLock implements AutoCloseable {
         int result = posix.unlink(file.toString());
         if (result < 0 && result != -Errno.ENOENT) {
             System.getLogger("io.gds4j.loader")
-                    .log(System.Logger.Level.WARNING, "cannot remove the lock file {0}: {1}", file,
+                    .log(System.Logger.Level.WARNING, "cannot remove the lock file {0}: {1}",
+                            InertText.name(file.toString()),
                             Errno.text(-result));
         }
         drop();

@@ -53,13 +53,13 @@ public record SaveOptions(
     public SaveOptions {
         Objects.requireNonNull(consistency, "consistency");
         if (align < LEAST_ALIGN || align > MOST_ALIGN || Long.bitCount(align) != 1) {
-            throw invalid("align must be a power of two from %d to %d: %d".formatted(LEAST_ALIGN, MOST_ALIGN, align));
+            throw invalid("align must be a power of two from %s to %s: %s".formatted(LEAST_ALIGN, MOST_ALIGN, align));
         }
         if (maxShardBytes < 1) {
             throw invalid("the largest size of a shard must be 1 byte or more: " + maxShardBytes);
         }
         if (writesInFlight < 1 || writesInFlight > MOST_WRITES) {
-            throw invalid("writes in flight must be 1 to %d: %d".formatted(MOST_WRITES, writesInFlight));
+            throw invalid("writes in flight must be 1 to %s: %s".formatted(MOST_WRITES, writesInFlight));
         }
         if (stagingDevice < MemoryRange.NO_DEVICE) {
             throw invalid("there is no GPU " + stagingDevice);

@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.format.CheckpointFile;
@@ -12,12 +13,12 @@ import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.metadata.MetadataText;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.source.FileVersion;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -99,14 +100,14 @@ public final class SavePlan {
          */
         public Builder tensor(String name, DType dtype, IoMemory memory, long... shape) {
             Objects.requireNonNull(memory, "memory");
-            String who = "tensor " + OneLine.quote(name);
+            String who = "tensor " + InertText.quote(name);
             return add(who, inMemory(who, name, dtype, memory, shape));
         }
 
         private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
-                throw invalid("%s of type %s and shape %s has %d bytes, its memory has %d"
+                throw invalid("%s of type %s and shape %s has %s bytes, its memory has %s"
                         .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
             return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory));
@@ -118,7 +119,7 @@ public final class SavePlan {
          * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
          */
         public Builder elsewhere(String name, DType dtype, long... shape) {
-            String who = "tensor " + OneLine.quote(name);
+            String who = "tensor " + InertText.quote(name);
             long bytes = bytes(who, dtype, shape);
             return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.Elsewhere()));
         }
@@ -131,7 +132,7 @@ public final class SavePlan {
          */
         public Builder tensor(LoadedTensor tensor) {
             TensorInfo info = tensor.info();
-            String who = "tensor " + OneLine.quote(info.name());
+            String who = "tensor " + InertText.quote(info.name());
             return add(who, inMemory(who, info.name(), info.dtype(), tensor.range(), shape(info)).inOrderOf(info));
         }
 
@@ -149,20 +150,40 @@ public final class SavePlan {
          * Types that safetensors lacks, such as blocks of quantised values, become U8: their last dimension counts bytes. The metadata
          * entry {@code gds4j.type.NAME} then tells type and shape, for example {@code Q8_0 [2, 32]}.
          *
+         * <p>
+         * Tensors of the same type, shape and bytes of a file, such as tied weights, are written once: the metadata entry
+         * {@code gds4j.alias.NAME} has the name of the tensor that is written. Checkpoints that gds4j opens have both names.
+         *
          * @throws CuFileException INVALID_VALUE for a tensor name that exists already, and for an array in the metadata that exceeds
          *         a header's 100,000,000 bytes
          */
         public Builder checkpoint(Checkpoint checkpoint) {
             Metadata all = checkpoint.typedMetadata();
             for (String key : all.keys()) {
-                if (!RESERVED.contains(key) && !checkpoint.format().describesFiles(key)) {
+                if (isCopied(checkpoint, key)) {
                     all.get(key).ifPresent(value -> copy(key, value));
                 }
             }
+            Map<TensorInfo, String> written = new HashMap<>();
             for (CheckpointFile file : checkpoint.files()) {
-                file.tensors().forEach(info -> add(info, file.version()));
+                for (TensorInfo info : file.tensors()) {
+                    TensorInfo nameless = new TensorInfo("", info.dtype(), info.shape(), info.file(),
+                            info.fileOffset(), info.length(), info.order());
+                    String same = info.length() == 0 ? null : written.putIfAbsent(nameless, info.name());
+                    if (same == null) {
+                        add(info, file.version());
+                    } else {
+                        metadata(SafetensorsText.ALIAS + info.name(), same);
+                    }
+                }
             }
             return this;
+        }
+
+        private static boolean isCopied(Checkpoint checkpoint, String key) {
+            return !RESERVED.contains(key)
+                    && !key.startsWith(SafetensorsText.ALIAS)
+                    && !checkpoint.format().describesFiles(key);
         }
 
         private void copy(String key, MetadataValue value) {
@@ -185,7 +206,7 @@ public final class SavePlan {
                 dtype = DType.U8;
                 shape = byteShape(shape, info.length());
             }
-            add("tensor " + OneLine.quote(info.name()),
+            add("tensor " + InertText.quote(info.name()),
                     new SaveTensor(
                             info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, version))
                             .inOrderOf(info));
@@ -407,7 +428,8 @@ public final class SavePlan {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
         content.elsewhere().findFirst().ifPresent(tensor -> {
-            throw invalid("tensor %s has no memory here; SharedSave writes it".formatted(OneLine.quote(tensor.name())));
+            throw invalid(
+                    "tensor %s has no memory here; SharedSave writes it".formatted(InertText.quote(tensor.name())));
         });
         return SaveFuture.start(released -> new PlanSave(content, driver, listener, calls, released));
     }
@@ -422,7 +444,7 @@ public final class SavePlan {
 
     @Override
     public String toString() {
-        return "SavePlan[%d tensors, %d bytes in %d files to %s]".formatted(tensors(), bytes(), content.files().size(),
+        return "SavePlan[%s tensors, %s bytes in %s files to %s]".formatted(tensors(), bytes(), content.files().size(),
                 target());
     }
 }

@@ -43,7 +43,7 @@ final class Shards {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     SaveFailure.FUNCTION,
-                    "shards of %d bytes make %d files, at most %d are allowed"
+                    "shards of %s bytes make %s files, at most %s are allowed"
                             .formatted(largest, shards.size(), MOST_FILES));
         }
         return shards;

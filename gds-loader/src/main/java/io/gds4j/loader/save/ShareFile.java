@@ -99,7 +99,7 @@ record ShareFile(int world, long layout, List<Long> inodes, List<Tensor> tensors
 
     private static int checked(Path path, int value, int most) {
         if (value < 0 || value > most) {
-            throw broken(path, "it has the number %d where at most %d is allowed".formatted(value, most));
+            throw broken(path, "it has the number %s where at most %s is allowed".formatted(value, most));
         }
         return value;
     }

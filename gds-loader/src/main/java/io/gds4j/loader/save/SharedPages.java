@@ -2,7 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import java.io.ByteArrayOutputStream;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -72,7 +72,7 @@ final class SharedPages {
     private CuFileException unusable(int file, int tensor, String detail) {
         String name = files.get(file).tensors().get(tensor).name();
         return CuFileException.of(
-                CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail.formatted(OneLine.quote(name)));
+                CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail.formatted(InertText.quote(name)));
     }
 
     private static boolean follows(ShareFile.Fragment before, ShareFile.Fragment after) {
@@ -88,7 +88,7 @@ final class SharedPages {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     SaveFailure.FUNCTION,
-                    "writers have left bytes %d to %d of file %d, which are no whole pages"
+                    "writers have left bytes %s to %s of file %s, which are no whole pages"
                             .formatted(first.offset(), last.end(), first.file()));
         }
         if (parts.size() == 1) {

@@ -4,7 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
@@ -85,7 +85,7 @@ public final class SharedSave {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "SharedSave.of",
-                    "writer %d of %d: allowed are 1 to %d writers, numbered from 0".formatted(rank, world,
+                    "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
                             MOST_WRITERS));
         }
         byte[] digest = sha256(List.of(name.getBytes(StandardCharsets.UTF_8)));
@@ -230,6 +230,12 @@ public final class SharedSave {
             sync(this::commit);
         }
 
+        /** The writers have written the bytes. */
+        @Override
+        long writtenBytes() {
+            return 0;
+        }
+
         private void commit() {
             SaveTarget target = content.target();
             SaveLock lock = SaveLock.take(target.folder(), target.lockName());
@@ -317,7 +323,7 @@ public final class SharedSave {
                 throw CuFileException.builder(SaveFailure.FUNCTION)
                         .error(CuFileError.INVALID_VALUE)
                         .path(path)
-                        .detail("writer %d of %d has not finished".formatted(i, world))
+                        .detail("writer %s of %s has not finished".formatted(i, world))
                         .build();
             }
             shares.add(ShareFile.parse(path, calls.read(path), world, layout(), content.files()));
@@ -370,7 +376,7 @@ public final class SharedSave {
 
     @Override
     public String toString() {
-        return "SharedSave[writer %d of %d, %s]".formatted(
-                rank, world, OneLine.of(content.target().path().toString(), 200));
+        return "SharedSave[writer %s of %s, %s]".formatted(
+                rank, world, InertText.name(content.target().path().toString(), 200));
     }
 }

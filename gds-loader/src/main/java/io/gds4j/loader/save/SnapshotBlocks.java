@@ -55,7 +55,7 @@ final class SnapshotBlocks implements AutoCloseable {
                 throw CuFileException.of(
                         CuFileError.INVALID_VALUE,
                         FUNCTION,
-                        "the plan needs %d bytes of %s memory, the snapshot memory has %d"
+                        "the plan needs %s bytes of %s memory, the snapshot memory has %s"
                                 .formatted(size, pool.kind, block == null ? 0 : block.length()));
             }
         });

@@ -72,7 +72,8 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public byte[] read(Path file) {
-        int fd = posix().open(file.toString(), PosixConstants.O_RDONLY, 0);
+        // a pipe does not wait for its writer
+        int fd = posix().open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0);
         if (fd == -Errno.ENOENT) {
             return new byte[0];
         }
@@ -96,7 +97,12 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public void write(Path file, byte[] content) {
-        int flags = PosixConstants.O_WRONLY | PosixConstants.O_CREAT | PosixConstants.O_TRUNC;
+        // a file or link that lies there, which others may have laid, is removed and not written to
+        int removed = posix().unlink(file.toString());
+        if (removed != -Errno.ENOENT) {
+            check(file, "remove the old file", removed);
+        }
+        int flags = PosixConstants.O_WRONLY | PosixConstants.O_CREAT | PosixConstants.O_EXCL;
         int fd = (int) check(file, "create the file", posix().open(file.toString(), flags, MODE_OF_FILES));
         boolean closed = false;
         try (Arena arena = Arena.ofConfined()) {

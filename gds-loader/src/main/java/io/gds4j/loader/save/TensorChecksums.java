@@ -3,9 +3,10 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.text.OneLine;
+import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.memory.MemoryAllocation;
 import java.util.HashMap;
 import java.util.List;
@@ -41,14 +42,18 @@ public final class TensorChecksums {
         if (digits == null) {
             return Map.of();
         }
-        List<TensorInfo> withBytes = file.tensors().stream().filter(tensor -> tensor.length() > 0).toList();
+        Map<String, String> metadata = file.metadata();
+        // aliases are not in the header
+        List<TensorInfo> withBytes = file.tensors().stream()
+                .filter(tensor -> tensor.length() > 0 && !metadata.containsKey(SafetensorsText.ALIAS + tensor.name()))
+                .toList();
         if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(file.path())
-                    .detail("metadata %s must be %d hexadecimal digits for each of %d tensors with bytes, it is %s"
+                    .detail("metadata %s must be %s hexadecimal digits for each of %s tensors with bytes, it is %s"
                             .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
-                                    OneLine.quote(digits)))
+                                    InertText.quote(digits)))
                     .build();
         }
         Map<String, Integer> recorded = HashMap.newHashMap(withBytes.size());
@@ -57,6 +62,12 @@ public final class TensorChecksums {
             recorded.put(
                     withBytes.get(i).name(),
                     Integer.parseUnsignedInt(digits, at, at + SaveFile.CHECKSUM_DIGITS, 16));
+        }
+        for (TensorInfo tensor : file.tensors()) {
+            Integer same = recorded.get(metadata.get(SafetensorsText.ALIAS + tensor.name()));
+            if (same != null) {
+                recorded.put(tensor.name(), same);
+            }
         }
         return recorded;
     }
@@ -76,7 +87,7 @@ public final class TensorChecksums {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
                     .path(file.path())
-                    .detail("%d bytes at %d by a buffer of %d bytes; allowed are ranges within 2^63 bytes, buffers of %d and more"
+                    .detail("%s bytes at %s by a buffer of %s bytes; allowed are ranges within 2^63 bytes, buffers of %s and more"
                             .formatted(length, fileOffset, buffer.range().length(), SaveFile.PAGE))
                     .build();
         }

@@ -58,9 +58,9 @@ class CopiedMetadataTest {
 
         @Override
         public CheckpointFile read(FormatInput in) {
-            List<TensorInfo> tensors = Stream.of("a", "b")
-                    .map(name -> new TensorInfo(name, DType.U8, List.of(100L), in.path(), 0, 100))
-                    .toList();
+            List<TensorInfo> tensors = List.of(
+                    new TensorInfo("a", DType.U8, List.of(100L), in.path(), 0, 100),
+                    new TensorInfo("b", DType.U8, List.of(100L), in.path(), 100, 100));
             return new CheckpointFile(in.path(), in.size(), 0, tensors, metadata);
         }
 
@@ -87,7 +87,7 @@ class CopiedMetadataTest {
     }
 
     private Checkpoint checkpoint(Map<String, MetadataValue> metadata) throws IOException {
-        Path file = Files.write(folder.resolve("source"), new byte[100]);
+        Path file = Files.write(folder.resolve("source"), new byte[200]);
         return Checkpoint.open(file, new Described(Metadata.of(metadata)));
     }
 

@@ -15,9 +15,12 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.SplittableRandom;
 import java.util.concurrent.CancellationException;
@@ -83,6 +86,65 @@ class SharedSaveTest {
         try (Stream<Path> entries = Files.list(folder)) {
             return entries.map(entry -> entry.getFileName().toString()).sorted().toList();
         }
+    }
+
+    /** The name of a step gives the hidden names, so others can lay something there. */
+    private Path hidden(String suffix) throws Exception {
+        byte[] digest = MessageDigest.getInstance("SHA-256").digest("step-1".getBytes(StandardCharsets.UTF_8));
+        return folder.resolve(".model." + HexFormat.of().formatHex(digest, 0, 8) + suffix);
+    }
+
+    @Test
+    void nothingIsWrittenThroughLinksThatOthersLaid(@TempDir Path elsewhere) throws Exception {
+        byte[] precious = "PRECIOUS".repeat(4000).getBytes(StandardCharsets.US_ASCII);
+        Path victim = Files.write(elsewhere.resolve("home.txt"), precious);
+        int[] sizes = {5000, 6000, 7000};
+        for (boolean symbolic : new boolean[]{true, false}) {
+            Path laid = hidden(".safetensors");
+            if (symbolic) {
+                Files.createSymbolicLink(laid, victim);
+            } else {
+                Files.createLink(laid, victim);
+            }
+            assertThatThrownBy(() -> writer(0, sizes, SaveOptions.DEFAULTS).write(driver))
+                    .isInstanceOf(CuFileException.class)
+                    .hasMessageContaining(symbolic ? "ELOOP" : "it has another name, too");
+            assertThat(victim).hasBinaryContent(precious);
+            Files.delete(laid);
+        }
+        Files.createSymbolicLink(hidden(".safetensors"), elsewhere.resolve("new"));
+        assertThatThrownBy(() -> writer(0, sizes, SaveOptions.DEFAULTS).write(driver)).hasMessageContaining("ELOOP");
+        Files.delete(hidden(".safetensors"));
+        Files.createSymbolicLink(hidden(".part-00000"), victim);
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, sizes, SaveOptions.DEFAULTS).write(driver);
+        }
+        Path lock = Files.createSymbolicLink(folder.resolve(".model.lock"), elsewhere.resolve("new"));
+        assertThatThrownBy(() -> writer(0, sizes, SaveOptions.DEFAULTS).commit(driver))
+                .isInstanceOf(CuFileException.class).hasMessageContaining("symbolic link")
+                .hasMessageContaining("ELOOP");
+        Files.delete(lock);
+        writer(0, sizes, SaveOptions.DEFAULTS).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        assertThat(victim).hasBinaryContent(precious);
+        assertThat(elsewhere.resolve("new")).doesNotExist();
+        assertThat(folder.resolve("model.safetensors")).isRegularFile();
+    }
+
+    @Test
+    void indexIsNotWrittenThroughALink(@TempDir Path elsewhere) throws Exception {
+        byte[] precious = "PRECIOUS".getBytes(StandardCharsets.US_ASCII);
+        Path victim = Files.write(elsewhere.resolve("home.txt"), precious);
+        SaveOptions shards = SaveOptions.DEFAULTS.withMaxShardBytes(8000);
+        int[] sizes = {5000, 6000, 7000};
+        Path laid = Files.createSymbolicLink(hidden(".safetensors.index.json"), victim);
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, sizes, shards).write(driver);
+        }
+        writer(0, sizes, shards).commit(driver);
+        assertThat(laid).doesNotExist();
+        assertThat(victim).hasBinaryContent(precious);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
     }
 
     @ParameterizedTest

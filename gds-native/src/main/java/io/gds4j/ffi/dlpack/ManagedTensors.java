@@ -119,12 +119,12 @@ public final class ManagedTensors {
         MemorySegment tensor = struct.asSlice(kind.tensor, DlTensor.LAYOUT.byteSize());
         int rank = tensor.get(JAVA_INT, DlTensor.NDIM);
         if (rank < 0 || rank > MAX_RANK) {
-            throw invalid("the tensor has %d dimensions; allowed are 0 to %d".formatted(rank, MAX_RANK));
+            throw invalid("the tensor has %s dimensions; allowed are 0 to %s".formatted(rank, MAX_RANK));
         }
         long shape = tensor.get(JAVA_LONG, DlTensor.SHAPE);
         long strides = tensor.get(JAVA_LONG, DlTensor.STRIDES);
         if (rank > 0 && shape == 0) {
-            throw invalid("the tensor has %d dimensions and no shape".formatted(rank));
+            throw invalid("the tensor has %s dimensions and no shape".formatted(rank));
         }
         long data = tensor.get(JAVA_LONG, DlTensor.DATA);
         long offset = tensor.get(JAVA_LONG, DlTensor.BYTE_OFFSET);
@@ -178,7 +178,7 @@ public final class ManagedTensors {
         try {
             long address = (long) MALLOC.invokeExact(size);
             if (address == 0) {
-                throw CuFileException.of(CuFileError.NOMEM_ERROR, "malloc", "no memory for %d bytes".formatted(size));
+                throw CuFileException.of(CuFileError.NOMEM_ERROR, "malloc", "no memory for %s bytes".formatted(size));
             }
             return address;
         } catch (Throwable t) {

@@ -173,7 +173,7 @@ public final class IoUring implements AutoCloseable {
 
     private void prepare(byte operation, int fd, long address, int count, long offset, long tag) {
         if (prepared == capacity) {
-            throw new IllegalStateException("more than %d reads and writes".formatted(capacity));
+            throw new IllegalStateException("more than %s reads and writes".formatted(capacity));
         }
         long entry = (tail + prepared & capacity - 1) * (long) ENTRY_BYTES;
         entries.asSlice(entry, ENTRY_BYTES).fill((byte) 0);

@@ -19,6 +19,7 @@ public final class PosixConstants {
     /** Includes the bit of O_DSYNC. */
     public static final int O_SYNC = 0x101000;
     public static final int O_DIRECT = AARCH64 ? 0x10000 : 0x4000;
+    public static final int O_NOFOLLOW = AARCH64 ? 0x8000 : 0x20000;
     public static final int O_CLOEXEC = 0x80000;
     public static final int O_PATH = 0x200000;
 

@@ -81,7 +81,7 @@ public final class RecordPartitions implements Serializable {
             SparkSession spark, int partitions, long epoch, FlatMapFunction<RecordLoader, T> work) {
         if (partitions < 1 || epoch < 0 || epoch == Long.MAX_VALUE) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, "RecordPartitions.epoch",
-                    "%d partitions, epoch %d; allowed are 1 and more partitions, epoch 0 and later"
+                    "%s partitions, epoch %s; allowed are 1 and more partitions, epoch 0 and later"
                             .formatted(partitions, epoch));
         }
         Objects.requireNonNull(work, "work");

@@ -98,7 +98,7 @@ public abstract class BatchContract extends BackendContract {
         List<Completion> done = new ArrayList<>();
         while (done.size() < count) {
             List<Completion> some = batch.await(1, LONG);
-            assertThat(some).as("completions, %d of %d so far", done.size(), count).isNotEmpty();
+            assertThat(some).as("completions, %s of %s so far", done.size(), count).isNotEmpty();
             done.addAll(some);
         }
         assertThat(batch.await(0, Duration.ZERO)).as("more than were submitted").isEmpty();

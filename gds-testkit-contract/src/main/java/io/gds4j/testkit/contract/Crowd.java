@@ -43,7 +43,7 @@ final class Crowd {
         }
         if (!failures.isEmpty()) {
             throw new AssertionError(
-                    "%d of %d threads failed".formatted(failures.size(), threads), failures.peek());
+                    "%s of %s threads failed".formatted(failures.size(), threads), failures.peek());
         }
     }
 
@@ -52,7 +52,7 @@ final class Crowd {
         try {
             if (!thread.join(Duration.ofSeconds(LIMIT_SECONDS))) {
                 AssertionError stuck = new AssertionError(
-                        "%s still runs after %d %s".formatted(thread, LIMIT_SECONDS, TimeUnit.SECONDS));
+                        "%s still runs after %s %s".formatted(thread, LIMIT_SECONDS, TimeUnit.SECONDS));
                 stuck.setStackTrace(thread.getStackTrace());
                 throw stuck;
             }

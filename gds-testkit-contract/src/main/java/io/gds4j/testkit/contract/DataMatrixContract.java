@@ -116,7 +116,7 @@ public abstract class DataMatrixContract extends BackendContract {
             }
         } catch (AssertionError e) {
             throw new AssertionError(
-                    "%s, file offset %d, buffer offset %d, %s".formatted(row, fileOffset, bufferOffset, memory), e);
+                    "%s, file offset %s, buffer offset %s, %s".formatted(row, fileOffset, bufferOffset, memory), e);
         }
     }
 }

@@ -40,7 +40,7 @@ public abstract class ReadContract extends BackendContract {
 
         long count = handle.read(memory.range(), size, fileOffset, bufferOffset);
 
-        assertThat(count).as("count of %d bytes at %d", size, fileOffset).isEqualTo(content.length);
+        assertThat(count).as("count of %s bytes at %s", size, fileOffset).isEqualTo(content.length);
         memory.expect(bufferOffset, content);
         memory.verify();
     }

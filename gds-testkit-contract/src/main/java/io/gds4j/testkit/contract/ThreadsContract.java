@@ -85,7 +85,7 @@ public abstract class ThreadsContract extends BackendContract {
                         int from = random.nextInt(3 * LARGEST);
                         int to = random.nextInt(LARGEST - size + 1);
                         assertThat(handle.read(memory.range(), size, from, to))
-                                .as("round %d, seed %d", round, SEED + member)
+                                .as("round %s, seed %s", round, SEED + member)
                                 .isEqualTo(size);
                         memory.expect(to, file.expected(from, size));
                         memory.verify();

@@ -33,7 +33,7 @@ public abstract class WriteContract extends BackendContract {
             GuardedFile file, CuFileHandle handle, GuardedMemory memory, int size, long fileOffset, int bufferOffset) {
         long count = handle.write(memory.range(), size, fileOffset, bufferOffset);
 
-        assertThat(count).as("count of %d bytes at %d", size, fileOffset).isEqualTo(size);
+        assertThat(count).as("count of %s bytes at %s", size, fileOffset).isEqualTo(size);
         file.expectWrite(fileOffset, memory.expected(bufferOffset, size));
         file.verify();
         memory.verify();

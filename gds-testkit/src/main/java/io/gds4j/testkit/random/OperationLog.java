@@ -12,7 +12,7 @@ final class OperationLog {
 
     synchronized void add(String format, Object... arguments) {
         count++;
-        lines.addLast("%6d  %s".formatted(count, format.formatted(arguments)));
+        lines.addLast("%6s  %s".formatted(count, format.formatted(arguments)));
         if (lines.size() > KEPT) {
             lines.removeFirst();
         }
@@ -21,7 +21,7 @@ final class OperationLog {
     /** Returns the failure with its last operations and the seed that repeats it. */
     synchronized AssertionError failure(String sequence, long seed, Throwable cause) {
         return new AssertionError(
-                "%s failed: %s%nrepeat with -D%s=%d%nlast operations:%n%s"
+                "%s failed: %s%nrepeat with -D%s=%s%nlast operations:%n%s"
                         .formatted(sequence, cause, RandomRuns.SEED, seed, String.join(System.lineSeparator(), lines)),
                 cause);
     }

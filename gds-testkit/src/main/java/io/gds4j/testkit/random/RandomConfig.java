@@ -28,7 +28,7 @@ record RandomConfig(CuFileConfig config, int piece) {
 
     @Override
     public String toString() {
-        return "slabs of %d KiB x %s, %d threads, force_odirect_mode %s"
+        return "slabs of %s KiB x %s, %s threads, force_odirect_mode %s"
                 .formatted(
                         piece >> 10,
                         config.get(CuFileKeys.POSIX_POOL_SLAB_COUNT),

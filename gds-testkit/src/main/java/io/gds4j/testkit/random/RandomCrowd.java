@@ -72,7 +72,7 @@ final class RandomCrowd {
                     : new OpenOption[]{StandardOpenOption.READ, StandardOpenOption.WRITE};
             handles.add(driver.openFile(file.path(), options));
         }
-        log.add("%s; file of %d bytes, parts at %s", config, initialSize, Arrays.toString(borders));
+        log.add("%s; file of %s bytes, parts at %s", config, initialSize, Arrays.toString(borders));
     }
 
     void run(int operations) {
@@ -181,10 +181,10 @@ final class RandomCrowd {
 
         private void write(GuardedMemory memory, IoMemory io, CuFileHandle handle, int at, int size) {
             memory.put(at, RandomBytes.of(random.nextLong(), size));
-            log.add("part %d writes %d at %d", number, size, from + at);
+            log.add("part %s writes %s at %s", number, size, from + at);
             long count = handle.write(io, size, from + at, at);
             if (count != size) {
-                throw new AssertionError("wrote %d bytes of %d".formatted(count, size));
+                throw new AssertionError("wrote %s bytes of %s".formatted(count, size));
             }
             byte[] written = memory.expected(at, size);
             System.arraycopy(written, 0, content, at, size);
@@ -197,11 +197,11 @@ final class RandomCrowd {
          * part.
          */
         private void read(GuardedMemory memory, IoMemory io, CuFileHandle handle, int at, int size) {
-            log.add("part %d reads %d at %d", number, size, from + at);
+            log.add("part %s reads %s at %s", number, size, from + at);
             long count = handle.read(io, size, from + at, at);
             int certain = Math.max(0, Math.min(size, grown - at));
             if (count < certain || count > size) {
-                throw new AssertionError("read %d bytes, expected %d to %d".formatted(count, certain, size));
+                throw new AssertionError("read %s bytes, expected %s to %s".formatted(count, certain, size));
             }
             memory.expect(at, Arrays.copyOfRange(content, at, at + (int) count));
             // The file may have grown between the moments at which two pieces found its end.

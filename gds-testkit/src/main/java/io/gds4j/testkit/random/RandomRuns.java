@@ -57,7 +57,7 @@ public final class RandomRuns {
      */
     public int run(Duration time) {
         long seed = Long.getLong(SEED, System.nanoTime() & 0x7fffffffL);
-        System.getLogger("io.gds4j.testkit").log(Level.INFO, "random operations: on=%s kinds=%s seconds=%.1f %s=%d"
+        System.getLogger("io.gds4j.testkit").log(Level.INFO, "random operations: on=%s kinds=%s seconds=%s %s=%s"
                 .formatted(name, kinds, time.toMillis() / 1000.0, SEED, seed));
         long end = System.nanoTime() + time.toNanos();
         int sequences = 0;
@@ -71,7 +71,7 @@ public final class RandomRuns {
             sequences++;
         }
         System.getLogger("io.gds4j.testkit")
-                .log(Level.INFO, "random operations: on=%s sequences=%d".formatted(name, sequences));
+                .log(Level.INFO, "random operations: on=%s sequences=%s".formatted(name, sequences));
         return sequences;
     }
 }

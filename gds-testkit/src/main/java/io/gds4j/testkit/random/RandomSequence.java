@@ -98,7 +98,7 @@ final class RandomSequence {
 
     void run(int operations) {
         try {
-            log.add("%s; file of %d bytes", config, file.size());
+            log.add("%s; file of %s bytes", config, file.size());
             for (int i = 0; i < operations; i++) {
                 step();
             }
@@ -169,7 +169,7 @@ final class RandomSequence {
 
     private void closeHandle() {
         int index = random.nextInt(handles.size());
-        log.add("close handle %d", index);
+        log.add("close handle %s", index);
         handles.remove(index).handle.close();
     }
 
@@ -177,7 +177,7 @@ final class RandomSequence {
         MemoryKind kind = kinds.get(random.nextInt(kinds.size()));
         int length = 1 + sizes.size(MAX_MEMORY);
         int misalignment = random.nextBoolean() ? 0 : random.nextInt(PAGE);
-        log.add("memory %s of %d misaligned by %d", kind, length, misalignment);
+        log.add("memory %s of %s misaligned by %s", kind, length, misalignment);
         memories.add(new Memory(
                 GuardedMemory.allocate(driver.allocator(), kind, length, misalignment, random.nextLong()), length));
     }
@@ -198,7 +198,7 @@ final class RandomSequence {
             return;
         }
         memory.bufferStart = random.nextBoolean() ? 0 : random.nextInt(memory.length);
-        log.add("register %s from %d on", memory.guarded, memory.bufferStart);
+        log.add("register %s from %s on", memory.guarded, memory.bufferStart);
         memory.buffer = driver.registerBuffer(
                 memory.guarded.range().slice(memory.bufferStart, memory.length - memory.bufferStart));
     }
@@ -241,7 +241,7 @@ final class RandomSequence {
         int size = sizes.size(target.room);
         int fileOffset = sizes.offset(MAX_FILE, file.size());
         int bufferOffset = bufferOffset(target, size, fileOffset);
-        log.add("read %d at %d to %d of %s by %s, size %d", size, fileOffset, target.start + bufferOffset,
+        log.add("read %s at %s to %s of %s by %s, size %s", size, fileOffset, target.start + bufferOffset,
                 target.memory.guarded, handle, file.size());
         if (!handle.reads) {
             Failures.expect(
@@ -252,7 +252,7 @@ final class RandomSequence {
         byte[] expected = file.expected(fileOffset, size);
         long count = handle.handle.read(target.io, size, fileOffset, bufferOffset);
         if (count != expected.length) {
-            throw new AssertionError("read %d bytes, expected %d".formatted(count, expected.length));
+            throw new AssertionError("read %s bytes, expected %s".formatted(count, expected.length));
         }
         target.memory.guarded.expect(target.start + bufferOffset, expected);
         target.memory.guarded.verify();
@@ -264,7 +264,7 @@ final class RandomSequence {
         int fileOffset = sizes.offset(MAX_FILE, file.size());
         int size = Math.min(sizes.size(target.room), MAX_FILE - fileOffset);
         int bufferOffset = bufferOffset(target, size, fileOffset);
-        log.add("write %d at %d from %d of %s by %s, size %d", size, fileOffset, target.start + bufferOffset,
+        log.add("write %s at %s from %s of %s by %s, size %s", size, fileOffset, target.start + bufferOffset,
                 target.memory.guarded, handle, file.size());
         if (!handle.writes) {
             Failures.expect(
@@ -274,7 +274,7 @@ final class RandomSequence {
         }
         long count = handle.handle.write(target.io, size, fileOffset, bufferOffset);
         if (count != size) {
-            throw new AssertionError("wrote %d bytes of %d".formatted(count, size));
+            throw new AssertionError("wrote %s bytes of %s".formatted(count, size));
         }
         file.expectWrite(fileOffset, target.memory.guarded.expected(target.start + bufferOffset, size));
         file.verifyAround(fileOffset, size, 2 * PAGE);
@@ -283,7 +283,7 @@ final class RandomSequence {
     private void truncate() {
         Handle handle = anyHandle();
         int size = sizes.offset(MAX_FILE, file.size());
-        log.add("truncate to %d by %s", size, handle);
+        log.add("truncate to %s by %s", size, handle);
         if (handle.writes) {
             handle.handle.truncate(size);
             file.expectSize(size);
@@ -299,7 +299,7 @@ final class RandomSequence {
     private void writeFromOutside() {
         int offset = sizes.offset(MAX_FILE, file.size());
         int size = Math.min(sizes.size(64 << 10), MAX_FILE - offset);
-        log.add("another channel writes %d at %d", size, offset);
+        log.add("another channel writes %s at %s", size, offset);
         file.write(offset, RandomBytes.of(random.nextLong(), size));
     }
 

@@ -134,7 +134,7 @@ final class CheckText {
                 rdma.devices().isEmpty() ? "no adapter" : String.join(", ", rdma.devices()),
                 rdma.devices().isEmpty()
                         ? "no port"
-                        : "%d ports up, %d down".formatted(rdma.portsUp(), rdma.portsDown()),
+                        : "%s ports up, %s down".formatted(rdma.portsUp(), rdma.portsDown()),
                 rdma.library().map(Object::toString).orElse("not found"))));
         rows.add(List.of("verbs", switch (rdma.verbs()) {
             case RdmaAvailability.Available some -> String.join(", ", some.devices());
@@ -171,7 +171,7 @@ final class CheckText {
             lines.add("  GPU %s to %s: %s".formatted(peer.gpu(), peer.peer(), named(peer.columns())));
         }
         for (NvidiaFs.Traffic gpu : nvidiaFs.traffic()) {
-            lines.add("  GPU %s: %d transfers, %d of them through the root complex".formatted(
+            lines.add("  GPU %s: %s transfers, %s of them through the root complex".formatted(
                     gpu.gpu(), gpu.transfers(), gpu.throughRoot()));
         }
     }
@@ -208,7 +208,7 @@ final class CheckText {
     private void environment() {
         if (!report.storage().environment().isEmpty()) {
             section("Environment");
-            report.storage().environment().forEach((name, value) -> lines.add("  " + name + "=" + Text.oneLine(value)));
+            report.storage().environment().forEach((name, value) -> lines.add("  " + name + "=" + Text.name(value)));
         }
     }
 
@@ -234,7 +234,7 @@ final class CheckText {
         report.config().values().stream().filter(value -> value.source() == ConfigSource.FILE).findFirst()
                 .ifPresent(value -> row("file", value.origin().replaceFirst(":\\d+$", "")));
         if (shown.isEmpty()) {
-            row("defaults", "all %d values; -v lists them, --print-config explains them".formatted(all.size()));
+            row("defaults", "all %s values; -v lists them, --print-config explains them".formatted(all.size()));
         }
         List<List<String>> rows = new ArrayList<>();
         for (ConfigValue<?> value : shown) {
@@ -245,11 +245,11 @@ final class CheckText {
         }
         lines.addAll(Text.table(rows, false, false, false));
         if (!shown.isEmpty() && shown.size() < all.size()) {
-            lines.add("  and %d at their defaults; -v lists them".formatted(all.size() - shown.size()));
+            lines.add("  and %s at their defaults; -v lists them".formatted(all.size() - shown.size()));
         }
         for (UnknownKey key : report.config().unknownKeys()) {
-            lines.add("  unknown key, ignored: %s (%s:%d)".formatted(
-                    Text.oneLine(key.name()), key.file(), key.line()));
+            lines.add("  unknown key, ignored: %s (%s:%s)".formatted(
+                    Text.name(key.name()), Text.name(key.file()), key.line()));
         }
     }
 
@@ -259,7 +259,7 @@ final class CheckText {
             if (checked.error().isPresent()) {
                 continue;
             }
-            section(Text.oneLine(path.path().toString()));
+            section(Text.name(path.path()));
             row(
                     "file system",
                     path.mount()
@@ -280,9 +280,9 @@ final class CheckText {
     }
 
     private static String alignment(DirectAlignment alignment) {
-        String text = "memory aligned to %d, offsets and sizes to %d bytes".formatted(
+        String text = "memory aligned to %s, offsets and sizes to %s bytes".formatted(
                 alignment.memoryBytes(), alignment.offsetBytes());
-        return alignment.readOffsetBytes() == 0 ? text : text + " (reads: %d)".formatted(alignment.readOffsetBytes());
+        return alignment.readOffsetBytes() == 0 ? text : text + " (reads: %s)".formatted(alignment.readOffsetBytes());
     }
 
     private static String size(OptionalLong bytes) {

@@ -119,7 +119,7 @@ final class Doctor {
         for (Gpu gpu : report.gpus()) {
             if (gpu.bar1Bytes().isPresent() && gpu.memoryBytes().isPresent()
                     && gpu.bar1Bytes().getAsLong() < gpu.memoryBytes().getAsLong()) {
-                add("BAR1 of gpu:%d is smaller than its memory: %s of %s can be registered at a time".formatted(
+                add("BAR1 of gpu:%s is smaller than its memory: %s of %s can be registered at a time".formatted(
                         gpu.index(), Units.bytes(gpu.bar1Bytes().getAsLong()),
                         Units.bytes(gpu.memoryBytes().getAsLong())),
                         "enable Above 4G Decoding and Resizable BAR in the BIOS; nvidia-smi changes the mode of some GPUs");
@@ -127,7 +127,7 @@ final class Doctor {
         }
         for (PciLink link : storage.links()) {
             if (direct && link.distance() == PciDistance.ACROSS_NODES) {
-                add("between gpu:%d and %s lies the link between NUMA nodes".formatted(link.gpu(), link.device()),
+                add("between gpu:%s and %s lies the link between NUMA nodes".formatted(link.gpu(), link.device()),
                         "use a GPU that is nearer to the device, or move one of the cards");
             }
         }
@@ -135,8 +135,8 @@ final class Doctor {
 
     private void configuration() {
         for (UnknownKey key : report.config().unknownKeys()) {
-            add("%s:%d: the key %s is unknown and ignored".formatted(
-                    key.file(), key.line(), Text.oneLine(key.name())),
+            add("%s:%s: the key %s is unknown and ignored".formatted(
+                    Text.name(key.file()), key.line(), Text.name(key.name())),
                     "gds check --print-config lists the keys");
         }
     }
@@ -147,7 +147,7 @@ final class Doctor {
             boolean inMemory = path.mount().filter(mount -> IN_MEMORY.contains(mount.fileSystem())).isPresent();
             if (checked.error().isEmpty() && path.direct().isPresent() && path.alignment().isEmpty() && !inMemory) {
                 add("%s: the file system has no direct I/O, or does not report its alignment".formatted(
-                        Text.oneLine(path.path().toString())),
+                        Text.name(path.path())),
                         "reads go through the page cache; store large models on ext4 or xfs");
             }
         }

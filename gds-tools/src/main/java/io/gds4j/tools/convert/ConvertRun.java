@@ -12,6 +12,7 @@ import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.SourcePath;
+import io.gds4j.tools.load.Growth;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
@@ -56,7 +57,7 @@ public final class ConvertRun {
     private ExitStatus convert() {
         Path destination = arguments.destination();
         if (destination instanceof SourcePath) {
-            try (RemoteFolder remote = new RemoteFolder(destination)) {
+            try (RemoteFolder remote = new RemoteFolder(destination, output)) {
                 return convert(remote.local(), Optional.of(remote));
             }
         }
@@ -75,6 +76,8 @@ public final class ConvertRun {
         Checkpoint checkpoint = Checkpoint.open(arguments.source());
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         SavePlan plan = plan(checkpoint, folder);
+        Growth.note(output, checkpoint, plan.bytes(), "storage");
+        remote.ifPresent(known -> known.checkFree(plan.fileNames()));
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
             SaveReport report = save(plan, opened.driver());
@@ -125,30 +128,16 @@ public final class ConvertRun {
                 }
             });
             Thread hook = new Thread(() -> saved.cancel(true));
-            addHook(hook, saved);
+            if (!ExitHooks.add(hook)) {
+                saved.cancel(true);
+            }
             try {
                 return saved.join();
             } catch (CompletionException e) {
                 throw e.getCause() instanceof RuntimeException failure ? failure : e;
             } finally {
-                removeHook(hook);
+                ExitHooks.remove(hook);
             }
-        }
-    }
-
-    private static void addHook(Thread hook, CompletableFuture<SaveReport> saved) {
-        try {
-            Runtime.getRuntime().addShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            saved.cancel(true);
-        }
-    }
-
-    private static void removeHook(Thread hook) {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // the process is ending, and the hook runs
         }
     }
 
@@ -173,16 +162,17 @@ public final class ConvertRun {
             object.put("backend", opened.driver().backendName());
             object.put("ioPaths", PathBytes.of(report.ioPaths()));
             verification.ifPresent(known -> object.put("verified", known.verified()));
+            object.put("warnings", checkpoint.warnings());
             RunStatistics.add(object, opened.driver(), output);
         }, () -> {
             List<String> lines = new ArrayList<>();
-            lines.add(Text.row("checkpoint", arguments.source().toString()));
+            lines.add(Text.row("checkpoint", Text.name(arguments.source())));
             lines.add(Text.row("", "%s, %s, %s".formatted(
                     checkpoint.format().id(),
                     Units.count(report.tensors(), "tensor"),
                     Units.bytes(report.bytes()))));
-            lines.add(Text.row("written to", arguments.destination().toString()));
-            lines.add(Text.row("", "%s, %s of %d at a multiple of %d".formatted(
+            lines.add(Text.row("written to", Text.name(arguments.destination())));
+            lines.add(Text.row("", "%s, %s of %s at a multiple of %s".formatted(
                     Units.count(report.files(), "file"),
                     Units.count(report.alignedTensors(), "tensor"),
                     report.tensors(),
@@ -193,7 +183,7 @@ public final class ConvertRun {
                     ? "%s read back, checksums equal".formatted(Units.bytes(known.bytes()))
                     : "different: " + known.different().stream()
                             .limit(MOST_NAMES)
-                            .map(Text::oneLine)
+                            .map(Text::name)
                             .collect(Collectors.joining(", ")))));
             lines.addAll(RunStatistics.lines(opened.driver(), output));
             return lines;

@@ -67,7 +67,7 @@ public final class DemoRun {
                 output.say(
                         Text.row(
                                 "",
-                                "shaped like Llama: %s, %d layers, width %d".formatted(
+                                "shaped like Llama: %s, %s layers, width %s".formatted(
                                         Units.count(shape.tensors().size(), "tensor"),
                                         shape.layers(),
                                         shape.hiddenSize())));
@@ -143,7 +143,7 @@ public final class DemoRun {
         long wanted = arguments.size();
         if (wanted < LlamaShape.MIN_BYTES || wanted > most) {
             throw CommandFailure.usage(
-                    "--size %d: allowed here is %d to %d, a quarter of the free %s".formatted(
+                    "--size %s: allowed here is %s to %s, a quarter of the free %s".formatted(
                             wanted,
                             LlamaShape.MIN_BYTES,
                             most,

@@ -97,11 +97,11 @@ public record LlamaShape(long hiddenSize, int layers, long vocabulary) {
         return """
                 {
                   "model_type": "llama",
-                  "hidden_size": %d,
-                  "num_hidden_layers": %d,
-                  "num_attention_heads": %d,
-                  "num_key_value_heads": %d,
-                  "vocab_size": %d
+                  "hidden_size": %s,
+                  "num_hidden_layers": %s,
+                  "num_attention_heads": %s,
+                  "num_key_value_heads": %s,
+                  "vocab_size": %s
                 }
                 """.formatted(hiddenSize, layers, heads, heads / KEY_VALUE_PART, vocabulary);
     }

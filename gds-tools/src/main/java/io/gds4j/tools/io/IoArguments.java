@@ -22,6 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param policy auto, direct or buffered; null for the configured value
  * @param ioUring whether to prefer io_uring for batches
  * @param repeat number of repetitions of each measurement
+ * @param overwrite whether jobs may write to files that gds did not make
  */
 public record IoArguments(
         List<IoJob> jobs,
@@ -37,7 +38,8 @@ public record IoArguments(
         boolean gdsioFormat,
         @Nullable String policy,
         boolean ioUring,
-        int repeat) {
+        int repeat,
+        boolean overwrite) {
     public IoArguments {
         jobs = List.copyOf(jobs);
     }

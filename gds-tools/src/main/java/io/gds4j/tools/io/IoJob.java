@@ -94,7 +94,7 @@ public record IoJob(
             default -> MemoryKind.HOST;
         };
         if (kind.isCuda() && !resolved.isGpu()) {
-            throw CommandFailure.usage("-m %d is GPU memory, but the target is host memory".formatted(memory));
+            throw CommandFailure.usage("-m %s is GPU memory, but the target is host memory".formatted(memory));
         }
         return kind;
     }

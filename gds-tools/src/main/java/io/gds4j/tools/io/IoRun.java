@@ -29,11 +29,13 @@ public final class IoRun {
     private final IoArguments arguments;
     private final Output output;
     private final Map<IoPath, Long> ioPaths = new EnumMap<>(IoPath.class);
+    private final WrittenFiles written;
     private final List<Map<IoPath, Long>> ioPathsOfRounds = new ArrayList<>();
 
     private IoRun(IoArguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
+        this.written = new WrittenFiles(arguments.overwrite());
     }
 
     /**
@@ -121,7 +123,7 @@ public final class IoRun {
             for (int i = 0; i < arguments.jobs().size(); i++) {
                 IoJob job = arguments.jobs().get(i);
                 long size = job.sizes().ofRound(round);
-                rigs.add(JobRig.of(job, arguments, driver, targets.get(i), size, i));
+                rigs.add(JobRig.of(job, arguments, driver, targets.get(i), size, i, written));
                 sizes.add(size);
                 dataSets.add(JobRig.dataSet(job));
             }
@@ -146,7 +148,7 @@ public final class IoRun {
         output.print(object -> add(object, rounds, total, targets, opened), () -> {
             IoJob job = total.job();
             List<String> lines = new ArrayList<>();
-            lines.add(Text.row("file", job.path() + (job.filePerThread() ? ", one per thread" : "")));
+            lines.add(Text.row("file", Text.name(job.path()) + (job.filePerThread() ? ", one per thread" : "")));
             lines.add(Text.row("operation", "%s, %s, %s".formatted(
                     job.operation(), Units.count(total.threads(), "thread"), job.transfer().meaning())));
             lines.add(Text.row("memory", targets.getFirst().description()));

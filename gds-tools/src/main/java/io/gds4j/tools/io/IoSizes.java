@@ -45,7 +45,7 @@ public record IoSizes(List<Long> sizes) {
             sizes.add(size);
             if (sizes.size() > MOST) {
                 throw new IllegalArgumentException(
-                        "'%s' has more than %d sizes: use a larger step, or a factor such as *2".formatted(text, MOST));
+                        "'%s' has more than %s sizes: use a larger step, or a factor such as *2".formatted(text, MOST));
             }
         }
         return new IoSizes(sizes);

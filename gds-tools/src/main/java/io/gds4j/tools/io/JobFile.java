@@ -143,6 +143,6 @@ public final class JobFile {
     }
 
     private CommandFailure wrong(int line, String what) {
-        return CommandFailure.badInput(file.toString(), "%s:%d: %s".formatted(file, line, what));
+        return CommandFailure.badInput(file.toString(), "%s:%s: %s".formatted(file, line, what));
     }
 }

@@ -50,9 +50,12 @@ final class JobRig implements AutoCloseable {
     private final Deque<AutoCloseable> open = new ArrayDeque<>();
     private final Map<Path, CuFileHandle> handles = new HashMap<>();
     private final List<Worker> workers = new ArrayList<>();
+    private final WrittenFiles written;
     private final List<MemoryRange> hostMemory = new ArrayList<>();
 
-    private JobRig(IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size) {
+    private JobRig(
+            IoJob job, IoArguments arguments, CuFileDriver driver, Target target, long size, WrittenFiles written) {
+        this.written = written;
         this.job = job;
         this.arguments = arguments;
         this.driver = driver;
@@ -64,12 +67,14 @@ final class JobRig implements AutoCloseable {
      * Opens all resources.
      *
      * @param size request size, bytes
+     * @param written files that the run writes
      * @param number number of the job, which makes its random content differ from that of other jobs
      */
     static JobRig of(
-            IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number)
+            IoJob job, IoArguments arguments, CuFileDriver driver, Targets target, long size, int number,
+            WrittenFiles written)
             throws IOException {
-        JobRig rig = new JobRig(job, arguments, driver, target.target(), size);
+        JobRig rig = new JobRig(job, arguments, driver, target.target(), size, written);
         boolean made = false;
         try {
             for (int thread = 0; thread < job.threads(); thread++) {
@@ -107,7 +112,7 @@ final class JobRig implements AutoCloseable {
         if (length < 1 || job.reads() && there < job.offset() + length) {
             throw CommandFailure.badInput(
                     file.toString(),
-                    "%s: has %d bytes, but the job reads %d; gds io -I 1 -f %s -s SIZE creates it"
+                    "%s: has %s bytes, but the job reads %s; gds io -I 1 -f %s -s SIZE creates it"
                             .formatted(file, there, job.offset() + Math.max(1, length), file));
         }
         return length;
@@ -132,17 +137,20 @@ final class JobRig implements AutoCloseable {
         long length = length(job, file);
         if (size > length) {
             throw CommandFailure.usage(
-                    "-i %d: a request is larger than the %d bytes of %s to use".formatted(size, length, file));
+                    "-i %s: a request is larger than the %s bytes of %s to use".formatted(size, length, file));
         }
         int shares = job.filePerThread() ? 1 : job.threads();
         if (Math.ceilDiv(length, size) < shares) {
             throw CommandFailure.usage(
-                    "-w %d: threads share %d requests of %d bytes; use fewer threads, smaller requests or a larger -s"
+                    "-w %s: threads share %s requests of %s bytes; use fewer threads, smaller requests or a larger -s"
                             .formatted(job.threads(), Math.ceilDiv(length, size), size));
         }
         OffsetSequence offsets = new OffsetSequence(
                 job, job.offset(), length, size, job.filePerThread() ? 0 : thread, shares,
                 arguments.seed() + (job.filePerThread() ? thread : 0));
+        if (job.writes()) {
+            written.claim(file);
+        }
         Mover mover;
         try {
             mover = mover(file);
@@ -169,7 +177,7 @@ final class JobRig implements AutoCloseable {
                 if (!target.isGpu()) {
                     throw CommandFailure.device(
                             "NO_GPU",
-                            "-x %d (%s) needs a GPU with a stream that orders the operations"
+                            "-x %s (%s) needs a GPU with a stream that orders the operations"
                                     .formatted(job.transfer().ordinal(), job.transfer().meaning()));
                 }
                 yield new StreamMover(driver, handle(file), target.device(), job.depth());
@@ -185,7 +193,7 @@ final class JobRig implements AutoCloseable {
         }
         return CommandFailure.device(
                 failure.error().cName(),
-                "-x %d needs %s, which backend %s does not implement (%s, %d)".formatted(
+                "-x %s needs %s, which backend %s does not implement (%s, %s)".formatted(
                         job.transfer().ordinal(),
                         job.transfer().meaning(),
                         driver.backendName(),

@@ -11,7 +11,7 @@ final class ShortTransfer {
         if (moved != request.size) {
             throw CommandFailure.device(
                     "SHORT_TRANSFER",
-                    "%s of %d bytes at %d moved only %d: the file changed during the run"
+                    "%s of %s bytes at %s moved only %s: the file changed during the run"
                             .formatted(request.write ? "write" : "read", request.size, request.fileOffset, moved));
         }
     }

@@ -168,7 +168,7 @@ final class Worker {
         if (wrong >= 0) {
             throw CommandFailure.difference(
                     file.toString(),
-                    "%s: byte %d is 0x%02x, but the pattern of seed %d has 0x%02x; was it written with -V and this seed?"
+                    "%s: byte %s is 0x%02x, but the pattern of seed %s has 0x%02x; was it written with -V and this seed?"
                             .formatted(
                                     file,
                                     offset + wrong,

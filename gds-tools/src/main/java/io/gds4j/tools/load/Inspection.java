@@ -17,13 +17,15 @@ import org.jspecify.annotations.Nullable;
  *
  * @param tensors the loaded tensors
  * @param verification comparison with a second read of the files; null if not requested
- * @param digests SHA-256 by tensor name; empty if not requested
+ * @param digests SHA-256 by tensor name; null if not requested
  */
 public record Inspection(
-        List<TensorInfo> tensors, @Nullable VerificationReport verification, Map<String, String> digests) {
+        List<TensorInfo> tensors,
+        @Nullable VerificationReport verification,
+        @Nullable Map<String, String> digests) {
     public Inspection {
         tensors = List.copyOf(tensors);
-        digests = Map.copyOf(digests);
+        digests = digests == null ? null : Map.copyOf(digests);
     }
 
     /** Verifies the tensors and computes digests, as requested. */
@@ -35,7 +37,7 @@ public record Inspection(
                 verification = CheckpointVerifier.verify(loaded, progress::advanceTo);
             }
         }
-        Map<String, String> digests = digest ? TensorDigest.sha256(loaded) : Map.of();
+        Map<String, String> digests = digest ? TensorDigest.sha256(loaded) : null;
         return new Inspection(loaded.tensors().stream().map(LoadedTensor::info).toList(), verification, digests);
     }
 }

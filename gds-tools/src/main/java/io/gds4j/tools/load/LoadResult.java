@@ -69,8 +69,9 @@ public record LoadResult(
         if (!mismatches().isEmpty()) {
             fields.put("mismatches", mismatches().stream().limit(MOST_MISMATCHES).map(LoadResult::mismatch).toList());
         }
-        if (!inspection.digests().isEmpty()) {
-            fields.put("tensorList", inspection.tensors().stream().map(this::digested).toList());
+        Map<String, String> digests = inspection.digests();
+        if (digests != null) {
+            fields.put("tensorList", inspection.tensors().stream().map(tensor -> digested(tensor, digests)).toList());
         }
         return fields;
     }
@@ -84,9 +85,9 @@ public record LoadResult(
         return fields;
     }
 
-    private Map<String, @Nullable Object> digested(TensorInfo tensor) {
+    private static Map<String, @Nullable Object> digested(TensorInfo tensor, Map<String, String> digests) {
         Map<String, @Nullable Object> fields = describe(tensor);
-        fields.put("sha256", inspection.digests().get(tensor.name()));
+        fields.put("sha256", digests.get(tensor.name()));
         return fields;
     }
 
@@ -108,7 +109,7 @@ public record LoadResult(
     /** Returns the lines of the text output. */
     public List<String> rows() {
         List<String> rows = new ArrayList<>();
-        rows.add(Text.row("checkpoint", path));
+        rows.add(Text.row("checkpoint", Text.name(path)));
         rows.add(
                 Text.row(
                         "",
@@ -157,13 +158,13 @@ public record LoadResult(
         }
         return verification.verified()
                 ? "every byte of " + Units.count(verification.tensors(), "tensor")
-                : "DIFFERENT: %d of %s".formatted(
+                : "DIFFERENT: %s of %s".formatted(
                         mismatches().size(), Units.count(verification.tensors(), "tensor"));
     }
 
     /** Describes the difference, with the first tensor that differs. */
     public String mismatchLine() {
-        return "%s: %d of %s in memory differ from the file; %s".formatted(
-                path, mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());
+        return "%s: %s of %s in memory differ from the file; %s".formatted(
+                Text.name(path), mismatches().size(), Units.count(report.tensors(), "tensor"), mismatches().getFirst());
     }
 }

@@ -25,6 +25,7 @@ import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -66,7 +67,7 @@ public final class LoadRun {
                         opened.driver().backendName(),
                         Inspection.of(tensors, arguments.verify(), arguments.digest(), output));
             }
-            print(result, opened.driver());
+            print(result, plan.checkpoint(), opened.driver());
             return status(result, output);
         }
     }
@@ -96,10 +97,10 @@ public final class LoadRun {
                         opened.seconds(),
                         new Targets(targets.getFirst().target(), descriptions(targets)),
                         opened.driver().backendName(),
-                        new Inspection(List.of(), inspection.verification(), Map.of()));
+                        new Inspection(List.of(), inspection.verification(), null));
                 result = new ParallelResult(load, targets, shared, tensors.report(), inspection);
             }
-            print(result, opened.driver());
+            print(result, base.checkpoint(), opened.driver());
             return status(result.load(), output);
         }
     }
@@ -130,22 +131,25 @@ public final class LoadRun {
         }
     }
 
-    private void print(ParallelResult result, CuFileDriver driver) {
+    private void print(ParallelResult result, Checkpoint checkpoint, CuFileDriver driver) {
+        List<ParallelInspection.Digested> slices = Objects.requireNonNullElse(result.inspection().slices(), List.of());
         output.print(object -> {
             object.putAll(result.toJson());
+            object.put("warnings", checkpoint.warnings());
             RunStatistics.add(object, driver, output);
-        }, () -> lines(result.rows(), result.inspection().slices().stream()
-                .map(slice -> "%s  %d  %s".formatted(slice.sha256(), slice.rank(), Text.oneLine(slice.slice().name()))),
+        }, () -> lines(result.rows(), slices.stream()
+                .map(slice -> "%s  %s  %s".formatted(slice.sha256(), slice.rank(), Text.name(slice.slice().name()))),
                 driver));
     }
 
-    private void print(LoadResult result, CuFileDriver driver) {
-        Map<String, String> digests = result.inspection().digests();
+    private void print(LoadResult result, Checkpoint checkpoint, CuFileDriver driver) {
+        Map<String, String> digests = Objects.requireNonNullElse(result.inspection().digests(), Map.of());
         output.print(object -> {
             object.putAll(result.toJson());
+            object.put("warnings", checkpoint.warnings());
             RunStatistics.add(object, driver, output);
         }, () -> lines(result.rows(), result.inspection().tensors().stream()
-                .map(tensor -> digests.get(tensor.name()) + "  " + Text.oneLine(tensor.name())),
+                .map(tensor -> digests.get(tensor.name()) + "  " + Text.name(tensor.name())),
                 driver));
     }
 
@@ -196,15 +200,18 @@ public final class LoadRun {
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {
+            Growth.note(output, checkpoint, whole.bytes(), "memory");
             return whole;
         }
-        LoadPlan plan = whole.select(tensor -> arguments.tensor().matcher(tensor.name()).find());
+        LoadPlan plan = whole.include(arguments.tensor().pattern());
         if (plan.tensors().isEmpty()) {
             throw CommandFailure.badInput(
                     arguments.path().toString(),
                     "%s: '%s' matches none of its %s; --list shows their names".formatted(
-                            arguments.path(), arguments.tensor(), Units.count(checkpoint.tensors().size(), "tensor")));
+                            Text.name(arguments.path()), arguments.tensor(),
+                            Units.count(checkpoint.tensors().size(), "tensor")));
         }
+        Growth.note(output, checkpoint, plan.bytes(), "memory");
         return plan;
     }
 
@@ -222,6 +229,7 @@ public final class LoadRun {
                     "peakStagingBytes")) {
                 object.put(measured, null);
             }
+            object.put("warnings", plan.checkpoint().warnings());
             object.put("metadata", MetadataJson.of(plan.checkpoint().typedMetadata()));
             object.put("tensorList", tensors.stream().map(LoadResult::describe).toList());
         }, () -> {

@@ -19,9 +19,9 @@ import org.jspecify.annotations.Nullable;
  * Verification and digests of the slices of all ranks.
  *
  * @param verification comparison with a second read of the files; null if not requested
- * @param slices slices with their digests; empty if not requested
+ * @param slices slices with their digests; null if not requested
  */
-record ParallelInspection(@Nullable VerificationReport verification, List<Digested> slices) {
+record ParallelInspection(@Nullable VerificationReport verification, @Nullable List<Digested> slices) {
     /** A slice in a rank's memory. */
     record Digested(int rank, TensorInfo slice, String sha256) {
     }
@@ -38,7 +38,7 @@ record ParallelInspection(@Nullable VerificationReport verification, List<Digest
                 }
             }
         }
-        return new ParallelInspection(verify ? verified(loaded, output) : null, slices);
+        return new ParallelInspection(verify ? verified(loaded, output) : null, digest ? slices : null);
     }
 
     private static VerificationReport verified(ParallelTensors loaded, Output output) {

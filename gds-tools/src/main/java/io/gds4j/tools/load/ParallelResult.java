@@ -33,8 +33,9 @@ record ParallelResult(
         fields.put("parallel", mode.toString());
         fields.put("storageBytes", report.storageBytes());
         fields.put("targets", report.ranks().stream().map(this::described).toList());
-        if (!inspection.slices().isEmpty()) {
-            fields.put("tensorList", inspection.slices().stream().map(ParallelResult::digested).toList());
+        List<ParallelInspection.Digested> slices = inspection.slices();
+        if (slices != null) {
+            fields.put("tensorList", slices.stream().map(ParallelResult::digested).toList());
         }
         return fields;
     }

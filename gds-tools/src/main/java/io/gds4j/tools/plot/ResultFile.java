@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import com.fasterxml.jackson.databind.ObjectMapper;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.InputFile;
+import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -78,7 +79,7 @@ record ResultFile(String label, List<Measurement> measurements) {
 
     private static String label(Path file, JsonNode object) {
         Path name = file.getFileName();
-        return "%s: %s %s, %s, %d thread%s, %s".formatted(
+        String label = "%s: %s %s, %s, %s thread%s, %s".formatted(
                 name == null ? file : name,
                 object.path("ioType").asText(),
                 object.path("xferType").asText(),
@@ -86,6 +87,8 @@ record ResultFile(String label, List<Measurement> measurements) {
                 object.path("threads").asInt(),
                 object.path("threads").asInt() == 1 ? "" : "s",
                 object.path("backend").asText());
+        // XML has no control characters, not even escaped ones
+        return Text.oneLine(label);
     }
 
     private static CommandFailure wrong(Path file, String what) {

@@ -18,6 +18,7 @@ import io.gds4j.tools.terminal.Units;
 import java.math.BigInteger;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
@@ -136,7 +137,7 @@ public final class RecordsRun {
         long least = FEWEST_BATCHES * ((batch + PAGE - 1) / PAGE * PAGE);
         Long asked = arguments.memory();
         if (asked != null && asked < least) {
-            throw CommandFailure.usage("--memory %d is less than two batches of whole pages: %d bytes".formatted(
+            throw CommandFailure.usage("--memory %s is less than two batches of whole pages: %s bytes".formatted(
                     asked, least));
         }
         return asked != null ? asked : Math.max(DEFAULT_MEMORY, least);
@@ -182,7 +183,9 @@ public final class RecordsRun {
                 Units.count(report.records(), "record"),
                 Units.count(report.batches(), "batch").replace("batchs", "batches"),
                 Units.bytes(report.bytes()))));
-        lines.add(Text.row("in", "%s   %s, %,d records/s".formatted(
+        lines.add(Text.row("in", String.format(
+                Locale.ROOT,
+                "%s   %s, %,d records/s",
                 Units.seconds(report.seconds()),
                 Units.rate(outcome.bytesPerSecond()),
                 Math.round(outcome.recordsPerSecond()))));

@@ -135,7 +135,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     LineChart chart() {
-        String title = "%s by %s, median of %d".formatted(Units.bytes(bytes), String.join(", ", ioPaths), rounds);
+        String title = "%s by %s, median of %s".formatted(Units.bytes(bytes), String.join(", ", ioPaths), rounds);
         return new LineChart(title, List.of(
                 new LineChart.Panel("Throughput", "GB/s", false, lines(point -> point.bytesPerSecond() / GIGA)),
                 new LineChart.Panel(
@@ -153,7 +153,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
                     String.format(Locale.ROOT, "%.1f", point.micros())));
         }
         List<String> lines = new ArrayList<>(Text.table(rows, false, true, true, true));
-        lines.add("  by %s, median of %d, %s".formatted(paths(), rounds, verified ? "verified" : "BYTES DIFFER"));
+        lines.add("  by %s, median of %s, %s".formatted(paths(), rounds, verified ? "verified" : "BYTES DIFFER"));
         return lines;
     }
 

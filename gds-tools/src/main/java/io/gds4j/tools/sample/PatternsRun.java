@@ -55,7 +55,7 @@ public final class PatternsRun {
                 .stream()
                 .filter(sample -> sample.name().equals("pattern-" + number))
                 .findFirst()
-                .orElseThrow(() -> CommandFailure.usage("there is no pattern %d: allowed is 1 to 7".formatted(number)));
+                .orElseThrow(() -> CommandFailure.usage("there is no pattern %s: allowed is 1 to 7".formatted(number)));
     }
 
     /** Returns the request sizes for a pattern: the batch pattern uses only small requests. */

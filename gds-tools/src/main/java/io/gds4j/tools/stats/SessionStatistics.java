@@ -7,7 +7,9 @@ import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.StatisticsLevel1;
 import io.gds4j.statistics.StatisticsLevel2;
 import io.gds4j.statistics.StatisticsLevel3;
+import java.util.Collections;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 
@@ -40,6 +42,14 @@ record SessionStatistics(
         long queueDepth,
         long retries,
         String ioUring) {
+
+    SessionStatistics {
+        // another JVM may return anything
+        Objects.requireNonNull(backend, "backend");
+        Objects.requireNonNull(level1, "level1");
+        Objects.requireNonNull(ioUring, "ioUring");
+        bytesByPath = Collections.unmodifiableMap(new TreeMap<>(bytesByPath));
+    }
 
     /** Reads a session of this process, which collects statistics of level 3. */
     static SessionStatistics of(String name, CuFileDriver driver) {

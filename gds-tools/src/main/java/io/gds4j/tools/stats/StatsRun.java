@@ -16,11 +16,11 @@ public final class StatsRun {
 
     /** Reads the statistics of a process and prints them. */
     public static ExitStatus run(long pid, Output output) {
-        List<SessionStatistics> sessions = RunningJvm.sessions(pid);
+        List<SessionStatistics> sessions = RunningJvm.sessions(pid, output);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
-                    "process %d collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
+                    "process %s collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
                             .formatted(pid));
         }
         output.print(object -> {

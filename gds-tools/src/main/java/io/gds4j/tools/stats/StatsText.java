@@ -3,6 +3,7 @@ package io.gds4j.tools.stats;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.OperationCount;
 import io.gds4j.statistics.StatisticsLevel1;
+import io.gds4j.tools.terminal.Text;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -18,8 +19,8 @@ final class StatsText {
 
     static List<String> lines(SessionStatistics session) {
         List<String> lines = new ArrayList<>();
-        lines.add("SESSION %s (%s), statistics level %d"
-                .formatted(session.number(), session.backend(), session.level()));
+        lines.add("SESSION %s (%s), statistics level %s"
+                .formatted(Text.name(session.number()), Text.name(session.backend()), session.level()));
         lines.add("GLOBAL STATS:");
         global(session.level1(), lines);
         session.level2().ifPresent(level2 -> {
@@ -33,11 +34,11 @@ final class StatsText {
             }
         });
         lines.add("GDS4J STATS:");
-        session.bytesByPath().forEach((path, bytes) -> lines.add("%s: %s MiB".formatted(path, mib(bytes))));
+        session.bytesByPath().forEach((path, bytes) -> lines.add("%s: %s MiB".formatted(Text.name(path), mib(bytes))));
         lines.add("Bounce buffers: in use(MiB)=%s peak(MiB)=%s"
                 .formatted(mib(session.bouncePoolBytes()), mib(session.bouncePoolPeakBytes())));
-        lines.add("Requests: in flight=%d retries=%d".formatted(session.queueDepth(), session.retries()));
-        lines.add("io_uring: " + session.ioUring());
+        lines.add("Requests: in flight=%s retries=%s".formatted(session.queueDepth(), session.retries()));
+        lines.add("io_uring: " + Text.name(session.ioUring()));
         return lines;
     }
 
@@ -68,7 +69,7 @@ final class StatsText {
     }
 
     private static void calls(String name, OperationCount count, List<String> lines) {
-        lines.add("%s: ok = %d err = %d".formatted(name, count.ok(), count.err()));
+        lines.add("%s: ok = %s err = %s".formatted(name, count.ok(), count.err()));
     }
 
     private static void histogram(String title, List<Long> counts, List<String> lines) {
@@ -80,8 +81,8 @@ final class StatsText {
             long to = 4L << i;
             if (counts.get(i) > 0) {
                 line.append(i == counts.size() - 1
-                        ? "%d+(KiB) %d  ".formatted(from, counts.get(i))
-                        : "%d-%d(KiB) %d  ".formatted(from, to, counts.get(i)));
+                        ? "%s+(KiB) %s  ".formatted(from, counts.get(i))
+                        : "%s-%s(KiB) %s  ".formatted(from, to, counts.get(i)));
                 shown++;
             }
             if (shown == PER_LINE || i == counts.size() - 1 && shown > 0) {
@@ -94,10 +95,10 @@ final class StatsText {
     }
 
     private static void gpu(int number, GpuStatistics gpu, List<String> lines) {
-        lines.add("GPU %d(UUID: %s) Read: bw=%s util(%%)=%d n=%d p2p=%d nvfs=%d posix=%d unalign=%d dr=%d r_sparse=%d"
+        lines.add("GPU %s(UUID: %s) Read: bw=%s util(%%)=%s n=%s p2p=%s nvfs=%s posix=%s unalign=%s dr=%s r_sparse=%s"
                 .formatted(
                         number,
-                        gpu.uuid(),
+                        Text.name(gpu.uuid()),
                         gib(gpu.readBytesPerSecond()),
                         gpu.readUtilization(),
                         gpu.totalReads(),
@@ -107,8 +108,8 @@ final class StatsText {
                         gpu.unalignedReads(),
                         gpu.dynamicRoutingReads(),
                         gpu.sparseRegions())
-                + " r_inline=%d err=%d MiB=%s".formatted(gpu.inlineRegions(), gpu.readErrors(), mib(gpu.readBytes())));
-        lines.add("  Write: bw=%s util(%%)=%d n=%d p2p=%d nvfs=%d posix=%d unalign=%d dr=%d err=%d MiB=%s"
+                + " r_inline=%s err=%s MiB=%s".formatted(gpu.inlineRegions(), gpu.readErrors(), mib(gpu.readBytes())));
+        lines.add("  Write: bw=%s util(%%)=%s n=%s p2p=%s nvfs=%s posix=%s unalign=%s dr=%s err=%s MiB=%s"
                 .formatted(
                         gib(gpu.writeBytesPerSecond()),
                         gpu.writeUtilization(),
@@ -120,7 +121,7 @@ final class StatsText {
                         gpu.dynamicRoutingWrites(),
                         gpu.writeErrors(),
                         mib(gpu.writeBytes())));
-        lines.add("  BufRegister: n=%d err=%d free=%d MiB=%s"
+        lines.add("  BufRegister: n=%s err=%s free=%s MiB=%s"
                 .formatted(
                         gpu.bufferRegistrations(),
                         gpu.bufferRegistrationErrors(),

@@ -69,6 +69,8 @@ public record ErrorReport(
             case FileSystemException files -> ofFileSystem(files);
             case IOException io -> new ErrorReport(
                     ExitStatus.IO_FAILURE, null, "IO_ERROR", null, Text.oneLine(text(io)), null, null, null);
+            case OutOfMemoryError full -> new ErrorReport(
+                    ExitStatus.IO_FAILURE, null, "OUT_OF_MEMORY", null, outOfMemory(full), null, null, null);
             default -> new ErrorReport(
                     ExitStatus.INTERNAL_ERROR,
                     null,
@@ -79,6 +81,14 @@ public record ErrorReport(
                     null,
                     null);
         };
+    }
+
+    private static String outOfMemory(OutOfMemoryError full) {
+        String reason = text(full);
+        return reason.contains("heap") || reason.contains("GC overhead")
+                ? "not enough memory: the Java heap of %s is full; GDS_JAVA_OPTS=-Xmx4g makes it larger"
+                        .formatted(Units.bytes(Runtime.getRuntime().maxMemory()))
+                : Text.oneLine("not enough memory: " + reason);
     }
 
     private static ErrorReport ofCheckpoint(CheckpointException failure) {

@@ -38,7 +38,7 @@ public final class InputFile {
         try (InputStream in = Files.newInputStream(file)) {
             byte[] bytes = in.readNBytes(mostBytes + 1);
             if (bytes.length > mostBytes) {
-                throw refused(file, "is larger than %d MiB, so it cannot be %s".formatted(mostBytes >> 20, kind));
+                throw refused(file, "is larger than %s MiB, so it cannot be %s".formatted(mostBytes >> 20, kind));
             }
             return bytes;
         }

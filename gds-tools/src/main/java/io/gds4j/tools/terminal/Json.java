@@ -2,6 +2,7 @@ package io.gds4j.tools.terminal;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonGenerator;
+import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.io.StringWriter;
 import java.io.UncheckedIOException;
@@ -11,7 +12,7 @@ import java.math.RoundingMode;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Writes a JSON object on one line, with the fields in the order of the map. */
+/** Writes a JSON object on one line, with the fields in the order of the map. Invisible characters of texts are escaped. */
 public final class Json {
     /** Decimal places: nanoseconds are the finest measured unit. */
     private static final int DECIMALS = 9;
@@ -31,7 +32,7 @@ public final class Json {
         } catch (IOException e) {
             throw new UncheckedIOException("writing to a string failed", e);
         }
-        return text.toString();
+        return InertText.json(text.toString());
     }
 
     private static void write(JsonGenerator generator, @Nullable Object value) throws IOException {

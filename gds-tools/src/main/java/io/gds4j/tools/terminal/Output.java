@@ -1,5 +1,6 @@
 package io.gds4j.tools.terminal;
 
+import io.gds4j.internal.text.InertText;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -47,14 +48,14 @@ public record Output(
             fields.accept(object);
             terminal.out().println(Json.line(object));
         } else if (table()) {
-            lines.get().forEach(terminal.out()::println);
+            lines.get().forEach(line -> terminal.out().println(InertText.line(line)));
         }
     }
 
     /** Prints a line of the text at once. */
     public void say(String line) {
         if (table()) {
-            terminal.out().println(line);
+            terminal.out().println(InertText.line(line));
             terminal.out().flush();
         }
     }
@@ -68,7 +69,7 @@ public record Output(
 
     /** Prints a line to standard error. */
     public void warn(String text) {
-        terminal.err().println("gds: " + text);
+        terminal.err().println("gds: " + InertText.line(text));
     }
 
     /** Starts a progress bar if this output and the terminal allow it. */

@@ -47,9 +47,11 @@ public final class Units {
     public static String seconds(double seconds) {
         if (seconds >= 120) {
             long whole = Math.round(seconds);
-            return "%d min %d s".formatted(whole / 60, whole % 60);
+            return "%s min %s s".formatted(whole / 60, whole % 60);
         }
-        return String.format(Locale.ROOT, seconds < 10 ? "%.3f s" : "%.1f s", seconds);
+        return seconds < 10
+                ? String.format(Locale.ROOT, "%.3f s", seconds)
+                : String.format(Locale.ROOT, "%.1f s", seconds);
     }
 
     /** Formats the time that a task still takes, in whole seconds rounded up: {@code 7 s}, {@code 3 min}, {@code 2 h 5 min}. */
@@ -59,7 +61,7 @@ public final class Units {
             return whole + " s";
         }
         long minutes = Math.ceilDiv(whole, 60);
-        return minutes < 120 ? minutes + " min" : "%d h %d min".formatted(minutes / 60, minutes % 60);
+        return minutes < 120 ? minutes + " min" : "%s h %s min".formatted(minutes / 60, minutes % 60);
     }
 
     /** Formats a ratio of speeds: {@code 2.10 times as fast}. */

@@ -49,7 +49,7 @@ class ErrorReportTest {
                 arguments(new FileSystemException("/x", null, "No space left on device"), ExitStatus.IO_FAILURE),
                 arguments(new IOException("Input/output error"), ExitStatus.IO_FAILURE),
                 arguments(new IllegalStateException("oops"), ExitStatus.INTERNAL_ERROR),
-                arguments(new OutOfMemoryError("Java heap space"), ExitStatus.INTERNAL_ERROR));
+                arguments(new OutOfMemoryError("Java heap space"), ExitStatus.IO_FAILURE));
     }
 
     @ParameterizedTest
@@ -77,6 +77,6 @@ class ErrorReportTest {
     void namesCannotControlTheTerminal() {
         ErrorReport report = ErrorReport.of(CommandFailure.badInput("f", "bad\u001b]0;title\u0007\nline"));
 
-        assertThat(report.message()).isEqualTo("bad\\u001b]0;title\\u0007 line");
+        assertThat(report.message()).isEqualTo("bad\\u001b]0;title\\u0007\\nline");
     }
 }

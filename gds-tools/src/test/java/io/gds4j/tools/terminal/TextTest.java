@@ -16,7 +16,7 @@ class TextTest {
     @Test
     void controlCharactersNeverReachTheTerminal() {
         assertThat(Text.oneLine("a\u001b[31mred\u0007")).isEqualTo("a\\u001b[31mred\\u0007");
-        assertThat(Text.oneLine("two\r\nlines\tand a tab")).isEqualTo("two lines and a tab");
+        assertThat(Text.oneLine("two\r\nlines\tand a tab")).isEqualTo("two\\r\\nlines\\tand a tab");
         assertThat(Text.oneLine("right\u202eleft \ud800")).isEqualTo("right\\u202eleft \\ud800");
         assertThat(Text.oneLine("Gewicht.größe")).isEqualTo("Gewicht.größe");
     }

@@ -65,7 +65,7 @@ public final class ExtentsFormat implements CheckpointFormat {
             throw CheckpointException.of(
                     ExtentsRules.LIST,
                     in.path(),
-                    "the list has %d bytes, at most %d are allowed".formatted(in.size(), LARGEST));
+                    "the list has %s bytes, at most %s are allowed".formatted(in.size(), LARGEST));
         }
         List<TensorInfo> tensors = ExtentsList.read(in.path(), in.read(0, (int) in.size()).array());
         return new CheckpointFile(in.path(), in.size(), in.size(), tensors, Metadata.of(Map.of()));
@@ -100,7 +100,7 @@ public final class ExtentsFormat implements CheckpointFormat {
                         path,
                         size,
                         tensor.name(),
-                        "extent %s, %d bytes at %d, reaches past the end of the file, which has %d bytes"
+                        "extent %s, %s bytes at %s, reaches past the end of the file, which has %s bytes"
                                 .formatted(
                                         CheckpointException.quote(tensor.name()),
                                         tensor.length(),

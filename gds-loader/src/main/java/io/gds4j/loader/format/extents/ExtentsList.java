@@ -131,7 +131,7 @@ final class ExtentsList {
         List<Long> shape = new ArrayList<>();
         while (in.next() != Token.END_ARRAY) {
             if (shape.size() == MOST_DIMENSIONS) {
-                throw in.here("shape has more than %d dimensions".formatted(MOST_DIMENSIONS));
+                throw in.here("shape has more than %s dimensions".formatted(MOST_DIMENSIONS));
             }
             long dimension = in.unsigned("a dimension");
             if (dimension < 0) {
@@ -179,7 +179,7 @@ final class ExtentsList {
                     ExtentsRules.SIZE,
                     mark,
                     name,
-                    "extent %s has %d bytes; %s of shape %s needs %s"
+                    "extent %s has %s bytes; %s of shape %s needs %s"
                             .formatted(
                                     CheckpointException.quote(name),
                                     bytes,

@@ -46,7 +46,7 @@ final class GgufCursor {
     void require(long bytes, String what) {
         if (bytes > left()) {
             throw failure(GgufRules.TRUNCATED, offset(),
-                    "the file ends within %s, which has %d bytes, but only %d are left"
+                    "the file ends within %s, which has %s bytes, but only %s are left"
                             .formatted(what, bytes, left()));
         }
     }
@@ -113,11 +113,11 @@ final class GgufCursor {
         long at = offset();
         long length = int64(what);
         if (Long.compareUnsigned(length, most) > 0) {
-            throw failure(rule, at, "%s has a length of %s bytes, at most %d are allowed"
+            throw failure(rule, at, "%s has a length of %s bytes, at most %s are allowed"
                     .formatted(what, Long.toUnsignedString(length), most));
         }
         if (length > left()) {
-            throw failure(GgufRules.TRUNCATED, at, "%s has a length of %d bytes, but only %d are left in the file"
+            throw failure(GgufRules.TRUNCATED, at, "%s has a length of %s bytes, but only %s are left in the file"
                     .formatted(what, length, left()));
         }
         return length;

@@ -19,6 +19,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * GGUF, versions 2 and 3, little-endian: single files and split sets. Checks all rules of the reference implementation (ggml as
@@ -67,8 +68,8 @@ public final class GgufFormat implements CheckpointFormat {
                     CuFileError.INVALID_VALUE,
                     "GgufFormat.withType",
                     known != null
-                            ? "type %d is %s of ggml and cannot be changed".formatted(number, known)
-                            : "a block must have 1 byte or more: %d".formatted(blockBytes));
+                            ? "type %s is %s of ggml and cannot be changed".formatted(number, known)
+                            : "a block must have 1 byte or more: %s".formatted(blockBytes));
         }
         return new GgufFormat(types.with(number, new DType(id, blockElements, blockBytes)));
     }
@@ -150,7 +151,10 @@ public final class GgufFormat implements CheckpointFormat {
     public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
         Map<String, Path> models = new LinkedHashMap<>();
         List<Path> sidecars = new ArrayList<>();
-        for (Path file : folder.recognizedBy(this)) {
+        List<Path> recognized = folder.recognizedBy(this);
+        List<Path> named = recognized.isEmpty() ? List.of() : folder.endingWith(SUFFIX);
+        // a file with the ending and other content is a model that the user must repair or remove
+        for (Path file : Stream.concat(recognized.stream(), named.stream()).distinct().sorted().toList()) {
             String name = String.valueOf(file.getFileName());
             if (name.startsWith("mmproj-") || name.startsWith("mtp-")) {
                 sidecars.add(file);
@@ -169,7 +173,7 @@ public final class GgufFormat implements CheckpointFormat {
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
-                    "the folder has %d GGUF models; name one of them: %s%s"
+                    "the folder has %s GGUF models; name one of them: %s%s"
                             .formatted(choice.size(), String.join(", ", names),
                                     choice.size() > MOST_NAMED ? ", …" : ""));
         }

@@ -24,13 +24,12 @@ final class GgufHeader {
     static final String ALIGNMENT_KEY = "general.alignment";
     /** Longest string of the reference implementation, in bytes. */
     static final long LONGEST_STRING = 1 << 30;
-    /** Most elements of an array in the reference implementation. */
-    private static final long MOST_ELEMENTS = 1 << 30;
     /** Longest key of the specification, in bytes. */
     private static final long LONGEST_KEY = 65_535;
-    /** Longest tensor name of the reference implementation, in bytes. */
-    private static final long LONGEST_NAME = 63;
-    private static final int MOST_DIMENSIONS = 4;
+    /** Longest tensor name in bytes. ggml reads 63 by default, programs that set GGML_MAX_NAME more, gguf-py any. */
+    private static final long LONGEST_NAME = 65_535;
+    /** Most dimensions. ggml reads 4; the specification says that this may change. */
+    private static final int MOST_DIMENSIONS = 64;
     /** Fewest bytes of a key with its value: lengths, a letter, a type, a byte. */
     private static final long LEAST_KEY_BYTES = 14;
     /** Fewest bytes of a tensor description: length, number of dimensions, type, offset. */
@@ -89,7 +88,7 @@ final class GgufHeader {
             throw in.failure(
                     GgufRules.COUNT,
                     offset,
-                    "the header announces %d %s; the %d bytes after it hold at most %d"
+                    "the header announces %s %s; the %s bytes after it hold at most %s"
                             .formatted(count, what, in.left(), in.left() / leastBytes));
         }
     }
@@ -103,8 +102,7 @@ final class GgufHeader {
         String key = GgufCursor.utf8(in.bytes(length, "a key"))
                 .orElseThrow(() -> in.failure(GgufRules.KEY, at, "a key is not UTF-8"));
         String what = "the value of " + CheckpointException.quote(key);
-        long typeAt = in.offset();
-        GgufValueType type = type(in.int32(what), typeAt, what);
+        GgufValueType type = GgufValueType.read(in, what);
         if (key.equals(ALIGNMENT_KEY)) {
             alignment(type);
         }
@@ -114,15 +112,6 @@ final class GgufHeader {
                     at,
                     "key %s occurs twice".formatted(CheckpointException.quote(key)));
         }
-    }
-
-    private GgufValueType type(int number, long at, String what) {
-        GgufValueType type = GgufValueType.of(number);
-        if (type == null) {
-            throw in.failure(
-                    GgufRules.VALUE, at, "%s has type %d; allowed are 0 to 12".formatted(what, number));
-        }
-        return type;
     }
 
     private void alignment(GgufValueType type) {
@@ -137,7 +126,7 @@ final class GgufHeader {
     private Object value(GgufValueType type, String what) {
         return switch (type) {
             case STRING -> string(what);
-            case ARRAY -> array(what);
+            case ARRAY -> GgufMetadata.FileArray.read(in, source, what);
             default -> type.scalar(in, what);
         };
     }
@@ -150,55 +139,6 @@ final class GgufHeader {
         GgufMetadata.LongText text = new GgufMetadata.LongText(source, in.offset(), length);
         in.skip(length, what);
         return text;
-    }
-
-    private MetadataValue array(String what) {
-        long at = in.offset();
-        GgufValueType type = type(in.int32(what), at, what);
-        if (type == GgufValueType.ARRAY) {
-            throw in.failure(GgufRules.VALUE, at, what + " is an array of arrays, which no reader supports");
-        }
-        long countAt = in.offset();
-        long count = in.int64(what);
-        if (Long.compareUnsigned(count, MOST_ELEMENTS) > 0) {
-            throw in.failure(
-                    GgufRules.VALUE,
-                    countAt,
-                    "%s has %s elements, at most %d are allowed"
-                            .formatted(what, Long.toUnsignedString(count), MOST_ELEMENTS));
-        }
-        if (count * type.bytes > in.left()) {
-            throw in.failure(
-                    GgufRules.TRUNCATED,
-                    countAt,
-                    "%s has %d elements of %d bytes or more, but only %d bytes are left in the file"
-                            .formatted(what, count, type.bytes, in.left()));
-        }
-        long begin = in.offset();
-        long[] marks = new long[0];
-        switch (type) {
-            case STRING -> marks = skipStrings(count, what);
-            case BOOL -> {
-                for (long i = 0; i < count; i++) {
-                    GgufValueType.truth(in, what);
-                }
-            }
-            default -> in.skip(count * type.bytes, what);
-        }
-        return new GgufMetadata.FileArray(source, type, count, begin, marks);
-    }
-
-    private long[] skipStrings(long count, String what) {
-        // the file has at least 8 bytes for each string, so the marks take at most 1/4096 of its size
-        long[] marks = new long[(int) Math.ceilDiv(count, GgufMetadata.MARK_DISTANCE)];
-        for (int mark = 0; mark < marks.length; mark++) {
-            marks[mark] = in.offset();
-            long inMark = Math.min(GgufMetadata.MARK_DISTANCE, count - (long) mark * GgufMetadata.MARK_DISTANCE);
-            for (long i = 0; i < inMark; i++) {
-                in.skipString(LONGEST_STRING, GgufRules.VALUE, what);
-            }
-        }
-        return marks;
     }
 
     private void tensor() {
@@ -219,7 +159,7 @@ final class GgufHeader {
                     GgufRules.SHAPE,
                     dimensionsAt,
                     name,
-                    "%s has %s dimensions, at most %d are allowed"
+                    "%s has %s dimensions, at most %s are allowed"
                             .formatted(what, Integer.toUnsignedString(dimensions), MOST_DIMENSIONS));
         }
         Long[] shape = new Long[dimensions];
@@ -236,7 +176,7 @@ final class GgufHeader {
                     GgufRules.SHAPE,
                     dimensionsAt,
                     name,
-                    "%s has rows of %d elements, which are no multiple of the %d elements in a block of %s"
+                    "%s has rows of %s elements, which are no multiple of the %s elements in a block of %s"
                             .formatted(what, row, dtype.blockElements(), dtype));
         }
         OptionalLong bytes = dtype.bytes(elements);
@@ -264,7 +204,7 @@ final class GgufHeader {
             long dimension = in.int64(what);
             if (dimension < 0) {
                 throw failure(
-                        GgufRules.SHAPE, at, name, "%s has a dimension of %d".formatted(what, dimension));
+                        GgufRules.SHAPE, at, name, "%s has a dimension of %s".formatted(what, dimension));
             }
             if (Math.multiplyHigh(elements, dimension) != 0 || elements * dimension < 0) {
                 throw overflow(at, name, what);
@@ -283,7 +223,7 @@ final class GgufHeader {
                     CheckpointRule.INVALID_OFFSET,
                     at,
                     name,
-                    "%s begins at %s, but the tensors before it end at %d with their padding"
+                    "%s begins at %s, but the tensors before it end at %s with their padding"
                             .formatted(what, Long.toUnsignedString(offset), dataEnd));
         }
         if (bytes > Long.MAX_VALUE - (alignment - 1) - dataEnd) {
@@ -302,7 +242,7 @@ final class GgufHeader {
                     GgufRules.ALIGNMENT,
                     path,
                     alignmentAt,
-                    "%s is %d; it must be a power of two".formatted(ALIGNMENT_KEY, alignment));
+                    "%s is %s; it must be a power of two".formatted(ALIGNMENT_KEY, alignment));
         }
     }
 
@@ -324,7 +264,7 @@ final class GgufHeader {
                         path,
                         size,
                         entry.name,
-                        "tensor %s has %d bytes from %d of the data on, but the file ends after %d bytes of data"
+                        "tensor %s has %s bytes from %s of the data on, but the file ends after %s bytes of data"
                                 .formatted(
                                         CheckpointException.quote(entry.name),
                                         entry.bytes,

@@ -27,6 +27,12 @@ final class GgufMetadata implements Metadata {
     /** Elements of a string array between two of its marks. */
     static final int MARK_DISTANCE = 4096;
 
+    /** Most elements of an array in the reference implementation. */
+    private static final long MOST_ELEMENTS = 1 << 30;
+    /** Deepest nesting of arrays. ggml reads none, gguf-py any. */
+    private static final int MOST_NESTED = 8;
+    private static final long[] NO_MARKS = {};
+
     private final Map<String, Object> values;
     private final Set<String> keys;
 
@@ -64,7 +70,7 @@ final class GgufMetadata implements Metadata {
      * An array in the file.
      *
      * @param offset first byte of the first element
-     * @param marks for strings, offsets of every {@link #MARK_DISTANCE}th element; empty for other types
+     * @param marks for strings and arrays, offsets of every {@link #MARK_DISTANCE}th element; empty for other types
      */
     static final class FileArray implements MetadataValue.Array {
         private final Source source;
@@ -73,12 +79,77 @@ final class GgufMetadata implements Metadata {
         private final long offset;
         private final long[] marks;
 
-        FileArray(Source source, GgufValueType type, long size, long offset, long[] marks) {
+        private FileArray(Source source, GgufValueType type, long size, long offset, long[] marks) {
             this.source = source;
             this.type = type;
             this.size = size;
             this.offset = offset;
             this.marks = marks;
+        }
+
+        /** Reads the description of an array and skips its elements, which it checks. */
+        static FileArray read(GgufCursor in, Source source, String what) {
+            GgufValueType type = GgufValueType.read(in, what);
+            long count = count(in, type, what);
+            long begin = in.offset();
+            return new FileArray(source, type, count, begin, skip(in, type, count, what, 1));
+        }
+
+        private static long count(GgufCursor in, GgufValueType type, String what) {
+            long at = in.offset();
+            long count = in.int64(what);
+            if (Long.compareUnsigned(count, MOST_ELEMENTS) > 0) {
+                throw in.failure(
+                        GgufRules.VALUE,
+                        at,
+                        "%s has %s elements, at most %s are allowed"
+                                .formatted(what, Long.toUnsignedString(count), MOST_ELEMENTS));
+            }
+            if (count * type.bytes > in.left()) {
+                throw in.failure(
+                        GgufRules.TRUNCATED,
+                        at,
+                        "%s has %s elements of %s bytes or more, but only %s bytes are left in the file"
+                                .formatted(what, count, type.bytes, in.left()));
+            }
+            return count;
+        }
+
+        /** Skips elements; returns the marks. The depth bounds the recursion. */
+        private static long[] skip(GgufCursor in, GgufValueType type, long count, String what, int depth) {
+            if (type == GgufValueType.BOOL) {
+                for (long i = 0; i < count; i++) {
+                    GgufValueType.truth(in, what);
+                }
+                return NO_MARKS;
+            }
+            if (type != GgufValueType.STRING && type != GgufValueType.ARRAY) {
+                in.skip(count * type.bytes, what);
+                return NO_MARKS;
+            }
+            if (type == GgufValueType.ARRAY && depth == MOST_NESTED) {
+                throw in.failure(
+                        GgufRules.VALUE, in.offset(), "%s has arrays within arrays, deeper than %s levels"
+                                .formatted(what, MOST_NESTED));
+            }
+            // the file has at least 8 bytes for each element, so the marks take at most 1/4096 of its size
+            long[] marks = new long[(int) Math.ceilDiv(count, MARK_DISTANCE)];
+            for (long i = 0; i < count; i++) {
+                if (i % MARK_DISTANCE == 0) {
+                    marks[(int) (i / MARK_DISTANCE)] = in.offset();
+                }
+                skipElement(in, type, what, depth);
+            }
+            return marks;
+        }
+
+        private static void skipElement(GgufCursor in, GgufValueType type, String what, int depth) {
+            if (type == GgufValueType.STRING) {
+                in.skipString(GgufHeader.LONGEST_STRING, GgufRules.VALUE, what);
+            } else {
+                GgufValueType inner = GgufValueType.read(in, what);
+                skip(in, inner, count(in, inner, what), what, depth + 1);
+            }
         }
 
         @Override
@@ -97,14 +168,16 @@ final class GgufMetadata implements Metadata {
                 throw CuFileException.builder("MetadataValue.Array.values")
                         .error(CuFileError.INVALID_VALUE)
                         .path(source.path)
-                        .detail("%d elements from %d on are not within the array of %d".formatted(count, first, size))
+                        .detail("%s elements from %s on are not within the array of %s".formatted(count, first, size))
                         .build();
             }
             if (count == 0) {
                 return List.of();
             }
             try (FormatInput in = source.open()) {
-                return type == GgufValueType.STRING ? strings(in, first, count) : scalars(in, first, count);
+                return type == GgufValueType.STRING || type == GgufValueType.ARRAY
+                        ? marked(in, first, count)
+                        : scalars(in, first, count);
             }
         }
 
@@ -117,24 +190,29 @@ final class GgufMetadata implements Metadata {
             return Collections.unmodifiableList(found);
         }
 
-        private List<MetadataValue> strings(FormatInput in, long first, int count) {
+        private List<MetadataValue> marked(FormatInput in, long first, int count) {
+            String what = "an element";
             int mark = (int) (first / MARK_DISTANCE);
             GgufCursor cursor = new GgufCursor(in, marks[mark]);
             for (long i = (long) mark * MARK_DISTANCE; i < first; i++) {
-                cursor.skipString(GgufHeader.LONGEST_STRING, GgufRules.VALUE, "an element");
+                skipElement(cursor, type, what, 1);
             }
             List<MetadataValue> found = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
-                long length = cursor.stringLength(GgufHeader.LONGEST_STRING, GgufRules.VALUE, "an element");
-                byte[] text = cursor.bytes((int) length, "an element");
-                found.add(new Text(new String(text, StandardCharsets.UTF_8)));
+                if (type == GgufValueType.STRING) {
+                    long length = cursor.stringLength(GgufHeader.LONGEST_STRING, GgufRules.VALUE, what);
+                    byte[] text = cursor.bytes((int) length, what);
+                    found.add(new Text(new String(text, StandardCharsets.UTF_8)));
+                } else {
+                    found.add(read(cursor, source, what));
+                }
             }
             return Collections.unmodifiableList(found);
         }
 
         @Override
         public String toString() {
-            return "%s[%d]".formatted(type, size);
+            return "%s[%s]".formatted(type, size);
         }
     }
 

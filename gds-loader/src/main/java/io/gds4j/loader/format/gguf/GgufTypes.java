@@ -86,9 +86,9 @@ final class GgufTypes {
     /** Says what a number without a type is, for messages. */
     static String describe(int number) {
         if (number >= 0 && number < COUNT) {
-            return "type %d was removed from ggml; convert the model again with a current llama.cpp".formatted(number);
+            return "type %s was removed from ggml; convert the model again with a current llama.cpp".formatted(number);
         }
-        return "type %d is not in ggml 2026-08 (a private type of a fork?); GgufFormat.withType registers it"
+        return "type %s is not in ggml 2026-08 (a private type of a fork?); GgufFormat.withType registers it"
                 .formatted(number);
     }
 }

@@ -1,7 +1,6 @@
 package io.gds4j.loader.format.gguf;
 
 import io.gds4j.loader.format.MetadataValue;
-import org.jspecify.annotations.Nullable;
 
 /** Types of metadata values by their number in the file. */
 enum GgufValueType {
@@ -30,9 +29,14 @@ enum GgufValueType {
         this.bytes = bytes;
     }
 
-    /** Returns the type with a number, or null. */
-    static @Nullable GgufValueType of(int number) {
-        return number >= 0 && number < ALL.length ? ALL[number] : null;
+    /** Reads the number of a type. */
+    static GgufValueType read(GgufCursor in, String what) {
+        long at = in.offset();
+        int number = in.int32(what);
+        if (number < 0 || number >= ALL.length) {
+            throw in.failure(GgufRules.VALUE, at, "%s has type %s; allowed are 0 to 12".formatted(what, number));
+        }
+        return ALL[number];
     }
 
     /** Reads a number or a truth value; the type must be one of these. */
@@ -58,7 +62,7 @@ enum GgufValueType {
         long at = in.offset();
         byte value = in.int8(what);
         if ((value & ~1) != 0) {
-            throw in.failure(GgufRules.VALUE, at, "%s is %d; a BOOL must be 0 or 1".formatted(what, value & 0xff));
+            throw in.failure(GgufRules.VALUE, at, "%s is %s; a BOOL must be 0 or 1".formatted(what, value & 0xff));
         }
         return value == 1;
     }

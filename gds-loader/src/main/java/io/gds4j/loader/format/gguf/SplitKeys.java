@@ -8,6 +8,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Locale;
 import java.util.Set;
 
 /**
@@ -55,13 +56,15 @@ record SplitKeys(long number, long count, long tensors) {
         if (name.count() != count || name.number() - 1 != number) {
             throw failure(
                     file,
-                    "the file is part %d of %d, but its name says part %d of %d; rename it to *-%05d-of-%05d.gguf"
-                            .formatted(number + 1, count, name.number(), name.count(), number + 1, count));
+                    String.format(
+                            Locale.ROOT,
+                            "the file is part %d of %d, but its name says part %d of %d; rename it to *-%05d-of-%05d.gguf",
+                            number + 1, count, name.number(), name.count(), number + 1, count));
         }
         if (number != 0 && Files.exists(name.part(1))) {
             throw failure(
                     file,
-                    "this is part %d of %d; open the first part, %s"
+                    "this is part %s of %s; open the first part, %s"
                             .formatted(number + 1, count, CheckpointException.quote(fileName(name.part(1)))));
         }
         List<Path> parts = new ArrayList<>();
@@ -71,7 +74,7 @@ record SplitKeys(long number, long count, long tensors) {
                 throw CheckpointException.of(
                         CheckpointRule.MISSING_SHARD,
                         file,
-                        "part %d of %d, %s, does not exist"
+                        "part %s of %s, %s, does not exist"
                                 .formatted(i, count, CheckpointException.quote(fileName(part))));
             }
             parts.add(part);
@@ -101,17 +104,17 @@ record SplitKeys(long number, long count, long tensors) {
                 throw failure(
                         file.path(),
                         own.isPart()
-                                ? "the file is part %d of %d, but it was opened as part %d of %d; the parts of a set are named"
+                                ? "the file is part %s of %s, but it was opened as part %s of %s; the parts of a set are named"
                                         .formatted(own.number + 1, own.count, i + 1, files.size())
-                                        + " *-00001-of-%05d.gguf and so on".formatted(own.count)
-                                : "the file was opened as part %d of %d, but it has no %s and %s"
+                                        + String.format(Locale.ROOT, " *-00001-of-%05d.gguf and so on", own.count)
+                                : "the file was opened as part %s of %s, but it has no %s and %s"
                                         .formatted(i + 1, files.size(), NUMBER, COUNT));
             }
             tensors += file.tensors().size();
         }
         if (keys.tensors >= 0 && keys.tensors != tensors) {
             throw failure(
-                    first.path(), "%s is %d, but the parts have %d tensors".formatted(TENSORS, keys.tensors, tensors));
+                    first.path(), "%s is %s, but the parts have %s tensors".formatted(TENSORS, keys.tensors, tensors));
         }
     }
 

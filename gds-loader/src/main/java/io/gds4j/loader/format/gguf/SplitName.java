@@ -33,6 +33,6 @@ record SplitName(Path folder, String prefix, int number, int count) {
 
     /** Returns what all parts of a set have in common. */
     String set() {
-        return "%s-of-%05d".formatted(prefix, count);
+        return String.format(Locale.ROOT, "%s-of-%05d", prefix, count);
     }
 }

@@ -46,7 +46,7 @@ public final class NpyFormat implements CheckpointFormat {
     @Override
     public CheckpointFile read(FormatInput in) {
         TensorInfo array = NpyHeader.read(in, withoutSuffix(String.valueOf(in.path().getFileName())), 0, in.size());
-        return file(in, List.of(array));
+        return file(in, List.of(array), List.of());
     }
 
     /** An array that is copied is in the order of the copy. */
@@ -62,7 +62,7 @@ public final class NpyFormat implements CheckpointFormat {
     }
 
     /** Returns a file with these arrays. */
-    static CheckpointFile file(FormatInput in, List<TensorInfo> arrays) {
+    static CheckpointFile file(FormatInput in, List<TensorInfo> arrays, List<String> warnings) {
         Map<String, MetadataValue> metadata = new LinkedHashMap<>();
         long dataOffset = in.size();
         for (TensorInfo array : arrays) {
@@ -71,6 +71,6 @@ public final class NpyFormat implements CheckpointFormat {
                 metadata.put(array.name() + FORTRAN_ORDER, new MetadataValue.Truth(true));
             }
         }
-        return new CheckpointFile(in.path(), in.size(), dataOffset, arrays, Metadata.of(metadata));
+        return new CheckpointFile(in.path(), in.size(), dataOffset, arrays, Metadata.of(metadata), warnings);
     }
 }

@@ -49,7 +49,7 @@ final class NpyHeader {
         TensorInfo read() {
             long fixed = MAGIC.length + VERSION_BYTES;
             if (end - begin < fixed + Short.BYTES) {
-                throw header(begin, "of %d bytes is too short for a header".formatted(end - begin));
+                throw header(begin, "of %s bytes is too short for a header".formatted(end - begin));
             }
             ByteBuffer start = in.read(begin, (int) Math.min(end - begin, fixed + Integer.BYTES));
             byte[] magic = new byte[MAGIC.length];
@@ -65,7 +65,7 @@ final class NpyHeader {
                         in.path(),
                         begin + MAGIC.length,
                         name,
-                        "array %s has format version %d.%d; 1.0, 2.0 and 3.0 are read"
+                        "array %s has format version %s.%s; 1.0, 2.0 and 3.0 are read"
                                 .formatted(CheckpointException.quote(name), major, minor));
             }
             int lengthBytes = major == 1 ? Short.BYTES : Integer.BYTES;
@@ -78,7 +78,7 @@ final class NpyHeader {
             if (length > LARGEST || length > end - text) {
                 throw header(
                         begin + fixed,
-                        "has a header of %d bytes, but %d follow and at most %d are allowed"
+                        "has a header of %s bytes, but %s follow and at most %s are allowed"
                                 .formatted(length, end - text, LARGEST));
             }
             Charset charset = major == 3 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
@@ -128,7 +128,7 @@ final class NpyHeader {
             if (!(shape instanceof Value.Sequence(boolean tuple, List<Value> elements))
                     || !tuple
                     || elements.size() > MOST_DIMENSIONS) {
-                throw header(offset, "has a shape that is no tuple of at most %d numbers".formatted(MOST_DIMENSIONS));
+                throw header(offset, "has a shape that is no tuple of at most %s numbers".formatted(MOST_DIMENSIONS));
             }
             List<Long> dimensions = new ArrayList<>(elements.size());
             for (Value element : elements) {
@@ -166,7 +166,7 @@ final class NpyHeader {
                         in.path(),
                         data,
                         name,
-                        "array %s, %s of shape %s, needs %d bytes of data, but %d follow its header"
+                        "array %s, %s of shape %s, needs %s bytes of data, but %s follow its header"
                                 .formatted(CheckpointException.quote(name), dtype, text(shape), length, end - data));
             }
             DimensionOrder order =

@@ -161,7 +161,7 @@ final class NpyTypes {
     }
 
     private static Malformed tooLarge() {
-        return broken("has an element of more than %d bytes".formatted(Integer.MAX_VALUE));
+        return broken("has an element of more than %s bytes".formatted(Integer.MAX_VALUE));
     }
 
     private static Malformed broken(String detail) {

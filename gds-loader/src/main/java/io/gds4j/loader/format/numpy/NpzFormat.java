@@ -1,5 +1,6 @@
 package io.gds4j.loader.format.numpy;
 
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
@@ -10,6 +11,7 @@ import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
@@ -17,7 +19,7 @@ import java.util.Set;
 
 /**
  * Archives of {@code numpy.savez}: arrays by the names of the members without {@code .npy}. Archives of
- * {@code numpy.savez_compressed} are known and not read. Fortran order is reported as for {@link NpyFormat}.
+ * {@code numpy.savez_compressed} are known and not read; members that are no arrays are left out with a warning. Fortran order is reported as for {@link NpyFormat}.
  *
  * @since 0.1
  */
@@ -39,8 +41,7 @@ public final class NpzFormat implements CheckpointFormat {
 
     @Override
     public Recognition recognize(FileHead head) {
-        List<String> names = ZipArchive.names(head);
-        boolean arrays = !names.isEmpty() && names.stream().allMatch(name -> name.endsWith(NpyFormat.SUFFIX));
+        boolean arrays = ZipArchive.names(head).stream().anyMatch(name -> name.endsWith(NpyFormat.SUFFIX));
         return arrays ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
     }
 
@@ -52,14 +53,21 @@ public final class NpzFormat implements CheckpointFormat {
     @Override
     public CheckpointFile read(FormatInput in) {
         List<TensorInfo> arrays = new ArrayList<>();
+        List<String> others = new ArrayList<>();
         Set<String> names = new HashSet<>();
         for (ZipMember member : ZipArchive.read(in).members()) {
+            if (!isArray(in, member)) {
+                if (!member.name().endsWith("/")) {
+                    others.add(CheckpointException.quote(member.name()));
+                }
+                continue;
+            }
             if (!member.stored()) {
                 throw CheckpointException.of(
                         CheckpointRule.UNSUPPORTED_FORMAT,
                         in.path(),
                         member.headerOffset(),
-                        "member %s is compressed (method %d); save the arrays with numpy.savez, not savez_compressed"
+                        "member %s is compressed (method %s); save the arrays with numpy.savez, not savez_compressed"
                                 .formatted(CheckpointException.quote(member.name()), member.method()));
             }
             String name = NpyFormat.withoutSuffix(member.name());
@@ -74,6 +82,19 @@ public final class NpzFormat implements CheckpointFormat {
             }
             arrays.add(NpyHeader.read(in, name, member.dataOffset(), member.dataEnd()));
         }
-        return NpyFormat.file(in, arrays);
+        return NpyFormat.file(
+                in,
+                arrays,
+                others.isEmpty() ? List.of()
+                        : List.of("not loaded, because they are no arrays: " + InertText.list(others)));
+    }
+
+    /** Returns whether a member is an array: by its ending, else by its content as NumPy does. */
+    private static boolean isArray(FormatInput in, ZipMember member) {
+        byte[] magic = NpyHeader.magic();
+        return member.name().endsWith(NpyFormat.SUFFIX)
+                || member.stored()
+                        && member.bytes() >= magic.length
+                        && in.read(member.dataOffset(), magic.length).equals(ByteBuffer.wrap(magic));
     }
 }

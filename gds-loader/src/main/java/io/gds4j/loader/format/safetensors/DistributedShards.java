@@ -16,6 +16,10 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.OptionalLong;
+import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +37,8 @@ final class DistributedShards {
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
     private static final String KEY = "DCP_SHARDING_INFO";
     private static final String VERSION_KEY = "DCP_VERSION";
+    /** Name of a rank's file; ranks count from 1 here. */
+    private static final String NAME = "shard-(\\d{5})-.*";
     private static final int MOST_DIMENSIONS = 64;
     /** Each doubles the corners of a slice; device meshes have two or three. */
     private static final int MOST_CUT_DIMENSIONS = 8;
@@ -56,10 +62,37 @@ final class DistributedShards {
 
     /** Returns the files with names of slices if they are a distributed checkpoint, else as they are. */
     static List<CheckpointFile> combine(List<CheckpointFile> files) {
-        // the file of one rank alone is a checkpoint with the tensors as it names them
-        boolean distributed = files.size() > 1
-                && files.stream().anyMatch(file -> file.metadata().containsKey(KEY));
-        return distributed ? new DistributedShards(files).named() : files;
+        // no stream: a class archive lacks its lambda, which costs 2 ms of a first load
+        for (CheckpointFile file : files) {
+            if (file.metadata().containsKey(KEY)) {
+                return new DistributedShards(files).named();
+            }
+        }
+        return files;
+    }
+
+    /** Checks that ranks are numbered without a gap; the number of all ranks is in no file. */
+    private void requireRanks() {
+        Pattern pattern = Pattern.compile(NAME, Pattern.DOTALL);
+        Set<Integer> ranks = new TreeSet<>();
+        for (CheckpointFile file : files) {
+            Matcher name = pattern.matcher(String.valueOf(file.path().getFileName()));
+            if (!name.matches()) {
+                return;
+            }
+            ranks.add(Integer.parseInt(name.group(1)));
+        }
+        int next = 1;
+        for (int rank : ranks) {
+            if (rank != next) {
+                throw broken(
+                        files.getFirst(),
+                        null,
+                        "the file of rank %s is missing: there are %s ranks up to %s"
+                                .formatted(next - 1, ranks.size(), rank - 1));
+            }
+            next++;
+        }
     }
 
     private List<CheckpointFile> named() {
@@ -74,7 +107,8 @@ final class DistributedShards {
         List<List<TensorInfo>> tensors = new ArrayList<>();
         files.forEach(file -> tensors.add(new ArrayList<>()));
         Map<String, String> shapes = new LinkedHashMap<>();
-        slices.forEach((name, parts) -> {
+        slices.forEach((name, all) -> {
+            List<Slice> parts = withElements(all);
             List<Long> shape = globalShape(name, parts);
             boolean whole = parts.size() == 1;
             if (!whole) {
@@ -84,15 +118,22 @@ final class DistributedShards {
                 tensors.get(part.file).add(whole ? part.tensor : renamed(part));
             }
         });
+        requireRanks(); // last: messages about slices name the tensor
         List<CheckpointFile> named = new ArrayList<>(files.size());
         for (int i = 0; i < files.size(); i++) {
             CheckpointFile file = files.get(i);
             Metadata metadata = i == 0
                     ? Metadata.merged(List.of(file.typedMetadata(), Metadata.ofStrings(shapes)))
                     : file.typedMetadata();
-            named.add(new CheckpointFile(file.path(), file.size(), file.dataOffset(), tensors.get(i), metadata));
+            named.add(file.with(tensors.get(i), metadata));
         }
         return named;
+    }
+
+    /** Returns the slices with elements: ranks beyond the rows of a tensor save empty ones. Returns the first one of an empty tensor. */
+    private static List<Slice> withElements(List<Slice> parts) {
+        List<Slice> filled = parts.stream().filter(part -> part.tensor.length() > 0).toList();
+        return filled.isEmpty() ? List.of(parts.getFirst()) : filled;
     }
 
     private static TensorInfo renamed(Slice slice) {
@@ -118,7 +159,7 @@ final class DistributedShards {
             throw broken(
                     file,
                     tensor.name(),
-                    "%s has no saved_offsets for the %d dimensions of tensor %s"
+                    "%s has no saved_offsets for the %s dimensions of tensor %s"
                             .formatted(KEY, tensor.shape().size(), CheckpointException.quote(tensor.name())));
         }
         for (int i = 0; i < saved.size(); i++) {
@@ -146,7 +187,7 @@ final class DistributedShards {
                 throw broken(
                         file,
                         name,
-                        "the slices of tensor %s differ in type or number of dimensions, here %s of %d, in %s %s of %d"
+                        "the slices of tensor %s differ in type or number of dimensions, here %s of %s, in %s %s of %s"
                                 .formatted(
                                         CheckpointException.quote(name),
                                         part.tensor.dtype(),
@@ -176,7 +217,7 @@ final class DistributedShards {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
-                    "the slices of tensor %s have %d bytes, but its global shape %s needs %s; a shard is missing or slices overlap"
+                    "the slices of tensor %s have %s bytes, but its global shape %s needs %s; a shard is missing or slices overlap"
                             .formatted(
                                     CheckpointException.quote(name),
                                     bytes,
@@ -200,7 +241,7 @@ final class DistributedShards {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
-                    "tensor %s is cut in %d dimensions; at most %d are allowed"
+                    "tensor %s is cut in %s dimensions; at most %s are allowed"
                             .formatted(CheckpointException.quote(name), cut.length, MOST_CUT_DIMENSIONS));
         }
         Map<List<Long>, Integer> corners = new HashMap<>();
@@ -265,7 +306,7 @@ final class DistributedShards {
             }
             in.end();
         } catch (Malformed e) {
-            throw broken(file, null, "%s, character %d: %s".formatted(KEY, e.offset(), e.detail()));
+            throw broken(file, null, "%s, character %s: %s".formatted(KEY, e.offset(), e.detail()));
         }
         return offsets;
     }
@@ -276,7 +317,7 @@ final class DistributedShards {
         while (in.next() != Token.END_ARRAY) {
             long number = in.unsigned("an offset");
             if (number < 0 || numbers.size() == MOST_DIMENSIONS) {
-                throw in.here("saved_offsets must be at most %d numbers of at most 2^63-1".formatted(MOST_DIMENSIONS));
+                throw in.here("saved_offsets must be at most %s numbers of at most 2^63-1".formatted(MOST_DIMENSIONS));
             }
             numbers.add(number);
         }

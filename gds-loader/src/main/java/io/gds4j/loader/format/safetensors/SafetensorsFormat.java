@@ -9,7 +9,6 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
-import io.gds4j.loader.format.ShardIndex;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.List;
@@ -17,14 +16,13 @@ import java.util.Optional;
 
 /**
  * safetensors: one file, or several with or without an index. Checks every rule of the reference implementation and some more
- * (see {@link CheckpointRule}). In a folder it reads the index; without an index {@code model.safetensors}; without that all
- * {@code *.safetensors} files together. Files of {@code torch.distributed.checkpoint} have slices of tensors: their names get the
+ * (see {@link CheckpointRule}). In a folder it reads {@code model.safetensors.index.json}; without that {@code model.safetensors};
+ * without that the only other index; without one all {@code *.safetensors} files together. Files of {@code torch.distributed.checkpoint} have slices of tensors: their names get the
  * slice's range, such as {@code w[0:2,0:4]}, and metadata has the whole shape under {@code w.global_shape}.
  *
  * @since 0.1
  */
 public final class SafetensorsFormat implements CheckpointFormat {
-    private static final String INDEX_NAME = "model.safetensors.index.json";
     private static final String SINGLE_NAME = "model.safetensors";
     private static final String SUFFIX = ".safetensors";
     private static final String INDEX_SUFFIX = ".safetensors.index.json";
@@ -66,7 +64,7 @@ public final class SafetensorsFormat implements CheckpointFormat {
                     in.path(),
                     size == 0
                             ? "the file is empty; a safetensors file begins with an 8-byte header length"
-                            : "the file has %d bytes; a safetensors file begins with an 8-byte header length"
+                            : "the file has %s bytes; a safetensors file begins with an 8-byte header length"
                                     .formatted(size));
         }
         long length = in.first().getLong(0);
@@ -74,14 +72,14 @@ public final class SafetensorsFormat implements CheckpointFormat {
             throw CheckpointException.of(
                     CheckpointRule.HEADER_TOO_LARGE,
                     in.path(),
-                    "the header length is %s, at most %d is allowed%s"
+                    "the header length is %s, at most %s is allowed%s"
                             .formatted(Long.toUnsignedString(length), MAX_HEADER, looksLike(in)));
         }
         if (length > size - LENGTH_BYTES) {
             throw CheckpointException.of(
                     CheckpointRule.INVALID_HEADER_LENGTH,
                     in.path(),
-                    "the header length is %d, but only %d bytes follow it in the file"
+                    "the header length is %s, but only %s bytes follow it in the file, which is cut"
                             .formatted(length, size - LENGTH_BYTES));
         }
         if (length == 0) {
@@ -92,10 +90,10 @@ public final class SafetensorsFormat implements CheckpointFormat {
         return SafetensorsHeader.parse(in.path(), json).validate(LENGTH_BYTES + length, size);
     }
 
-    /** Names the slices of a distributed checkpoint of PyTorch, and computes the shapes of whole tensors from them. */
+    /** Names aliases, and the slices of a distributed checkpoint of PyTorch, whose whole shapes it computes. */
     @Override
     public List<CheckpointFile> combine(List<CheckpointFile> files) {
-        return DistributedShards.combine(files);
+        return Aliases.resolve(DistributedShards.combine(files));
     }
 
     @Override
@@ -115,28 +113,12 @@ public final class SafetensorsFormat implements CheckpointFormat {
 
     @Override
     public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
-        List<Path> indexes = folder.endingWith(INDEX_SUFFIX);
-        Path index = folder.path().resolve(INDEX_NAME);
-        if (indexes.contains(index)) {
-            return Optional.of(CheckpointParts.of(ShardIndex.read(index)));
-        }
-        if (indexes.size() == 1) {
-            return Optional.of(CheckpointParts.of(ShardIndex.read(indexes.getFirst())));
-        }
-        if (indexes.size() > 1) {
-            throw CheckpointException.of(
-                    CheckpointRule.NO_CHECKPOINT,
-                    folder.path(),
-                    "the folder has %d indexes and none is %s; name one of them".formatted(indexes.size(), INDEX_NAME));
+        Optional<CheckpointParts> named = folder.named(SINGLE_NAME, INDEX_SUFFIX);
+        if (named.isPresent()) {
+            return named;
         }
         List<Path> files = folder.endingWith(SUFFIX);
-        Path single = folder.path().resolve(SINGLE_NAME);
-        if (files.contains(single)) {
-            return Optional.of(CheckpointParts.of(List.of(single)));
-        }
-        if (files.isEmpty()) {
-            files = folder.recognizedBy(this);
-        }
+        files = folder.complete(this, files.isEmpty() ? folder.recognizedBy(this) : files);
         return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
     }
 }

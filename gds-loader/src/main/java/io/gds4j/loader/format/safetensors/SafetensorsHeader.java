@@ -6,6 +6,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.metadata.MetadataText;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -24,6 +25,11 @@ final class SafetensorsHeader {
     private static final String METADATA = "__metadata__";
     /** Offset of the JSON text in the file. */
     private static final int JSON_START = 8;
+    /** As PyTorch allows; the reference has no limit. */
+    private static final int MOST_DIMENSIONS = 64;
+    private static final long HEAP_OF_TENSOR = 300;
+    private static final long HEAP_OF_DIMENSION = 32;
+    private static final long HEAP_OF_TEXTS = 150;
     private static final Map<String, DType> TYPES = new HashMap<>();
 
     static {
@@ -44,11 +50,13 @@ final class SafetensorsHeader {
     }
 
     private final Path path;
+    private final HeaderHeap heap;
     private final Map<String, Entry> entries = new LinkedHashMap<>();
     private final Map<String, String> metadata = new LinkedHashMap<>();
 
-    private SafetensorsHeader(Path path) {
+    private SafetensorsHeader(Path path, int jsonBytes) {
         this.path = path;
+        this.heap = new HeaderHeap(jsonBytes);
     }
 
     /** Parses the header and checks the rules up to the reference's InvalidHeaderDeserialization. */
@@ -58,7 +66,7 @@ final class SafetensorsHeader {
             throw CheckpointException.of(
                     CheckpointRule.INVALID_HEADER, path, JSON_START + bad, "the header is not UTF-8");
         }
-        SafetensorsHeader header = new SafetensorsHeader(path);
+        SafetensorsHeader header = new SafetensorsHeader(path, json.length);
         try {
             header.parse(new StrictJson(json));
         } catch (Malformed e) {
@@ -97,6 +105,7 @@ final class SafetensorsHeader {
             String key = in.text();
             int mark = in.mark();
             String value = in.string("a value of __metadata__");
+            take(HEAP_OF_TEXTS + 2L * (key.length() + value.length()), mark);
             if (metadata.putIfAbsent(key, value) != null) {
                 throw failure(
                         CheckpointRule.DUPLICATE_METADATA_KEY,
@@ -104,6 +113,12 @@ final class SafetensorsHeader {
                         null,
                         "key %s occurs twice in %s".formatted(CheckpointException.quote(key), METADATA));
             }
+        }
+    }
+
+    private void take(long bytes, int mark) {
+        if (!heap.take(bytes)) {
+            throw failure(CheckpointRule.HEADER_LIMIT, mark, null, heap.excess());
         }
     }
 
@@ -122,6 +137,7 @@ final class SafetensorsHeader {
                 throw in.here("must be an object, found " + in.found());
             }
             Entry entry = entry(in, name, mark);
+            take(HEAP_OF_TENSOR + 2L * name.length() + HEAP_OF_DIMENSION * entry.shape.length, mark);
             if (entries.putIfAbsent(name, entry) != null) {
                 throw failure(
                         CheckpointRule.DUPLICATE_TENSOR,
@@ -152,7 +168,7 @@ final class SafetensorsHeader {
                 }
                 case "shape" -> {
                     once(in, shape, field);
-                    shape = numbers(in, field, Integer.MAX_VALUE);
+                    shape = numbers(in, field, MOST_DIMENSIONS);
                 }
                 case "data_offsets" -> {
                     once(in, offsets, field);
@@ -192,7 +208,8 @@ final class SafetensorsHeader {
         int count = 0;
         while (in.next() != Token.END_ARRAY) {
             if (count == most) {
-                throw in.here(field + " must be two numbers, found more");
+                throw in.here(
+                        "%s must be %s numbers, found more".formatted(field, most == 2 ? "two" : "at most " + most));
             }
             if (count == values.length) {
                 values = Arrays.copyOf(values, count * 2);
@@ -228,8 +245,11 @@ final class SafetensorsHeader {
             throw CheckpointException.of(
                     CheckpointRule.METADATA_INCOMPLETE_BUFFER,
                     path,
-                    "the header describes %s bytes of data, but %d follow it in the file"
-                            .formatted(Long.toUnsignedString(position), fileSize - dataOffset));
+                    "the header describes %s bytes of data, but %s follow it in the file%s"
+                            .formatted(
+                                    Long.toUnsignedString(position),
+                                    fileSize - dataOffset,
+                                    Long.compareUnsigned(position, fileSize - dataOffset) > 0 ? ", which is cut" : ""));
         }
         return new CheckpointFile(path, fileSize, dataOffset, tensors, MetadataText.typed(metadata));
     }
@@ -279,7 +299,7 @@ final class SafetensorsHeader {
             throw failure(
                     CheckpointRule.TENSOR_INVALID_INFO,
                     entry,
-                    "%s, %s of shape %s, needs %d bytes, but its data_offsets span %s"
+                    "%s, %s of shape %s, needs %s bytes, but its data_offsets span %s"
                             .formatted(
                                     who(entry),
                                     entry.dtype,

@@ -1,7 +1,6 @@
 package io.gds4j.loader.format.torch;
 
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.torch.PickleValue.Call;
 import io.gds4j.loader.format.torch.PickleValue.Mapping;
 import io.gds4j.loader.format.torch.PickleValue.Opaque;
@@ -13,11 +12,10 @@ import io.gds4j.loader.format.torch.PickleValue.Text;
 import io.gds4j.loader.format.torch.PickleValue.Truth;
 import io.gds4j.loader.format.torch.PickleValue.Tuple;
 import io.gds4j.loader.format.torch.PickleValue.Whole;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.HashMap;
@@ -30,12 +28,18 @@ import java.util.Map;
  *
  * <p>
  * Each opcode is handled once and in constant time apart from the bytes that it reads and the stack that it takes. Memory grows
- * with the bytes of the pickle: an opcode of one byte makes at most one value, and {@link #MOST_VALUES} bounds the values.
+ * with the bytes of the pickle: an opcode of one byte makes at most one value. A {@link HeaderHeap} counts values, references to
+ * them, and memo entries.
  */
 final class PickleMachine {
-    /** Most values of a pickle; a million tensors with their optimizer's state need fewer. */
-    static final int MOST_VALUES = 20_000_000;
+    /** Heap of a value of any kind, in bytes; texts count their characters, too. */
+    private static final int HEAP_OF_VALUE = 96;
+    private static final int HEAP_OF_MEMO_ENTRY = 64;
+    /** Heap of a reference on the stack and in the list that takes it over, while both grow. */
+    private static final int HEAP_OF_REFERENCE = 24;
     private static final int HIGHEST_PROTOCOL = 5;
+    /** Longest text in bytes that is kept; protocol 2 writes the bytes of arrays as texts. */
+    private static final int LONGEST_TEXT = 1 << 20;
     private static final int CACHED = 256;
     private static final Whole[] SMALL = new Whole[CACHED];
 
@@ -43,89 +47,86 @@ final class PickleMachine {
         Arrays.setAll(SMALL, Whole::new);
     }
 
-    private final Path path;
-    /** Offset of the pickle in the file. */
-    private final long origin;
-    private final ByteBuffer in;
+    private final PickleInput in;
     private final List<PickleValue> stack = new ArrayList<>();
     private int[] marks = new int[16];
     private int markCount;
     private final Map<Integer, PickleValue> memo = new HashMap<>();
-    private int values;
-    /** Position of the opcode that is being executed. */
-    private int at;
+    private final HeaderHeap heap;
+    private int opcode;
 
-    private PickleMachine(Path path, long origin, ByteBuffer pickle) {
-        this.path = path;
-        this.origin = origin;
-        this.in = pickle.order(ByteOrder.LITTLE_ENDIAN);
+    private PickleMachine(PickleInput in, HeaderHeap heap) {
+        this.in = in;
+        this.heap = heap;
     }
 
     /**
      * Returns the value that a pickle describes.
      *
-     * @param path file that contains the pickle
-     * @param origin offset of the pickle in the file
-     * @throws CheckpointException if the pickle is broken, or uses an opcode that {@code torch.save} does not write
+     * @param heap counts what the values take
+     * @throws CheckpointException if the pickle is broken, or uses an opcode of an older protocol or of an extension
      */
-    static PickleValue read(Path path, long origin, ByteBuffer pickle) {
-        return new PickleMachine(path, origin, pickle).run();
+    static PickleValue read(PickleInput in, HeaderHeap heap) {
+        return new PickleMachine(in, heap).run();
     }
 
     private PickleValue run() {
-        need(2);
-        int first = in.get() & 0xFF;
-        int protocol = in.get() & 0xFF;
+        int first = in.u8();
+        int protocol = in.u8();
         if (first != 0x80 || protocol < 2 || protocol > HIGHEST_PROTOCOL) {
-            throw broken("a pickle of protocol 2 to %d begins with its number, found bytes 0x%02x 0x%02x"
+            throw in.broken("a pickle of protocol 2 to %s begins with its number, found bytes 0x%02x 0x%02x"
                     .formatted(HIGHEST_PROTOCOL, first, protocol));
         }
         while (true) {
-            at = in.position();
-            need(1);
-            int opcode = in.get() & 0xFF;
+            opcode = in.opcode();
             if (opcode == '.') {
                 return stop();
             }
-            execute(opcode);
+            execute();
         }
     }
 
     private PickleValue stop() {
         if (markCount != 0 || stack.size() != 1) {
-            throw broken("the pickle ends with %d values and %d marks on its stack instead of one value"
+            throw in.broken("the pickle ends with %s values and %s marks on its stack instead of one value"
                     .formatted(stack.size(), markCount));
         }
-        if (in.hasRemaining()) {
-            throw broken("%d bytes follow the end of the pickle".formatted(in.remaining()));
+        if (in.remaining() > 0) {
+            throw in.broken("%s bytes follow the end of the pickle".formatted(in.remaining()));
         }
         return stack.getFirst();
     }
 
-    private void execute(int opcode) {
+    private void execute() {
         switch (opcode) {
             // numbers and constants
-            case 'N' -> stack.add(Opaque.NONE);
-            case 0x88 -> stack.add(Truth.TRUE);
-            case 0x89 -> stack.add(Truth.FALSE);
-            case 'K' -> stack.add(SMALL[u8()]);
-            case 'M' -> whole(u16());
-            case 'J' -> whole(s32());
-            case 0x8a -> bigNumber(u8());
-            case 0x8b -> bigNumber(length(u32()));
+            case 'N' -> refer(Opaque.NONE);
+            case 0x88 -> refer(Truth.TRUE);
+            case 0x89 -> refer(Truth.FALSE);
+            case 'K' -> refer(SMALL[in.u8()]);
+            case 'M' -> whole(in.u16());
+            case 'J' -> whole(in.s32());
+            case 0x8a -> bigNumber(in.u8());
+            case 0x8b -> bigNumber(in.length(in.u32()));
             case 'G' -> real();
             // texts and bytes
-            case 'X' -> text(length(u32()));
-            case 0x8c -> text(u8());
-            case 0x8d -> text(length(u64()));
-            case 'U' -> latin(u8());
-            case 'T' -> latin(length(u32()));
-            case 'C' -> bytes(u8());
-            case 'B' -> bytes(length(u32()));
-            case 0x8e, 0x96 -> bytes(length(u64()));
+            case 'X' -> text(in.length(in.u32()));
+            case 0x8c -> text(in.u8());
+            case 0x8d -> text(in.length(in.u64()));
+            case 'U' -> latin(in.u8());
+            case 'T' -> latin(in.length(in.u32()));
+            case 'C' -> bytes(in.u8());
+            case 'B' -> bytes(in.length(in.u32()));
+            case 0x8e, 0x96 -> bytes(in.length(in.u64()));
+            case 0x97 -> refer(Opaque.BYTES); // a buffer outside the pickle
+            case 0x98 -> top(); // marks a buffer as read-only
+            // values that contain themselves: what was begun is dropped for what is in the memo
+            case '0' -> drop();
+            case '1' -> sinceMark();
+            case '2' -> refer(top());
             // containers
             case '(' -> mark();
-            case ')' -> stack.add(Tuple.EMPTY);
+            case ')' -> refer(Tuple.EMPTY);
             case ']', 0x8f -> push(new Sequence());
             case '}' -> push(new Mapping());
             case 't' -> push(new Tuple(List.of(sinceMark())));
@@ -146,44 +147,44 @@ final class PickleMachine {
             case 0x93 -> stackSymbol();
             case 'R', 0x81 -> {
                 PickleValue arguments = pop();
-                push(new Call(pop(), arguments, origin + at));
+                push(new Call(pop(), arguments, in.opcodeAt()));
             }
             case 0x92 -> {
                 PickleValue keywords = pop();
                 PickleValue arguments = pop();
-                push(new Call(pop(), new Tuple(List.of(arguments, keywords)), origin + at));
+                push(new Call(pop(), new Tuple(List.of(arguments, keywords)), in.opcodeAt()));
             }
             case 'b' -> build(pop());
-            case 'Q' -> push(new Persistent(pop(), origin + at));
-            case 'q' -> memo.put(u8(), top());
-            case 'r' -> memo.put((int) u32(), top());
-            case 0x94 -> memo.put(memo.size(), top());
-            case 'h' -> recall(u8());
-            case 'j' -> recall((int) u32());
-            case 0x95 -> frame(u64());
+            case 'Q' -> push(new Persistent(pop(), in.opcodeAt()));
+            case 'q' -> remember(in.u8());
+            case 'r' -> remember((int) in.u32());
+            case 0x94 -> remember(memo.size());
+            case 'h' -> recall(in.u8());
+            case 'j' -> recall((int) in.u32());
+            case 0x95 -> frame(in.u64());
             default ->
-                throw broken("opcode 0x%02x, which torch.save does not write".formatted(opcode));
+                throw in.broken("opcode 0x%02x, which no pickle of protocol 2 to %s needs"
+                        .formatted(opcode, HIGHEST_PROTOCOL));
         }
     }
 
     private void whole(long value) {
         if (value >= 0 && value < CACHED) {
-            stack.add(SMALL[(int) value]);
+            refer(SMALL[(int) value]);
         } else {
             push(new Whole(value));
         }
     }
 
-    private void bigNumber(int length) {
-        need(length);
+    private void bigNumber(long length) {
         if (length > Long.BYTES) {
-            in.position(in.position() + length);
-            stack.add(Opaque.BIG_NUMBER);
+            in.skip(length);
+            refer(Opaque.BIG_NUMBER);
             return;
         }
         long value = 0;
         for (int i = 0; i < length; i++) {
-            long next = in.get();
+            long next = (byte) in.u8();
             // the last byte has the sign
             value |= (i == length - 1 ? next : next & 0xFF) << (i * Byte.SIZE);
         }
@@ -191,33 +192,69 @@ final class PickleMachine {
     }
 
     private void real() {
-        need(Double.BYTES);
         // the only big-endian number of a pickle
-        push(new Real(Double.longBitsToDouble(Long.reverseBytes(in.getLong()))));
+        push(new Real(Double.longBitsToDouble(Long.reverseBytes(in.u64()))));
     }
 
-    private void text(int length) {
-        need(length);
-        ByteBuffer slice = in.slice(in.position(), length);
-        in.position(in.position() + length);
+    /** Reads a text in UTF-8, in which Python also writes unpaired surrogates. */
+    private void text(long length) {
+        if (length > LONGEST_TEXT) {
+            bytes(length);
+            return;
+        }
+        take(2 * length);
+        ByteBuffer raw = in.bytes((int) length);
         try {
-            push(new Text(StandardCharsets.UTF_8.newDecoder().decode(slice).toString()));
+            push(new Text(StandardCharsets.UTF_8.newDecoder().decode(raw.slice()).toString()));
         } catch (CharacterCodingException e) {
-            throw broken("a text that is not UTF-8");
+            push(new Text(withSurrogates(raw)));
         }
     }
 
-    private void latin(int length) {
-        need(length);
-        byte[] raw = new byte[length];
-        in.get(raw);
-        push(new Text(new String(raw, StandardCharsets.ISO_8859_1)));
+    /** Decodes surrogates of three bytes one by one and everything else strictly. */
+    private String withSurrogates(ByteBuffer raw) {
+        StringBuilder text = new StringBuilder(raw.remaining());
+        int from = 0;
+        int at = 0;
+        try {
+            while (at < raw.limit()) {
+                boolean surrogate = raw.get(at) == (byte) 0xED
+                        && at + 2 < raw.limit()
+                        && (raw.get(at + 1) & 0xE0) == 0xA0
+                        && (raw.get(at + 2) & 0xC0) == 0x80;
+                if (surrogate) {
+                    text.append(StandardCharsets.UTF_8.newDecoder().decode(raw.slice(from, at - from)));
+                    text.append((char) (0xD000 | (raw.get(at + 1) & 0x3F) << 6 | raw.get(at + 2) & 0x3F));
+                    from = at + 3;
+                }
+                at += surrogate ? 3 : 1;
+            }
+            return text.append(StandardCharsets.UTF_8.newDecoder().decode(raw.slice(from, at - from))).toString();
+        } catch (CharacterCodingException e) {
+            throw in.broken("a text that is not UTF-8");
+        }
     }
 
-    private void bytes(int length) {
-        need(length);
-        in.position(in.position() + length);
-        stack.add(Opaque.BYTES);
+    private void latin(long length) {
+        if (length > LONGEST_TEXT) {
+            bytes(length);
+            return;
+        }
+        take(2 * length);
+        push(new Text(StandardCharsets.ISO_8859_1.decode(in.bytes((int) length)).toString()));
+    }
+
+    private void bytes(long length) {
+        in.skip(length);
+        refer(Opaque.BYTES);
+    }
+
+    private void drop() {
+        if (stack.size() > floor()) {
+            stack.removeLast();
+        } else {
+            sinceMark();
+        }
     }
 
     private void tuple(int count) {
@@ -232,16 +269,17 @@ final class PickleMachine {
         List<PickleValue> elements = switch (top()) {
             case Sequence sequence -> sequence.elements();
             case Call call -> call.elements().elements();
-            default -> throw broken("elements are added to a value that is no list");
+            default -> throw in.broken("elements are added to a value that is no list");
         };
         for (PickleValue value : added) {
+            take(HEAP_OF_REFERENCE);
             elements.add(value);
         }
     }
 
     private PickleValue[] pairs(PickleValue[] values) {
         if (values.length % 2 != 0) {
-            throw broken("a dict gets a key without a value");
+            throw in.broken("a dict gets a key without a value");
         }
         return values;
     }
@@ -250,9 +288,10 @@ final class PickleMachine {
         List<PickleValue> entries = switch (top()) {
             case Mapping mapping -> mapping.entries();
             case Call call -> call.items().entries();
-            default -> throw broken("an entry is added to a value that is no dict");
+            default -> throw in.broken("an entry is added to a value that is no dict");
         };
         for (PickleValue value : keysAndValues) {
+            take(HEAP_OF_REFERENCE);
             entries.add(value);
         }
     }
@@ -261,31 +300,29 @@ final class PickleMachine {
         if (pop() instanceof Text(String name) && pop() instanceof Text(String module)) {
             push(new Symbol(module, name));
         } else {
-            throw broken("the name of a class or function is no text");
+            throw in.broken("the name of a class or function is no text");
         }
     }
 
     private void build(PickleValue state) {
         if (!(top() instanceof Call call)) {
-            throw broken("state is given to a value that is no object");
+            throw in.broken("state is given to a value that is no object");
         }
-        if (call.state() != null) {
-            throw broken("an object gets its state twice");
-        }
-        call.state(state);
+        PickleValue earlier = call.state();
+        call.state(earlier == null ? state : new Tuple(List.of(earlier, state)));
     }
 
     private void recall(int index) {
         PickleValue value = memo.get(index);
         if (value == null) {
-            throw broken("memo entry %s is used before it is set".formatted(Integer.toUnsignedString(index)));
+            throw in.broken("memo entry %s is used before it is set".formatted(Integer.toUnsignedString(index)));
         }
-        stack.add(value);
+        refer(value);
     }
 
     private void frame(long length) {
         if (length < 0 || length > in.remaining()) {
-            throw broken("a frame of %s bytes, but %d follow"
+            throw in.broken("a frame of %s bytes, but %s follow"
                     .formatted(Long.toUnsignedString(length), in.remaining()));
         }
     }
@@ -293,14 +330,24 @@ final class PickleMachine {
     // --- stack --------------------------------------------------------------------------------------------------------
 
     private void push(PickleValue value) {
-        if (++values > MOST_VALUES) {
-            throw CheckpointException.of(
-                    TorchRules.PICKLE_LIMIT,
-                    path,
-                    origin + at,
-                    "the pickle has more than %d values".formatted(MOST_VALUES));
-        }
+        take(HEAP_OF_VALUE);
+        refer(value);
+    }
+
+    private void refer(PickleValue value) {
+        take(HEAP_OF_REFERENCE);
         stack.add(value);
+    }
+
+    private void remember(int index) {
+        take(HEAP_OF_MEMO_ENTRY);
+        memo.put(index, top());
+    }
+
+    private void take(long bytes) {
+        if (!heap.take(bytes)) {
+            throw in.limit(heap.excess());
+        }
     }
 
     private int floor() {
@@ -309,8 +356,8 @@ final class PickleMachine {
 
     private void requireValues(int count) {
         if (stack.size() - floor() < count) {
-            throw broken("opcode 0x%02x needs %d values on the stack, there are %d"
-                    .formatted(in.get(at), count, stack.size() - floor()));
+            throw in.broken("opcode 0x%02x needs %s values on the stack, there are %s"
+                    .formatted(opcode, count, stack.size() - floor()));
         }
     }
 
@@ -325,6 +372,7 @@ final class PickleMachine {
     }
 
     private void mark() {
+        take(HEAP_OF_REFERENCE);
         if (markCount == marks.length) {
             marks = Arrays.copyOf(marks, markCount * 2);
         }
@@ -333,7 +381,7 @@ final class PickleMachine {
 
     private PickleValue[] sinceMark() {
         if (markCount == 0) {
-            throw broken("opcode 0x%02x needs a mark on the stack".formatted(in.get(at)));
+            throw in.broken("opcode 0x%02x needs a mark on the stack".formatted(opcode));
         }
         List<PickleValue> above = stack.subList(marks[--markCount], stack.size());
         PickleValue[] taken = above.toArray(PickleValue[]::new);
@@ -341,62 +389,16 @@ final class PickleMachine {
         return taken;
     }
 
-    // --- bytes --------------------------------------------------------------------------------------------------------
-
-    private void need(int count) {
-        if (in.remaining() < count) {
-            throw broken("the pickle ends early: %d more bytes are needed, %d follow".formatted(count, in.remaining()));
-        }
-    }
-
-    /** Returns the length of what follows, which must be within the pickle. */
-    private int length(long announced) {
-        if (announced < 0 || announced > in.remaining()) {
-            throw broken("%s bytes are announced, but %d follow"
-                    .formatted(Long.toUnsignedString(announced), in.remaining()));
-        }
-        return (int) announced;
-    }
-
-    private int u8() {
-        need(Byte.BYTES);
-        return in.get() & 0xFF;
-    }
-
-    private int u16() {
-        need(Short.BYTES);
-        return Short.toUnsignedInt(in.getShort());
-    }
-
-    private int s32() {
-        need(Integer.BYTES);
-        return in.getInt();
-    }
-
-    private long u32() {
-        return Integer.toUnsignedLong(s32());
-    }
-
-    /** Returns 64 bits; negative if the highest one is set. */
-    private long u64() {
-        need(Long.BYTES);
-        return in.getLong();
-    }
-
     private String line() {
-        int begin = in.position();
-        while (in.hasRemaining()) {
-            if (in.get() == '\n') {
-                byte[] raw = new byte[in.position() - 1 - begin];
-                in.get(begin, raw);
-                return new String(raw, StandardCharsets.UTF_8);
+        StringBuilder line = new StringBuilder();
+        while (in.remaining() > 0) {
+            int next = in.u8();
+            if (next == '\n') {
+                // one character for each byte so far
+                return new String(line.toString().getBytes(StandardCharsets.ISO_8859_1), StandardCharsets.UTF_8);
             }
+            line.append((char) next);
         }
-        throw broken("the name of a class or function does not end");
-    }
-
-    private CheckpointException broken(String detail) {
-        CheckpointRule rule = TorchRules.PICKLE_STRUCTURE;
-        return CheckpointException.of(rule, path, origin + at, detail);
+        throw in.broken("the name of a class or function does not end");
     }
 }

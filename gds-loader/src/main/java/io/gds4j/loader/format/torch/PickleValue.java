@@ -27,7 +27,7 @@ sealed interface PickleValue {
         FALSE
     }
 
-    /** A value without use here: None, bytes, a number of more than 64 bits. */
+    /** A value without use here: None, bytes or a text of more than 1 MiB, a number of more than 64 bits. */
     enum Opaque implements PickleValue {
         NONE,
         BYTES,

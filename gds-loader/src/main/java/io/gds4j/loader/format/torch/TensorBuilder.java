@@ -99,11 +99,21 @@ final class TensorBuilder {
                     path,
                     offset,
                     name,
-                    "tensor %s, %s of shape %s at element %d, needs %d bytes, but its storage has %d"
+                    "tensor %s, %s of shape %s at element %s, needs %s bytes, but its storage has %s"
                             .formatted(CheckpointException.quote(name), dtype, shape(shape), first, length, room));
         }
         long begin = storage.member.dataOffset() + (length == 0 ? 0 : first * dtype.blockBytes());
-        return new TensorInfo(name, dtype, shape, path, begin, length);
+        return TorchTypes.isPairOfF4(dtype) && !shape.isEmpty()
+                ? new TensorInfo(name, DType.F4, unpacked(shape), path, begin, length)
+                : new TensorInfo(name, dtype, shape, path, begin, length);
+    }
+
+    /** Returns the shape in elements of a tensor whose last dimension counts bytes of two elements. */
+    private static List<Long> unpacked(List<Long> shape) {
+        List<Long> elements = new ArrayList<>(shape);
+        // a tensor with bytes has at most 2^62 of them; one without may have any dimension
+        elements.set(shape.size() - 1, shape.getLast() * 2);
+        return elements;
     }
 
     /** Returns a storage that is saved without a tensor, as a tensor of one dimension. */
@@ -153,7 +163,7 @@ final class TensorBuilder {
             throw storage(
                     name,
                     persistent,
-                    "the storage of tensor %s has %d elements of %s, but member %s has %d bytes"
+                    "the storage of tensor %s has %s elements of %s, but member %s has %s bytes"
                             .formatted(
                                     CheckpointException.quote(name),
                                     count,
@@ -199,7 +209,7 @@ final class TensorBuilder {
             throw broken(
                     name,
                     offset,
-                    "has a %s of %d numbers, at most %d are allowed".formatted(what, elements.size(), MOST_DIMENSIONS));
+                    "has a %s of %s numbers, at most %s are allowed".formatted(what, elements.size(), MOST_DIMENSIONS));
         }
         List<Long> numbers = new ArrayList<>(elements.size());
         for (PickleValue element : elements) {
@@ -214,7 +224,7 @@ final class TensorBuilder {
     private void checkContiguous(String name, List<Long> shape, List<Long> strides, long offset) {
         if (shape.size() != strides.size()) {
             throw broken(
-                    name, offset, "has %d dimensions and %d strides".formatted(shape.size(), strides.size()));
+                    name, offset, "has %s dimensions and %s strides".formatted(shape.size(), strides.size()));
         }
         if (shape.contains(0L)) {
             return;
@@ -244,7 +254,7 @@ final class TensorBuilder {
             return;
         }
         if (!(metadata instanceof Mapping(List<PickleValue> entries)) || entries.size() > 2 * MOST_METADATA) {
-            throw broken(name, offset, "has metadata that is no dict of at most %d entries".formatted(MOST_METADATA));
+            throw broken(name, offset, "has metadata that is no dict of at most %s entries".formatted(MOST_METADATA));
         }
         for (int i = 0; i < entries.size(); i += 2) {
             if (entries.get(i + 1) != Truth.FALSE) {

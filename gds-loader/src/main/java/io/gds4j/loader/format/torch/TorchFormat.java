@@ -10,8 +10,8 @@ import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
-import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
 import java.nio.ByteBuffer;
@@ -29,17 +29,17 @@ import java.util.Optional;
 public final class TorchFormat implements CheckpointFormat {
     private static final String PICKLE = "data.pkl";
     private static final String INDEX_SUFFIX = ".bin.index.json";
-    private static final String INDEX_NAME = "pytorch_model.bin.index.json";
     private static final String SINGLE_NAME = "pytorch_model.bin";
-    /** Largest pickle in bytes; the limit of safetensors headers. */
-    private static final long LARGEST_PICKLE = 100_000_000;
     /** The pickled number 0x1950a86a20f9469cfc6c, with which torch.save began before version 1.6. */
     private static final byte[] LEGACY = {
-            (byte) 0x80, 2, (byte) 0x8a, 10, 0x6c, (byte) 0xfc, (byte) 0x9c, 0x46, (byte) 0xf9, 0x20, 0x6a, (byte) 0xa8,
-            0x50, 0x19, '.'};
+            (byte) 0x8a, 10, 0x6c, (byte) 0xfc, (byte) 0x9c, 0x46, (byte) 0xf9, 0x20, 0x6a, (byte) 0xa8, 0x50, 0x19};
+    /** Bytes of protocol and frame in front of the number from protocol 4 on. */
+    private static final int FRAMED = 11;
     private static final byte[] PREVIEW = "PYTORCH1".getBytes(StandardCharsets.US_ASCII);
     private static final int TAR_MAGIC_OFFSET = 257;
     private static final byte[] TAR_MAGIC = "ustar".getBytes(StandardCharsets.US_ASCII);
+    /** What the first member of an old archive can be. */
+    private static final List<String> TAR_MEMBERS = List.of("sys_info\0", "pickle\0", "storages\0", "tensors\0");
     private static final String DISTRIBUTED = "a distributed checkpoint of PyTorch in its own form (.distcp)";
     private static final String SAVE_AS_SAFETENSORS =
             "save it with HuggingFaceStorageWriter, or convert it with dcp_to_torch_save";
@@ -68,7 +68,7 @@ public final class TorchFormat implements CheckpointFormat {
 
     @Override
     public Recognition recognize(FileHead head) {
-        if (head.startsWith(LEGACY)) {
+        if (isLegacy(head.first())) {
             return new Recognition.Unsupported("a PyTorch file of the format before version 1.6", SAVE_AGAIN);
         }
         if (head.startsWith(PREVIEW)) {
@@ -77,13 +77,16 @@ public final class TorchFormat implements CheckpointFormat {
         if (isDistributedMetadata(head)) {
             return new Recognition.Unsupported("the metadata of " + DISTRIBUTED, SAVE_AS_SAFETENSORS);
         }
-        if (isTar(head.first())) {
-            return new Recognition.Unsupported("a tar archive, as PyTorch before version 0.1.10 wrote", SAVE_AGAIN);
+        if (isLegacyTar(head.first())) {
+            return new Recognition.Unsupported("a tar archive of PyTorch before version 0.1.10", SAVE_AGAIN);
         }
         List<String> names = ZipArchive.names(head);
         Optional<String> root = rootOf(names);
         if (root.isEmpty()) {
-            return Recognition.UNRECOGNIZED;
+            return names.stream().anyMatch(TorchFormat::isOfExport) ? exported() : Recognition.UNRECOGNIZED;
+        }
+        if (names.contains(root.get() + "/archive_format")) {
+            return exported();
         }
         String constants = root.get() + "/constants.pkl";
         String code = root.get() + "/code/";
@@ -94,6 +97,15 @@ public final class TorchFormat implements CheckpointFormat {
         return Recognition.RECOGNIZED;
     }
 
+    private static Recognition exported() {
+        return new Recognition.Unsupported(
+                "a program of torch.export (.pt2)", "save its state_dict with torch.save or safetensors");
+    }
+
+    private static boolean isOfExport(String member) {
+        return member.endsWith("serialized_exported_program.json") || member.endsWith("/archive_format");
+    }
+
     /** Returns whether a file is {@code .metadata} of a distributed checkpoint: a pickle of a newer protocol that names its class. */
     private static boolean isDistributedMetadata(FileHead head) {
         boolean pickle = head.startsWith((byte) 0x80) && head.size() > 2 && head.first().get(1) >= 4;
@@ -102,9 +114,20 @@ public final class TorchFormat implements CheckpointFormat {
                         .contains("torch.distributed.checkpoint.metadata");
     }
 
-    private static boolean isTar(ByteBuffer first) {
-        return first.limit() >= TAR_MAGIC_OFFSET + TAR_MAGIC.length
-                && first.slice(TAR_MAGIC_OFFSET, TAR_MAGIC.length).equals(ByteBuffer.wrap(TAR_MAGIC));
+    /** Returns whether a file is a pickle, of any protocol, that begins with the number of old files. */
+    private static boolean isLegacy(ByteBuffer first) {
+        return first.limit() > 2
+                && first.get(0) == (byte) 0x80
+                && (contains(first, 2, LEGACY) || contains(first, FRAMED, LEGACY));
+    }
+
+    private static boolean isLegacyTar(ByteBuffer first) {
+        return contains(first, TAR_MAGIC_OFFSET, TAR_MAGIC)
+                && TAR_MEMBERS.stream().anyMatch(name -> contains(first, 0, name.getBytes(StandardCharsets.US_ASCII)));
+    }
+
+    private static boolean contains(ByteBuffer first, int at, byte[] wanted) {
+        return first.limit() >= at + wanted.length && first.slice(at, wanted.length).equals(ByteBuffer.wrap(wanted));
     }
 
     /** Returns the folder at the top of the archive that contains the pickle. */
@@ -129,21 +152,16 @@ public final class TorchFormat implements CheckpointFormat {
         checkByteOrder(in, archive, root);
         ZipMember pickle = archive.member(root + "/" + PICKLE).orElseThrow();
         requireStored(path, pickle);
-        if (pickle.bytes() > LARGEST_PICKLE) {
-            throw CheckpointException.of(
-                    TorchRules.PICKLE_LIMIT,
-                    path,
-                    pickle.headerOffset(),
-                    "data.pkl has %d bytes, at most %d are allowed".formatted(pickle.bytes(), LARGEST_PICKLE));
-        }
-        PickleValue value =
-                PickleMachine.read(path, pickle.dataOffset(), in.read(pickle.dataOffset(), (int) pickle.bytes()));
+        HeaderHeap heap = new HeaderHeap(0);
+        PickleInput input = new PickleInput(in, pickle.dataOffset(), pickle.bytes());
+        PickleValue value = PickleMachine.read(input, heap);
         StateDict dict = StateDict.of(
-                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), pickle.bytes());
+                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), input.bytesRead(), heap);
         List<TensorInfo> tensors = dict.tensors();
         long dataOffset =
                 tensors.stream().mapToLong(TensorInfo::fileOffset).min().orElse(in.size());
-        return new CheckpointFile(path, in.size(), dataOffset, tensors, Metadata.of(dict.metadata()));
+        return new CheckpointFile(
+                path, in.size(), dataOffset, tensors, Metadata.of(dict.metadata()), dict.warnings());
     }
 
     private static void checkByteOrder(FormatInput in, ZipArchive archive, String root) {
@@ -173,7 +191,7 @@ public final class TorchFormat implements CheckpointFormat {
                     CheckpointRule.UNSUPPORTED_FORMAT,
                     path,
                     member.headerOffset(),
-                    "member %s is compressed (method %d); torch.save stores members as they are"
+                    "member %s is compressed (method %s); torch.save stores members as they are"
                             .formatted(CheckpointException.quote(member.name()), member.method()));
         }
     }
@@ -186,20 +204,12 @@ public final class TorchFormat implements CheckpointFormat {
                     folder.path(),
                     "this is %s; %s".formatted(DISTRIBUTED, SAVE_AS_SAFETENSORS));
         }
-        List<Path> indexes = folder.endingWith(INDEX_SUFFIX);
-        Path preferred = folder.path().resolve(INDEX_NAME);
-        if (indexes.contains(preferred)) {
-            return Optional.of(CheckpointParts.of(ShardIndex.read(preferred)));
+        // beside the usual names trainers keep their optimizer's state and their arguments
+        Optional<CheckpointParts> named = folder.named(SINGLE_NAME, INDEX_SUFFIX);
+        if (named.isPresent()) {
+            return named;
         }
-        if (indexes.size() == 1) {
-            return Optional.of(CheckpointParts.of(ShardIndex.read(indexes.getFirst())));
-        }
-        List<Path> files = folder.recognizedBy(this);
-        Path single = folder.path().resolve(SINGLE_NAME);
-        if (files.contains(single)) {
-            // beside it trainers keep their optimizer's state and their arguments
-            return Optional.of(CheckpointParts.of(List.of(single)));
-        }
+        List<Path> files = folder.complete(this, folder.recognizedBy(this));
         return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
     }
 }

@@ -9,6 +9,7 @@ import java.util.Optional;
 /** Element types by the names that PyTorch gives to storages and dtypes. */
 final class TorchTypes {
     private static final String STORAGE = "Storage";
+    private static final String PAIR_OF_F4 = "float4_e2m1fn_x2";
     private static final DType C32 = DType.opaque("C32", 4);
     private static final Map<String, DType> BY_STORAGE = Map.ofEntries(
             Map.entry("Double", DType.F64),
@@ -52,8 +53,10 @@ final class TorchTypes {
                 Map.entry("float8_e5m2", DType.F8_E5M2),
                 Map.entry("float8_e5m2fnuz", DType.F8_E5M2FNUZ),
                 Map.entry("float8_e8m0fnu", DType.F8_E8M0)));
+        types.put(PAIR_OF_F4, DType.opaque(PAIR_OF_F4, 1));
+        types.put("bcomplex32", DType.opaque("bcomplex32", 4));
         // shapes of these count bytes, even where a byte has several values
-        for (String name : new String[]{"float4_e2m1fn_x2", "bits1x8", "bits2x4", "bits4x2", "bits8"}) {
+        for (String name : new String[]{"bits1x8", "bits2x4", "bits4x2", "bits8"}) {
             types.put(name, DType.opaque(name, 1));
         }
         for (int bits = 1; bits < Byte.SIZE; bits++) {
@@ -72,6 +75,11 @@ final class TorchTypes {
         }
         return Optional.ofNullable(
                 BY_STORAGE.get(type.name().substring(0, type.name().length() - STORAGE.length())));
+    }
+
+    /** Returns whether elements of a type are bytes that hold two elements of F4. */
+    static boolean isPairOfF4(DType type) {
+        return type.id().equals(PAIR_OF_F4);
     }
 
     /** Returns whether a storage counts bytes and leaves the type to its tensors. */

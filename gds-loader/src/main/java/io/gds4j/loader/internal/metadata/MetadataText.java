@@ -2,9 +2,9 @@ package io.gds4j.loader.internal.metadata;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
-import io.gds4j.loader.internal.text.OneLine;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -63,8 +63,8 @@ public record MetadataText(String text, String type) {
                     throw CuFileException.of(
                             CuFileError.INVALID_VALUE,
                             function,
-                            "metadata %s has %d elements, more than a header of %d bytes holds".formatted(
-                                    OneLine.quote(key), array.size(), LONGEST));
+                            "metadata %s has %s elements, more than a header of %s bytes holds".formatted(
+                                    InertText.quote(key), array.size(), LONGEST));
                 }
                 yield new MetadataText(json.toString(), ARRAY + array.elementType() + " " + array.size());
             }
@@ -198,7 +198,7 @@ public record MetadataText(String text, String type) {
         @Override
         public synchronized List<MetadataValue> values(long first, int count) {
             if (first < 0 || count < 0 || first > size - count) {
-                throw invalid("%d elements from %d on are not within the array of %d".formatted(count, first, size));
+                throw invalid("%s elements from %s on are not within the array of %s".formatted(count, first, size));
             }
             try {
                 StrictJson in = at(first);
@@ -216,7 +216,7 @@ public record MetadataText(String text, String type) {
                 return Collections.unmodifiableList(elements);
             } catch (Malformed | NumberFormatException e) {
                 parser = null;
-                throw invalid("the array is broken: " + OneLine.of(String.valueOf(e.getMessage()), 200));
+                throw invalid("the array is broken: " + InertText.line(String.valueOf(e.getMessage()), 200));
             }
         }
 
@@ -240,7 +240,7 @@ public record MetadataText(String text, String type) {
         private Token token(StrictJson in) throws Malformed {
             Token token = in.next();
             if (token == Token.END_ARRAY) {
-                throw in.here("it has %d elements, its type says %d".formatted(next, size));
+                throw in.here("it has %s elements, its type says %s".formatted(next, size));
             }
             return token;
         }
@@ -293,7 +293,7 @@ public record MetadataText(String text, String type) {
 
         @Override
         public String toString() {
-            return "%s[%d]".formatted(elementType, size);
+            return "%s[%s]".formatted(elementType, size);
         }
     }
 }

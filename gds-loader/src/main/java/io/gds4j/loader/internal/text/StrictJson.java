@@ -1,12 +1,12 @@
 package io.gds4j.loader.internal.text;
 
+import io.gds4j.internal.text.InertText;
 import java.nio.ByteBuffer;
 import java.nio.CharBuffer;
 import java.nio.charset.CharsetDecoder;
 import java.nio.charset.CoderResult;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
-import java.util.Arrays;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -58,9 +58,10 @@ public final class StrictJson {
     }
 
     private static final int END = -1;
-    private static final List<String> NO_VALUES = List.of("NaN", "Infinity", "-Infinity");
+    private static final List<String> NO_NUMBERS = List.of("NaN", "Infinity", "-Infinity");
 
     private final byte[] utf8;
+    private final boolean python;
     private int at;
     private int depth;
     /** For each level, true if it is an object and false if it is an array. */
@@ -73,22 +74,22 @@ public final class StrictJson {
     private int tokenEnd;
     private boolean escaped;
 
-    /** True if the numbers without a value that Python writes are read as null. */
-    private boolean python;
-
-    /** Creates a parser that reads {@code NaN}, {@code Infinity} and {@code -Infinity}, as Python writes them, as null. */
-    public static StrictJson ofPython(byte[] utf8) throws Malformed {
-        StrictJson json = new StrictJson(utf8);
-        json.python = true;
-        return json;
-    }
-
     /** Creates a parser of text that passed {@link #checkUtf8}. */
     public StrictJson(byte[] utf8) throws Malformed {
+        this(utf8, false);
+    }
+
+    private StrictJson(byte[] utf8, boolean python) throws Malformed {
         this.utf8 = utf8;
+        this.python = python;
         if (utf8.length >= 3 && utf8[0] == (byte) 0xEF && utf8[1] == (byte) 0xBB && utf8[2] == (byte) 0xBF) {
             throw new Malformed(0, "a byte-order mark is not allowed");
         }
+    }
+
+    /** Creates a parser that reads {@code NaN}, {@code Infinity} and {@code -Infinity}, as Python writes them, as null. */
+    public static StrictJson ofPython(byte[] utf8) throws Malformed {
+        return new StrictJson(utf8, true);
     }
 
     /** Returns the offset of the first byte that is not UTF-8, or -1. Refuses overlong forms and encoded surrogates. */
@@ -213,30 +214,23 @@ public final class StrictJson {
                 return word("null", Token.NULL);
             }
             default -> {
-                return python && isNoValue() ? set(Token.NULL) : number(c);
+                return number(c);
             }
         }
     }
 
-    /** Skips a number without a value, if one is here. */
-    private boolean isNoValue() {
-        for (String word : NO_VALUES) {
-            byte[] bytes = word.getBytes(StandardCharsets.US_ASCII);
-            int end = at + bytes.length;
-            if (end <= utf8.length && Arrays.equals(utf8, at, end, bytes, 0, bytes.length)) {
-                at = end;
-                tokenEnd = end;
-                return true;
+    private boolean follows(String word) {
+        for (int i = 0; i < word.length(); i++) {
+            if (at + i >= utf8.length || utf8[at + i] != word.charAt(i)) {
+                return false;
             }
         }
-        return false;
+        return true;
     }
 
     private Token word(String word, Token meaning) throws Malformed {
-        for (int i = 0; i < word.length(); i++) {
-            if (at + i >= utf8.length || utf8[at + i] != word.charAt(i)) {
-                throw unexpected("a value");
-            }
+        if (!follows(word)) {
+            throw unexpected("a value");
         }
         at += word.length();
         tokenEnd = at;
@@ -244,6 +238,13 @@ public final class StrictJson {
     }
 
     private Token number(int first) throws Malformed {
+        if (python) {
+            for (String word : NO_NUMBERS) {
+                if (follows(word)) {
+                    return word(word, Token.NULL);
+                }
+            }
+        }
         if (first == '-') {
             at++;
         }
@@ -353,7 +354,7 @@ public final class StrictJson {
         if (at >= utf8.length) {
             return new Malformed(at, "the text ends early, " + wanted + " expected");
         }
-        String found = String.format(utf8[at] > ' ' && utf8[at] < 127 ? "'%c'" : "0x%02x", utf8[at]);
+        String found = (utf8[at] > ' ' && utf8[at] < 127 ? "'%c'" : "0x%02x").formatted(utf8[at]);
         return new Malformed(at, "not JSON: " + wanted + " expected, found " + found);
     }
 
@@ -433,7 +434,7 @@ public final class StrictJson {
     public void skip() throws Malformed {
         int outside = token == Token.START_OBJECT || token == Token.START_ARRAY ? depth - 1 : depth;
         while (true) {
-            if (token == Token.NUMBER && Double.isInfinite(Double.parseDouble(text()))) {
+            if (token == Token.NUMBER && !python && Double.isInfinite(Double.parseDouble(text()))) {
                 throw here("number out of range");
             }
             if (depth == outside) {
@@ -450,8 +451,8 @@ public final class StrictJson {
             case START_OBJECT -> "an object";
             case START_ARRAY -> "an array";
             case END_OBJECT, END_ARRAY -> "an end";
-            case STRING, NAME -> "the string " + OneLine.quote(text());
-            case NUMBER, TRUE, FALSE, NULL -> OneLine.of(text(), 40);
+            case STRING, NAME -> "the string " + InertText.quote(text());
+            case NUMBER, TRUE, FALSE, NULL -> InertText.name(text(), 40);
         };
     }
 

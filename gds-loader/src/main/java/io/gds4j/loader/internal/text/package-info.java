@@ -1,4 +1,4 @@
-/** Text of files: strict JSON, and names that are safe in a message of one line. For the loader and its formats only. */
+/** Strict JSON, and the heap that texts of files may take. For the loader and its formats only. */
 @NullMarked
 package io.gds4j.loader.internal.text;
 

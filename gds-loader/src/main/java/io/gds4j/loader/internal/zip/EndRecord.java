@@ -36,7 +36,9 @@ record EndRecord(long members, long offset, int length) {
         throw file.broken(
                 ZipRules.STRUCTURE,
                 file.size(),
-                "the end record of a zip file is missing; the file is cut, or is no zip file");
+                file.size() == 0
+                        ? "the file is empty"
+                        : "the end record of a zip file is missing; the file is cut, or is no zip file");
     }
 
     private static EndRecord classic(ZipSource file, LittleEndian tail, int at, long offset) {
@@ -64,21 +66,21 @@ record EndRecord(long members, long offset, int length) {
             throw file.broken(
                     ZipRules.STRUCTURE,
                     offset,
-                    "the central directory, %s bytes at %s, lies outside the file, whose end record is at %d"
+                    "the central directory, %s bytes at %s, lies outside the file, whose end record is at %s"
                             .formatted(Long.toUnsignedString(length), Long.toUnsignedString(directory), end));
         }
         if (directory + length != end) {
             throw file.broken(
                     ZipRules.STRUCTURE,
                     offset,
-                    "the central directory ends at %d, but the end record is at %d; bytes precede or follow the zip file"
+                    "the central directory ends at %s, but the end record is at %s; bytes precede or follow the zip file"
                             .formatted(directory + length, end));
         }
         if (length > MOST_DIRECTORY_BYTES) {
             throw file.broken(
                     ZipRules.STRUCTURE,
                     offset,
-                    "the central directory has %d bytes, at most %d are allowed"
+                    "the central directory has %s bytes, at most %s are allowed"
                             .formatted(length, MOST_DIRECTORY_BYTES));
         }
         return new EndRecord(members, directory, (int) length);
@@ -99,7 +101,7 @@ record EndRecord(long members, long offset, int length) {
             throw file.broken(
                     ZipRules.STRUCTURE,
                     end,
-                    "the ZIP64 end record claims %s bytes, but %d lie between it and its locator"
+                    "the ZIP64 end record claims %s bytes, but %s lie between it and its locator"
                             .formatted(Long.toUnsignedString(record.u64(4)), locator - end - END64_LEAD));
         }
         if (record.u32(16) != 0 || record.u32(20) != 0 || record.u64(24) != record.u64(32)) {
@@ -115,7 +117,7 @@ record EndRecord(long members, long offset, int length) {
             throw file.broken(
                     ZipRules.STRUCTURE,
                     end,
-                    "the %s of the central directory is %s in the ZIP64 end record and %d in the end record"
+                    "the %s of the central directory is %s in the ZIP64 end record and %s in the end record"
                             .formatted(what, Long.toUnsignedString(value), classic));
         }
         return value;

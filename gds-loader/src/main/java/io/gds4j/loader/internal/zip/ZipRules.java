@@ -6,7 +6,7 @@ import io.gds4j.loader.format.CheckpointRule;
 public final class ZipRules {
     /** Records, directory or headers that are missing, contradict each other or lie outside the file. */
     public static final CheckpointRule STRUCTURE = new CheckpointRule("ZipStructure", "broken zip file");
-    /** A member whose name is empty or leads out of the archive. */
+    /** A member whose name is empty or contains NUL. */
     public static final CheckpointRule MEMBER_NAME = new CheckpointRule("ZipMemberName", "broken zip file");
     /** Two members of one name. */
     public static final CheckpointRule DUPLICATE_MEMBER = new CheckpointRule("ZipDuplicateMember", "broken zip file");

@@ -201,6 +201,20 @@ class NumpyFormatTest {
     }
 
     @Test
+    void membersThatAreNoArraysAreNamed() {
+        ZipBytes zip = ZipBytes.plain();
+        zip.add("sub/", new byte[0]);
+        zip.add("sub/a.npy", npy(1, header("'<f4'", false, "(2,)"), 8));
+        zip.add("b", npy(1, header("'<f4'", false, "(2,)"), 8));
+        zip.add("README.txt", "hello".getBytes(StandardCharsets.US_ASCII));
+        zip.add("packed.txt", new byte[3], 8, 100);
+        Checkpoint checkpoint = Checkpoint.open(write("x.npz", zip.finish()));
+        assertThat(checkpoint.tensors()).containsOnlyKeys("sub/a", "b");
+        assertThat(checkpoint.warnings()).singleElement().asString()
+                .contains("x.npz: not loaded, because they are no arrays: 'README.txt', 'packed.txt'");
+    }
+
+    @Test
     void compressedAndBrokenArchivesAreRefused() {
         ZipBytes zip = ZipBytes.plain();
         zip.add("a.npy", new byte[40], 8, 136);
@@ -222,6 +236,9 @@ class NumpyFormatTest {
         write("a.npy", npy(1, header("'<f4'", false, "(2,)"), 8));
         write("b.npy", npy(1, header("'<f4'", false, "(2,)"), 8));
         assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("a", "b");
+        write("c.npy", new byte[0]);
+        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(folder));
+        assertThat(e.path()).contains(folder.resolve("c.npy"));
     }
 
     @Test

@@ -79,6 +79,11 @@ final class PickleBytes {
     }
 
     byte[] end() {
-        return op('.').out.toByteArray();
+        return op('.').bytes();
+    }
+
+    /** Returns what was written so far. */
+    byte[] bytes() {
+        return out.toByteArray();
     }
 }

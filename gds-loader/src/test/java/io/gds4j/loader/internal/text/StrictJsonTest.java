@@ -1,6 +1,7 @@
 package io.gds4j.loader.internal.text;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.fasterxml.jackson.core.JsonFactory;
 import com.fasterxml.jackson.core.JsonParser;
@@ -125,5 +126,22 @@ class StrictJsonTest {
             broken[i] = (byte) 0xff;
             assertThat(StrictJson.checkUtf8(broken)).as("byte " + i).isBetween(Math.max(0, i - 3), i);
         }
+    }
+
+    @Test
+    void numbersThatPythonWritesAreReadOnRequest() throws Malformed {
+        byte[] text = "{\"a\":[NaN,Infinity,-Infinity,1e400,-1],\"b\":Infinity}".getBytes(StandardCharsets.UTF_8);
+        StrictJson json = StrictJson.ofPython(text);
+        json.next();
+        json.skip();
+        json.end();
+        for (String wrong : List.of("[Inf]", "[-NaN]", "[nan]", "[Infinity1]")) {
+            assertThatThrownBy(() -> {
+                StrictJson bad = StrictJson.ofPython(wrong.getBytes(StandardCharsets.UTF_8));
+                bad.next();
+                bad.skip();
+            }).as(wrong).isInstanceOf(Malformed.class);
+        }
+        assertThatThrownBy(() -> accepts("[NaN]")).isInstanceOf(Malformed.class);
     }
 }

@@ -83,11 +83,6 @@ class ZipArchiveTest {
                     outer.stored += 200;
                     outer.bytes += 200;
                 }),
-                members("a name with ..", "ZipMemberName", "contains '..'", zip -> zip.add("../a.npy", array())),
-                members("a name with .. in the middle", "ZipMemberName", "contains '..'",
-                        zip -> zip.add("x/../a.npy", array())),
-                members("an absolute name", "ZipMemberName", "begins with /", zip -> zip.add("/a.npy", array())),
-                members("a name with a backslash", "ZipMemberName", "backslash", zip -> zip.add("x\\a.npy", array())),
                 members("a name with NUL", "ZipMemberName", "NUL", zip -> zip.add("a\0.npy", array())),
                 members("an empty name", "ZipMemberName", "is empty", zip -> zip.add("", array())),
                 members("a local header elsewhere", "ZipStructure", "is missing",
@@ -174,6 +169,16 @@ class ZipArchiveTest {
             Path path = Files.write(folder.resolve("x.npz"), zip.finish());
             assertThat(Checkpoint.open(path).tensors()).containsOnlyKeys("a", "é");
         }
+    }
+
+    @Test
+    void namesAreNoPaths() throws IOException {
+        ZipBytes zip = ZipBytes.plain();
+        for (String name : new String[]{"/model/w.npy", "../w.npy", "a/../b.npy", "x\\y.npy"}) {
+            zip.add(name, array());
+        }
+        Path path = Files.write(folder.resolve("x.npz"), zip.finish());
+        assertThat(Checkpoint.open(path).tensors()).containsOnlyKeys("/model/w", "../w", "a/../b", "x\\y");
     }
 
     @Test

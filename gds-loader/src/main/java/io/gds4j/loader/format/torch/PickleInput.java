@@ -1,0 +1,159 @@
+package io.gds4j.loader.format.torch;
+
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.FormatInput;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+
+/**
+ * The bytes of a pickle, read in order through one buffer. Skipped bytes are not read: a pickle can hold arrays of any size beside
+ * its tensors. The other bytes are bounded.
+ */
+final class PickleInput {
+    /** Most bytes of a pickle that are read; the limit of safetensors headers. */
+    static final long MOST_READ = 100_000_000;
+    private static final int BUFFER = 64 << 10;
+
+    private final FormatInput file;
+    /** Offset of the pickle in the file. */
+    private final long origin;
+    private final long end;
+    private final ByteBuffer buffer;
+    /** Offset in the file behind the buffer's last byte. */
+    private long next;
+    private long skipped;
+    /** Offset in the file of the opcode that is being executed. */
+    private long opcodeAt;
+
+    PickleInput(FormatInput file, long origin, long bytes) {
+        this.file = file;
+        this.origin = origin;
+        this.end = origin + bytes;
+        this.next = origin;
+        this.opcodeAt = origin;
+        this.buffer = ByteBuffer.allocate((int) Math.min(BUFFER, bytes)).order(ByteOrder.LITTLE_ENDIAN);
+        buffer.limit(0);
+    }
+
+    /** Returns the bytes from here to the end of the pickle. */
+    long remaining() {
+        return end - next + buffer.remaining();
+    }
+
+    /** Returns the number of bytes so far without those that were skipped. */
+    long bytesRead() {
+        return end - origin - remaining() - skipped;
+    }
+
+    /** Returns the offset in the file of the current opcode. */
+    long opcodeAt() {
+        return opcodeAt;
+    }
+
+    int opcode() {
+        opcodeAt = end - remaining();
+        return u8();
+    }
+
+    int u8() {
+        need(Byte.BYTES);
+        return buffer.get() & 0xFF;
+    }
+
+    int u16() {
+        need(Short.BYTES);
+        return Short.toUnsignedInt(buffer.getShort());
+    }
+
+    int s32() {
+        need(Integer.BYTES);
+        return buffer.getInt();
+    }
+
+    long u32() {
+        return Integer.toUnsignedLong(s32());
+    }
+
+    /** Returns 64 bits; negative if the highest one is set. */
+    long u64() {
+        need(Long.BYTES);
+        return buffer.getLong();
+    }
+
+    /** Returns a length, which must be within the pickle. */
+    long length(long announced) {
+        if (announced < 0 || announced > remaining()) {
+            throw broken("%s bytes are announced, but %s follow"
+                    .formatted(Long.toUnsignedString(announced), remaining()));
+        }
+        return announced;
+    }
+
+    /** Returns the next bytes. */
+    ByteBuffer bytes(int count) {
+        require(count);
+        if (count <= buffer.capacity()) {
+            need(count);
+            ByteBuffer slice = buffer.slice(buffer.position(), count);
+            buffer.position(buffer.position() + count);
+            return slice;
+        }
+        checkLimit(count);
+        ByteBuffer all = file.read(next - buffer.remaining(), count);
+        next += count - buffer.remaining();
+        buffer.limit(0).position(0);
+        return all;
+    }
+
+    void skip(long count) {
+        require(count);
+        if (count <= buffer.remaining()) {
+            buffer.position(buffer.position() + (int) count);
+            return;
+        }
+        skipped += count;
+        next += count - buffer.remaining();
+        buffer.limit(0).position(0);
+    }
+
+    /** Makes bytes available in the buffer, at most its capacity. */
+    private void need(int count) {
+        if (buffer.remaining() >= count) {
+            return;
+        }
+        require(count);
+        checkLimit(count);
+        next -= buffer.remaining();
+        buffer.clear();
+        buffer.limit((int) Math.min(buffer.capacity(), end - next));
+        file.read(next, buffer);
+        next += buffer.position();
+        buffer.flip();
+    }
+
+    private void require(long count) {
+        if (remaining() < count) {
+            throw broken(
+                    "the pickle ends early: %s more bytes are needed, %s follow".formatted(count, remaining()));
+        }
+    }
+
+    private void checkLimit(int count) {
+        if (bytesRead() + count > MOST_READ) {
+            throw CheckpointException.of(
+                    TorchRules.PICKLE_LIMIT,
+                    file.path(),
+                    opcodeAt,
+                    "the pickle has %s bytes; without long texts and arrays at most %s are allowed"
+                            .formatted(end - origin, MOST_READ));
+        }
+    }
+
+    CheckpointException limit(String detail) {
+        return CheckpointException.of(TorchRules.PICKLE_LIMIT, file.path(), opcodeAt, detail);
+    }
+
+    CheckpointException broken(String detail) {
+        return CheckpointException.of(TorchRules.PICKLE_STRUCTURE, file.path(), opcodeAt, detail);
+    }
+}

@@ -1,0 +1,222 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import java.net.URI;
+import java.net.http.HttpHeaders;
+import java.net.http.HttpTimeoutException;
+import java.security.cert.CertPathValidatorException;
+import java.security.cert.CertificateException;
+import java.time.DateTimeException;
+import java.time.Duration;
+import java.time.Instant;
+import java.time.ZonedDateTime;
+import java.time.format.DateTimeFormatter;
+import java.util.Locale;
+import java.util.Optional;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLPeerUnverifiedException;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The attempts of one request or range, over HTTP and S3: which failures are repeated, after which pause, and when there was no
+ * progress for too long. Used by one thread.
+ */
+final class Attempts {
+    /** Bytes that count as progress. */
+    private static final long PROGRESS = 64 << 10;
+    private static final int MOST_DOUBLINGS = 4;
+    private static final long LONGEST_PAUSE_SECONDS = 3600;
+
+    private final HttpOptions options;
+    private final URI uri;
+    private final Failure failure;
+    private long progressAt = System.nanoTime();
+    private long progressBytes;
+    private int failures;
+    private int redirects;
+    private @Nullable String lastFailure;
+
+    /** Makes the exception that ends the attempts. */
+    @FunctionalInterface
+    interface Failure {
+        /** Returns the exception. */
+        CuFileException of(int errno, String why, @Nullable Throwable cause);
+    }
+
+    /** One attempt. */
+    @FunctionalInterface
+    interface Attempt<T> {
+        /** Returns the result; empty if a redirect has to be followed first. */
+        Optional<T> run() throws InterruptedException, ExecutionException, Passing;
+    }
+
+    /** A failure that may pass. */
+    static final class Passing extends Exception {
+        private static final long serialVersionUID = 1L;
+        private final int errno;
+        private final long pauseNanos;
+
+        /** @param pauseNanos pause that the server asks for */
+        Passing(String why, int errno, long pauseNanos) {
+            super(why);
+            this.errno = errno;
+            this.pauseNanos = pauseNanos;
+        }
+    }
+
+    Attempts(HttpOptions options, URI uri, Failure failure) {
+        this.options = options;
+        this.uri = uri;
+        this.failure = failure;
+    }
+
+    /**
+     * Attempts until there is a result.
+     *
+     * @throws CuFileException if no further attempt is allowed
+     */
+    <T> T run(Attempt<T> attempt) throws InterruptedException {
+        while (true) {
+            long pause;
+            try {
+                Optional<T> result = attempt.run();
+                if (result.isPresent()) {
+                    return result.get();
+                }
+                continue;
+            } catch (ExecutionException e) {
+                pause = failed(e.getCause());
+            } catch (Passing e) {
+                pause = failed(String.valueOf(e.getMessage()), e.errno, null, e.pauseNanos);
+            }
+            TimeUnit.NANOSECONDS.sleep(pause);
+        }
+    }
+
+    /** Returns whether an attempt has failed, so that the server may have done what it was asked for. */
+    boolean hasFailed() {
+        return lastFailure != null;
+    }
+
+    /**
+     * Looks whether the request goes on.
+     *
+     * @param bytes bytes sent or received so far; those of an attempt that repeats others are no progress
+     * @throws CuFileException ETIMEDOUT if there was no progress for too long
+     */
+    void progress(long bytes) {
+        long now = System.nanoTime();
+        if (bytes - progressBytes >= PROGRESS) {
+            progressBytes = bytes;
+            progressAt = now;
+            failures = 0;
+            redirects = 0;
+        } else if (now - progressAt >= options.stallTimeout().toNanos()) {
+            throw stalled("");
+        }
+    }
+
+    private CuFileException stalled(String why) {
+        String last = lastFailure == null ? "" : "; the last failure: " + lastFailure;
+        return failure.of(Errno.ETIMEDOUT, "no progress for %s%s%s".formatted(
+                options.stallTimeout().toString().substring(2).toLowerCase(Locale.ROOT), why, last), null);
+    }
+
+    /** Starts the time without progress again: a wait for a connection does not count. */
+    void restartClock() {
+        progressAt = System.nanoTime();
+    }
+
+    /** Counts a redirect that is followed. */
+    void redirected() {
+        redirects++;
+        if (redirects > options.redirects()) {
+            throw failure.of(Errno.EIO, "more than %s redirects".formatted(options.redirects()), null);
+        }
+    }
+
+    /**
+     * Counts an attempt without an answer.
+     *
+     * @return nanoseconds until the next attempt
+     * @throws CuFileException if no further attempt is allowed, or none could succeed
+     */
+    long failed(Throwable why) {
+        String text = RemoteFailure.reason(why, uri, options);
+        if (!mayPass(why)) {
+            throw failure.of(Errno.EIO, text, why);
+        }
+        return failed(text, why instanceof HttpTimeoutException ? Errno.ETIMEDOUT : Errno.EIO, why, 0);
+    }
+
+    /**
+     * Counts a failed attempt.
+     *
+     * @param pauseNanos pause that the server asks for
+     * @return nanoseconds until the next attempt
+     * @throws CuFileException if no further attempt is allowed
+     */
+    long failed(String why, int errno, @Nullable Throwable cause, long pauseNanos) {
+        failures++;
+        if (failures >= options.attempts()) {
+            throw failure.of(errno, "%s (%s attempts)".formatted(why, failures), cause);
+        }
+        lastFailure = why;
+        long base = options.backoff().toNanos() << Math.min(failures - 1, MOST_DOUBLINGS);
+        long jittered = base / 2 + (base > 1 ? ThreadLocalRandom.current().nextLong(base / 2) : 0);
+        long left = progressAt + options.stallTimeout().toNanos() - System.nanoTime();
+        if (pauseNanos > left) {
+            throw stalled("; the server asks to wait " + Duration.ofNanos(pauseNanos).toSeconds() + " s");
+        }
+        return Math.max(pauseNanos, Math.min(jittered, Math.max(0, left)));
+    }
+
+    static boolean isTransient(int status) {
+        return switch (status) {
+            case 408, 429, 500, 502, 503, 504 -> true;
+            default -> false;
+        };
+    }
+
+    /** Returns whether an S3 server tells by this code to ask again, whatever the status. */
+    static boolean isTransient(String code) {
+        return switch (code) {
+            case "InternalError", "SlowDown", "RequestTimeout", "ServiceUnavailable" -> true;
+            default -> false;
+        };
+    }
+
+    /** Returns whether another attempt may succeed: not with a certificate, a proxy or a program like that. */
+    private static boolean mayPass(Throwable why) {
+        for (Throwable each = why; each != null; each = each.getCause()) {
+            String message = String.valueOf(each.getMessage());
+            if (each instanceof CertificateException || each instanceof CertPathValidatorException
+                    || each instanceof SSLPeerUnverifiedException || each instanceof Error
+                    || message.toLowerCase(Locale.ROOT).contains("unrecognized ssl message")
+                    || message.startsWith("Tunnel failed, got: 4")) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Returns the pause that the server asks for, in nanoseconds. */
+    static long retryAfter(HttpHeaders headers) {
+        String text = headers.firstValue("Retry-After").orElse("").trim();
+        long seconds = 0;
+        if (text.matches("\\d{1,9}")) {
+            seconds = Long.parseLong(text);
+        } else if (!text.isEmpty()) {
+            try {
+                Instant then = ZonedDateTime.parse(text, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant();
+                seconds = Duration.between(Instant.now(), then).toSeconds() + 1;
+            } catch (DateTimeException e) {
+                return 0;
+            }
+        }
+        return Duration.ofSeconds(Math.clamp(seconds, 0, LONGEST_PAUSE_SECONDS)).toNanos();
+    }
+}

@@ -1,0 +1,155 @@
+package io.gds4j.tools;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpServer;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import java.io.IOException;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.List;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** A signal ends a command at once although a server has stopped to answer, and nothing stays. */
+class RemoteSignalTest {
+    /** A second, and time for a busy machine; without a cancellation the exit takes five seconds. */
+    private static final Duration EXIT = Duration.ofMillis(3500);
+
+    @TempDir
+    Path folder;
+
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    private final CountDownLatch stalled = new CountDownLatch(1);
+    private final CountDownLatch end = new CountDownLatch(1);
+    private final List<String> requests = new CopyOnWriteArrayList<>();
+    private HttpServer server;
+    private byte[] object = new byte[0];
+    private volatile boolean abortStalls;
+
+    @BeforeEach
+    void start() throws IOException {
+        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.setExecutor(threads);
+        server.createContext("/", this::answer);
+        server.start();
+    }
+
+    @AfterEach
+    void stop() {
+        end.countDown();
+        server.stop(0);
+        threads.shutdownNow();
+    }
+
+    /** Answers the first range of an object, and all of an upload but its parts. */
+    private void answer(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            String query = String.valueOf(exchange.getRequestURI().getRawQuery());
+            requests.add(exchange.getRequestMethod() + " " + query);
+            String range = exchange.getRequestHeaders().getFirst("Range");
+            switch (exchange.getRequestMethod()) {
+                case "POST" -> send(exchange, 200, "<R><UploadId>id7</UploadId></R>".getBytes(StandardCharsets.UTF_8));
+                case "PUT" -> stall();
+                case "DELETE" -> {
+                    if (abortStalls) {
+                        stall();
+                    }
+                    exchange.sendResponseHeaders(204, -1);
+                }
+                default -> {
+                    if (query.contains("list-type")) {
+                        send(exchange, 200, "<ListBucketResult/>".getBytes(StandardCharsets.UTF_8));
+                    } else if (object.length == 0) {
+                        exchange.sendResponseHeaders(404, -1);
+                    } else if (range.startsWith("bytes=0-")) {
+                        exchange.getResponseHeaders().set("Content-Range", "bytes 0-65535/" + object.length);
+                        send(exchange, 206, java.util.Arrays.copyOf(object, 65536));
+                    } else {
+                        stall();
+                    }
+                }
+            }
+        }
+    }
+
+    private static void send(HttpExchange exchange, int status, byte[] bytes) throws IOException {
+        exchange.sendResponseHeaders(status, bytes.length);
+        exchange.getResponseBody().write(bytes);
+    }
+
+    private void stall() {
+        stalled.countDown();
+        try {
+            end.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private Path checkpoint() {
+        Path file = folder.resolve("source.safetensors");
+        new SafetensorsWriter(file).tensor("a", DType.U8, 17 << 20).durable(false).write(new TensorPattern(1));
+        return file;
+    }
+
+    /** Runs a command until the server stalls, and ends it. Returns standard error. */
+    private String terminated(String... arguments) throws Exception {
+        Path err = folder.resolve("stderr");
+        ProcessBuilder builder = ChildJvmTest.gds(arguments).redirectError(err.toFile());
+        builder.command().add(1, "-Djava.io.tmpdir=" + Files.createDirectories(folder.resolve("tmp")));
+        builder.environment().putAll(java.util.Map.of(
+                "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
+                "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString()));
+        Process process = builder.start();
+        try {
+            assertThat(stalled.await(60, TimeUnit.SECONDS)).isTrue();
+            long begun = System.nanoTime();
+            process.destroy();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(EXIT);
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).isEqualTo(143);
+        assertThat(folder.resolve("tmp")).isEmptyDirectory();
+        return Files.readString(err);
+    }
+
+    @Test
+    void loadEndsAlthoughTheServerStalls() throws Exception {
+        object = Files.readAllBytes(checkpoint());
+        assertThat(terminated("load", "http://localhost:" + server.getAddress().getPort() + "/m.safetensors", "-t",
+                "host")).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void convertLeavesNoCopyAndNoParts(boolean abortFails) throws Exception {
+        abortStalls = abortFails;
+        String err = terminated("convert", checkpoint().toString(), "s3://models/out/");
+        assertThat(requests).contains("DELETE uploadId=id7");
+        if (abortFails) {
+            assertThat(err.lines()).singleElement().asString()
+                    .contains("bucket models", "key out/model.safetensors", "upload id id7").doesNotContain("hush");
+        } else {
+            assertThat(err).isEmpty();
+        }
+    }
+}
