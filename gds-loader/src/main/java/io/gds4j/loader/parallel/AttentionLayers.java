@@ -80,21 +80,27 @@ final class AttentionLayers {
     private static Split withHeads(Split split, String layer, AttentionHeads heads) {
         return switch (split) {
             case Split.Column column when column.parts().equals(Split.WHOLE) ->
-                new Split.Column(outputs(layer, heads), column.roundUp());
+                new Split.Column(outputs(layer, heads, column.roundUp()), column.roundUp());
             case Split.Row row when row.parts().equals(Split.WHOLE) && OUTPUT.contains(layer) ->
-                new Split.Row(List.of(new Part(1, heads.heads())), row.roundUp());
+                new Split.Row(List.of(new Part(1, queries(heads, row.roundUp()))), row.roundUp());
             default -> split;
         };
     }
 
-    private static List<Part> outputs(String layer, AttentionHeads heads) {
-        Part query = new Part(heads.heads(), heads.heads(), heads.headSize());
+    /** Returns the units of queries. Uneven shares must not part queries from their keys. */
+    private static long queries(AttentionHeads heads, boolean roundUp) {
+        return roundUp && heads.heads() % heads.keyValueHeads() == 0 ? heads.keyValueHeads() : heads.heads();
+    }
+
+    private static List<Part> outputs(String layer, AttentionHeads heads, boolean roundUp) {
+        long queries = queries(heads, roundUp);
+        Part query = new Part(heads.heads(), queries, heads.headSize());
         Part key = new Part(heads.keyValueHeads(), heads.keyValueHeads(), heads.headSize());
         if (FUSED.contains(layer)) {
             return List.of(query, key, key);
         }
         if (QUERY.contains(layer)) {
-            return List.of(new Part(1, heads.heads(), heads.headSize()));
+            return List.of(new Part(1, queries, heads.headSize()));
         }
         if (KEY.contains(layer)) {
             return List.of(new Part(1, heads.keyValueHeads(), heads.headSize()));

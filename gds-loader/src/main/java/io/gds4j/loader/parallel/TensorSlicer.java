@@ -126,6 +126,13 @@ final class TensorSlicer {
             throw new Uneven("is of an attention layer, and the number of its heads is unknown; give --heads"
                     + " QUERY,KEY_VALUE, a config.json, or heads in its rule, with parts if it is fused");
         }
+        for (Split.Part part : parts) {
+            if (!outputs && axis.dimension() >= 0 && part.heads() > 0 && part.heads() < world) {
+                // the sum over the ranks would have the same inputs several times
+                throw new Uneven("has %d heads, fewer than the %d ranks that add up their products"
+                        .formatted(part.heads(), world));
+            }
+        }
         return divided(tensor, axis, parts, roundUp, rank);
     }
 
