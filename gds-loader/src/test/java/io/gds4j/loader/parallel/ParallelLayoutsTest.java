@@ -540,6 +540,7 @@ class ParallelLayoutsTest {
         assertThat(heads("{\"num_attention_heads\": [4, 8]}")).isEmpty();
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": [8, 8, 4]}"))
                 .as("not as many as heads of queries").isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": \"8\"}")).isEmpty();
         assertThat(heads("{}")).isEmpty();
         for (String[] wrong : new String[][]{{"{\"num_attention_heads\": 0}", "allowed are 1 to"},
                 {"{\"num_attention_heads\": 1.5}", "must be a whole number"}, {"{", "ends early"},
