@@ -3,6 +3,7 @@ package io.gds4j.loader.parallel;
 import io.gds4j.loader.parallel.Split.Part;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -31,6 +32,17 @@ final class AttentionLayers {
     static boolean lackHeads(String tensor, List<Part> parts) {
         return parts.stream().anyMatch(part -> part.heads() == 0)
                 && (isOfHeads(Layers.parameter(Layers.layer(tensor))) || isOfHeads(Layers.parameter(tensor)));
+    }
+
+    /** Returns the name of the tensor with the queries for keys; empty for a tensor of another layer. */
+    static Optional<String> queries(String keys) {
+        String layer = Layers.layer(keys);
+        String name = Layers.parameter(layer);
+        return KEY.contains(name)
+                ? Optional.of(layer.substring(0, layer.length() - name.length())
+                        + name.replace('k', 'q')
+                        + keys.substring(layer.length()))
+                : Optional.empty();
     }
 
     private static boolean isOfHeads(String layer) {

@@ -566,6 +566,18 @@ class ParallelLayoutsTest {
     }
 
     @Test
+    void headsOfTextAreNotThoseOfPictures() {
+        ParallelPlan plan = config(ParallelPlan.llama(), """
+                {"text_config": {"num_attention_heads": 16, "num_key_value_heads": 4}}""");
+        TensorInfo query = tensor("vision_tower.q_proj.weight", DType.BF16, 32, 32);
+        TensorInfo key = tensor("vision_tower.k_proj.weight", DType.BF16, 32, 32);
+        // eight ranks would have an eighth of the queries each, and a quarter of the keys
+        refused(plan, 8, "vision_tower.k_proj.weight' would have heads of 8 elements, and its queries heads of 2",
+                query,
+                key);
+    }
+
+    @Test
     void roundedUpQueriesStayWithTheirKeys() {
         Split column = new Split.Column(Split.WHOLE, true);
         ParallelPlan plan = ParallelPlan.of("p", List.of(
