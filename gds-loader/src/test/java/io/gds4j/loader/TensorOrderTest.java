@@ -315,8 +315,10 @@ class TensorOrderTest {
             Expected whole = Expected.random(random, dtype, shape, new DimensionOrder(order));
             boolean column = random.nextBoolean();
             int divided = shape.size() - (column ? 2 : 1);
-            ParallelPlan rules = ParallelPlan.of(
-                    "p", List.of(new ParallelRule("x.weight", column ? Split.column() : Split.row()), REST));
+            // outputs and inputs are known of matrices only
+            Split matrix = column ? Split.column() : Split.row();
+            Split split = shape.size() == 2 ? matrix : Split.dimension(divided);
+            ParallelPlan rules = ParallelPlan.of("p", List.of(new ParallelRule("x.weight", split), REST));
             String what = "-Dgds4j.property.seed=%d, round %d: %s of %s".formatted(seed, round, whole.order, shape);
             Checkpoint checkpoint = checkpoint(Map.of("x.weight", whole));
             List<LoadDestination> destinations = List.of(LoadDestination.host(), LoadDestination.host());
