@@ -3,6 +3,7 @@ package io.gds4j.loader.parallel;
 import io.gds4j.loader.parallel.Split.Part;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -31,6 +32,17 @@ final class AttentionLayers {
     static boolean lackHeads(String tensor, List<Part> parts) {
         return parts.stream().anyMatch(part -> part.heads() == 0)
                 && (isOfHeads(Layers.parameter(Layers.layer(tensor))) || isOfHeads(Layers.parameter(tensor)));
+    }
+
+    /** Returns the name of the tensor with the queries for keys; empty for a tensor of another layer. */
+    static Optional<String> queries(String keys) {
+        String layer = Layers.layer(keys);
+        String name = Layers.parameter(layer);
+        return KEY.contains(name)
+                ? Optional.of(layer.substring(0, layer.length() - name.length())
+                        + name.replace('k', 'q')
+                        + keys.substring(layer.length()))
+                : Optional.empty();
     }
 
     private static boolean isOfHeads(String layer) {
@@ -80,21 +92,27 @@ final class AttentionLayers {
     private static Split withHeads(Split split, String layer, AttentionHeads heads) {
         return switch (split) {
             case Split.Column column when column.parts().equals(Split.WHOLE) ->
-                new Split.Column(outputs(layer, heads), column.roundUp());
+                new Split.Column(outputs(layer, heads, column.roundUp()), column.roundUp());
             case Split.Row row when row.parts().equals(Split.WHOLE) && OUTPUT.contains(layer) ->
-                new Split.Row(List.of(new Part(1, heads.heads())), row.roundUp());
+                new Split.Row(List.of(new Part(1, queries(heads, row.roundUp()))), row.roundUp());
             default -> split;
         };
     }
 
-    private static List<Part> outputs(String layer, AttentionHeads heads) {
-        Part query = new Part(heads.heads(), heads.heads(), heads.headSize());
+    /** Returns the units of queries. Uneven shares must not part queries from their keys. */
+    private static long queries(AttentionHeads heads, boolean roundUp) {
+        return roundUp && heads.heads() % heads.keyValueHeads() == 0 ? heads.keyValueHeads() : heads.heads();
+    }
+
+    private static List<Part> outputs(String layer, AttentionHeads heads, boolean roundUp) {
+        long queries = queries(heads, roundUp);
+        Part query = new Part(heads.heads(), queries, heads.headSize());
         Part key = new Part(heads.keyValueHeads(), heads.keyValueHeads(), heads.headSize());
         if (FUSED.contains(layer)) {
             return List.of(query, key, key);
         }
         if (QUERY.contains(layer)) {
-            return List.of(new Part(1, heads.heads(), heads.headSize()));
+            return List.of(new Part(1, queries, heads.headSize()));
         }
         if (KEY.contains(layer)) {
             return List.of(new Part(1, heads.keyValueHeads(), heads.headSize()));

@@ -31,6 +31,8 @@ final class ModelConfig {
     private static final Set<String> NESTED = Set.of("text_config", "llm_config", "language_config", "thinker_config",
             "attn_config");
     private static final Set<String> FLAGS = Set.of("multi_query", "new_decoder_architecture");
+    /** What is no number, such as an array with one for each layer. */
+    private static final long UNKNOWN = -1;
     private static final String ORDER = "desc_act";
 
     private final Map<String, Long> numbers = new HashMap<>();
@@ -72,13 +74,16 @@ final class ModelConfig {
         }
         boolean single = flags.getOrDefault("multi_query", false)
                 && !flags.getOrDefault("new_decoder_architecture", false);
-        long told = first(KEY_VALUE_HEADS);
+        long told = single ? 1 : first(KEY_VALUE_HEADS);
+        if (told == UNKNOWN) {
+            return Optional.empty();
+        }
         long size = first(HEAD_SIZE);
-        boolean assumed = told == 0 && !single;
+        boolean assumed = told == 0;
         if (assumed && size == 0 && first(HIDDEN_SIZE) % heads == 0) {
             size = first(HIDDEN_SIZE) / heads;
         }
-        return Optional.of(new AttentionHeads(heads, told > 0 ? told : single ? 1 : heads, size));
+        return Optional.of(new AttentionHeads(heads, assumed ? heads : told, size));
     }
 
     private long first(List<String> names) {
@@ -133,6 +138,9 @@ final class ModelConfig {
                 throw in.here("%s is %s; allowed are 1 to %s".formatted(name, in.text(), 1L << 20));
             }
             numbers.put(name, count);
+        } else if (token != Token.NULL && KEY_VALUE_HEADS.contains(name)) {
+            numbers.put(name, UNKNOWN);
+            in.skip();
         } else if (size && token == Token.NUMBER && in.text().matches("[1-9]\\d{0,17}")) {
             numbers.put(name, in.unsigned(name));
         } else {

@@ -11,7 +11,9 @@ import java.io.Serializable;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
+import java.util.HashMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Predicate;
@@ -205,6 +207,9 @@ public final class ParallelPlan implements Serializable {
         List<WholeTensor> wholes = WholeTensor.of(tensors);
         TensorSlicer slicer = new TensorSlicer(WholeTensor.byName(wholes), naturalGroups, world);
         List<ParallelRule> ofTensors = match(checkpoint, wholes, slicer);
+        if (world > 1) {
+            checkHeads(wholes, ofTensors, slicer);
+        }
         List<TensorSlice> slices = new ArrayList<>();
         for (int i = 0; i < wholes.size(); i++) {
             WholeTensor tensor = wholes.get(i);
@@ -237,6 +242,20 @@ public final class ParallelPlan implements Serializable {
                     CuFileError.INVALID_VALUE,
                     FUNCTION,
                     "the number of ranks is %s; allowed are 1 to %s".formatted(world, MAX_WORLD));
+        }
+    }
+
+    private static void checkHeads(List<WholeTensor> tensors, List<ParallelRule> ofTensors, TensorSlicer slicer) {
+        Map<String, Integer> numbers = HashMap.newHashMap(tensors.size());
+        for (int i = 0; i < tensors.size(); i++) {
+            numbers.put(tensors.get(i).name(), i);
+        }
+        for (int i = 0; i < tensors.size(); i++) {
+            Integer queries = AttentionLayers.queries(tensors.get(i).name()).map(numbers::get).orElse(null);
+            if (queries != null) {
+                slicer.checkHeads(
+                        tensors.get(i), ofTensors.get(i).split(), tensors.get(queries), ofTensors.get(queries).split());
+            }
         }
     }
 

@@ -32,7 +32,7 @@ public sealed interface Split extends Serializable {
      *
      * @param share size relative to the other parts, 1 or more
      * @param heads number of units that are never cut, such as attention heads. With fewer heads than ranks, several consecutive
-     *        ranks receive the same head. 0 if single elements are the units; a plan then looks for the heads of queries, keys and
+     *        ranks receive the same head, except under {@link Row}, which refuses that. 0 if single elements are the units; a plan then looks for the heads of queries, keys and
      *        values ({@link ParallelPlan#withHeads}). {@link #GATHERED} if single elements are the units even of these
      * @param headSize elements of a head, for a check; 0 if unknown. A head may have a multiple of them
      */

@@ -64,13 +64,44 @@ final class TensorSlicer {
                 case Split.Row row -> role(tensor, isEmbedding(tensor.name()), row.parts(), row.roundUp(), rank);
             };
         } catch (Uneven e) {
-            throw CheckpointException.of(
-                    ParallelPlan.UNEVEN_SPLIT,
-                    stored.file(),
-                    -1,
-                    stored.name(),
-                    "tensor %s %s".formatted(CheckpointException.quote(stored.name()), e.getMessage()));
+            throw refused(stored, e);
         }
+    }
+
+    /** Refuses keys whose heads are not of the size of their queries: the numbers are those of another attention of the model. */
+    void checkHeads(WholeTensor keys, Split ofKeys, WholeTensor queries, Split ofQueries) {
+        long key = headSize(keys, ofKeys);
+        long query = headSize(queries, ofQueries);
+        if (key > 0 && query % key != 0) {
+            throw refused(keys.stored(), new Uneven(
+                    "would have heads of %d elements, and its queries heads of %d; a rule may tell its heads"
+                            .formatted(key, query)));
+        }
+    }
+
+    /** Returns the elements of a head; 0 if they are unknown. */
+    private long headSize(WholeTensor tensor, Split split) {
+        long heads = split instanceof Split.Column(List<Split.Part> parts, boolean roundUp) && parts.size() == 1
+                ? parts.getFirst().heads()
+                : 0;
+        if (heads <= 0) {
+            return 0;
+        }
+        try {
+            long outputs = layers.axes(tensor.info()).orElse(Layers.Axes.WHOLE).outputs().elements();
+            return outputs % heads == 0 ? outputs / heads : 0;
+        } catch (Uneven e) {
+            return 0; // its slice will tell
+        }
+    }
+
+    private static CheckpointException refused(TensorInfo stored, Uneven e) {
+        return CheckpointException.of(
+                ParallelPlan.UNEVEN_SPLIT,
+                stored.file(),
+                -1,
+                stored.name(),
+                "tensor %s %s".formatted(CheckpointException.quote(stored.name()), e.getMessage()));
     }
 
     private static boolean isEmbedding(String name) {
@@ -125,6 +156,13 @@ final class TensorSlicer {
         if (outputs && axis.dimension() >= 0 && AttentionLayers.lackHeads(tensor.name(), parts)) {
             throw new Uneven("is of an attention layer, and the number of its heads is unknown; give --heads"
                     + " QUERY,KEY_VALUE, a config.json, or heads in its rule, with parts if it is fused");
+        }
+        for (Split.Part part : parts) {
+            if (!outputs && axis.dimension() >= 0 && part.heads() > 0 && part.heads() < world) {
+                // the sum over the ranks would have the same inputs several times
+                throw new Uneven("has %d heads, fewer than the %d ranks that add up their products"
+                        .formatted(part.heads(), world));
+            }
         }
         return divided(tensor, axis, parts, roundUp, rank);
     }

@@ -378,7 +378,7 @@ class ParallelLayoutsTest {
         assertThat(shape(slices, 1, "o_proj.biases")).containsExactly(256L, 2L);
         assertThat(shape(slices, 1, "embed_tokens.scales")).containsExactly(128L, 4L);
         // six bits: 32 values in six words
-        refused(plan, 8, "block of", tensor("o_proj.weight", DType.U32, 8, 12),
+        refused(ParallelPlan.llama(HEADS), 8, "block of", tensor("o_proj.weight", DType.U32, 8, 12),
                 tensor("o_proj.scales", DType.F16, 8, 1));
     }
 
@@ -524,7 +524,11 @@ class ParallelLayoutsTest {
         assertThat(heads("{\"n_head\": 12}")).contains(new AttentionHeads(12, 12));
         assertThat(heads("{\"n_head\": 12, \"n_embd\": 768}")).contains(new AttentionHeads(12, 12, 64));
         assertThat(heads("{\"num_attention_heads\": 71, \"multi_query\": true}")).contains(new AttentionHeads(71, 1));
-        assertThat(heads("{\"num_attention_heads\": 128, \"num_kv_heads\": 8, \"multi_query\": true}"))
+        assertThat(heads("{\"num_attention_heads\": 71, \"num_kv_heads\": 71, \"multi_query\": true}"))
+                .as("as transformers' Falcon reads its older models").contains(new AttentionHeads(71, 1));
+        assertThat(
+                heads("""
+                {"num_attention_heads": 128, "num_kv_heads": 8, "multi_query": true, "new_decoder_architecture": true}"""))
                 .contains(new AttentionHeads(128, 8));
         assertThat(heads("{\"n_heads\": 24, \"attn_config\": {\"kv_n_heads\": 8}}"))
                 .contains(new AttentionHeads(24, 8));
@@ -534,6 +538,9 @@ class ParallelLayoutsTest {
                 "{\"num_attention_heads\": 4, \"num_key_value_heads\": null, \"a\": [NaN, -Infinity], \"b\": Infinity}"))
                 .contains(new AttentionHeads(4, 4));
         assertThat(heads("{\"num_attention_heads\": [4, 8]}")).isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": [8, 8, 4]}"))
+                .as("not as many as heads of queries").isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": \"8\"}")).isEmpty();
         assertThat(heads("{}")).isEmpty();
         for (String[] wrong : new String[][]{{"{\"num_attention_heads\": 0}", "allowed are 1 to"},
                 {"{\"num_attention_heads\": 1.5}", "must be a whole number"}, {"{", "ends early"},
@@ -548,6 +555,41 @@ class ParallelLayoutsTest {
         TensorInfo key = tensor("k_proj.weight", DType.F32, 32, 64);
         ParallelPlan plan = config(ParallelPlan.llama(), "{\"num_attention_heads\": 8, \"hidden_size\": 64}");
         refused(plan, 2, "has 32 elements there, which are not 8 heads of 8", key);
+    }
+
+    @Test
+    void inputsOfTwoRanksAreNeverTheSameHead() {
+        TensorInfo query = tensor("q_proj.weight", DType.F32, 8, 16);
+        TensorInfo output = tensor("o_proj.weight", DType.F32, 16, 8);
+        // the ranks' products are added up: the heads would count twice
+        refused(ParallelPlan.llama(new AttentionHeads(2, 2)), 4, "has 2 heads, fewer than the 4 ranks", query, output);
+    }
+
+    @Test
+    void headsOfTextAreNotThoseOfPictures() {
+        ParallelPlan plan = config(ParallelPlan.llama(), """
+                {"text_config": {"num_attention_heads": 16, "num_key_value_heads": 4}}""");
+        TensorInfo query = tensor("vision_tower.q_proj.weight", DType.BF16, 32, 32);
+        TensorInfo key = tensor("vision_tower.k_proj.weight", DType.BF16, 32, 32);
+        // eight ranks would have an eighth of the queries each, and a quarter of the keys
+        refused(plan, 8, "vision_tower.k_proj.weight' would have heads of 8 elements, and its queries heads of 2",
+                query,
+                key);
+    }
+
+    @Test
+    void roundedUpQueriesStayWithTheirKeys() {
+        Split column = new Split.Column(Split.WHOLE, true);
+        ParallelPlan plan = ParallelPlan.of("p", List.of(
+                new ParallelRule("q_proj", column),
+                new ParallelRule("k_proj", column),
+                new ParallelRule("qkv_proj", column),
+                new ParallelRule("o_proj", new Split.Row(Split.WHOLE, true)))).withHeads(new AttentionHeads(12, 4));
+        List<TensorInfo> tensors = List.of(tensor("q_proj.weight", DType.U8, 12, 1),
+                tensor("k_proj.weight", DType.U8, 4, 1), tensor("qkv_proj.weight", DType.U8, 20, 1),
+                tensor("o_proj.weight", DType.U8, 1, 12));
+        assertThat(plan.slice(FILE, tensors, 3)).extracting(slice -> slice.shape().getFirst() * slice.shape().getLast())
+                .containsExactly(6L, 6L, 0L, 2L, 2L, 0L, 10L, 10L, 0L, 6L, 6L, 0L);
     }
 
     @Test
