@@ -147,7 +147,8 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     /** Returns whether there may be unclaimed pieces. */
     final boolean hasUnclaimed() {
-        return total(claims.get()) < (plan.isTakenFromBothEnds() ? pieces : limit);
+        long all = claims.get();
+        return all % LAST < limit && total(all) < pieces;
     }
 
     /** Returns whether this piece or an earlier one has ended the request. */

@@ -106,6 +106,17 @@ class BothEndsTest {
                 .isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset() + 10);
     }
 
+    /** A thread that waits for a slab leaves then. */
+    @Test
+    void nothingIsLeftToClaimAfterAnInterrupt() {
+        Claims claims = new Claims(9);
+        LongStream.of(0, 1).forEach(claims::claim);
+        assertThat(claims.transfer.isOver()).isFalse();
+        claims.transfer.cancel();
+        assertThat(claims.transfer.isOver()).isTrue();
+        assertThat(LongStream.range(0, 4).map(claims::claim).boxed()).containsOnly(-1L);
+    }
+
     @Test
     void aNewPlanForgetsTheOrderOfTheLast() {
         Claims claims = new Claims(9);
