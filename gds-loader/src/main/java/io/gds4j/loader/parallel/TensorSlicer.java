@@ -74,7 +74,7 @@ final class TensorSlicer {
         long query = headSize(queries, ofQueries);
         if (key > 0 && query % key != 0) {
             throw refused(keys.stored(), new Uneven(
-                    "would have heads of %d elements, and its queries heads of %d; a rule may tell its heads"
+                    "would have heads of %s elements, and its queries heads of %s; a rule may tell its heads"
                             .formatted(key, query)));
         }
     }
@@ -160,7 +160,7 @@ final class TensorSlicer {
         for (Split.Part part : parts) {
             if (!outputs && axis.dimension() >= 0 && part.heads() > 0 && part.heads() < world) {
                 // the sum over the ranks would have the same inputs several times
-                throw new Uneven("has %d heads, fewer than the %d ranks that add up their products"
+                throw new Uneven("has %s heads, fewer than the %s ranks that add up their products"
                         .formatted(part.heads(), world));
             }
         }
