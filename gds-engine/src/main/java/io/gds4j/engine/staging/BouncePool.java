@@ -38,7 +38,7 @@ public final class BouncePool {
     /** Time between two trims: memory that was idle for one to two of them is unmapped. */
     private static final Duration IDLE = Duration.ofSeconds(10);
 
-    /** Threads of a pool that nobody tells how many threads copy at a time. */
+    /** Number of threads that copy at a time, for a pool whose owner does not say. */
     private static final int USUAL_THREADS = 16;
 
     private static final CopyPipeline.PieceFailures PATIENT = (piece, cause) -> {
