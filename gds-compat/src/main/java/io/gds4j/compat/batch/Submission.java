@@ -198,7 +198,7 @@ final class Submission {
         return true;
     }
 
-    /** Returns null if no entry is left or the caller may not run one of those that it would claim. */
+    /** Returns null if no entry is left, or if the caller may not run each entry of the claim. */
     private @Nullable Claim claim(Shares shares, Predicate<BatchRequest> mayRun) {
         int from;
         int to;

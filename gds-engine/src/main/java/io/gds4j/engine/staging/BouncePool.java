@@ -492,7 +492,7 @@ public final class BouncePool {
         try {
             awaitPinning(); // an idle block may be the one that a thread pins
             trims = trims + 1;
-            removeUnused(idle); // those that were used since the last call are idle now, too
+            removeUnused(idle); // the first call keeps blocks that were used since the last; they are idle now, too
             removeUnused(idle);
             pinningNow++;
         } finally {

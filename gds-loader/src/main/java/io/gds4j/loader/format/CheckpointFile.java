@@ -70,7 +70,7 @@ public record CheckpointFile(
         this(path, size, dataOffset, tensors, Metadata.ofStrings(metadata));
     }
 
-    /** Returns this file with other tensors and metadata, such as those that an index names. */
+    /** Returns this file with other tensors and metadata; an index names some tensors of a file. */
     public CheckpointFile with(List<TensorInfo> chosen, Metadata metadata) {
         return new CheckpointFile(path, version, dataOffset, chosen, metadata, warnings);
     }

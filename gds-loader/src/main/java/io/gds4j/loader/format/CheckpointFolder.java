@@ -111,8 +111,8 @@ public final class CheckpointFolder {
     }
 
     /**
-     * Returns files of a format together with those that must be read with them: files with an ending of the format and parts of
-     * the same sets, whatever they contain. A file that is empty or broken then ends the load instead of being left out.
+     * Returns files of a format and the files that must be read with them. Those have an ending of the format or are parts of the
+     * same sets, whatever they contain. A file that is empty or broken then ends the load instead of being left out.
      *
      * @throws CheckpointException MISSING_SHARD if a part of a set such as {@code model-00001-of-00003} is missing
      */

@@ -40,7 +40,7 @@ final class PickleInput {
         return end - next + buffer.remaining();
     }
 
-    /** Returns the number of bytes so far without those that were skipped. */
+    /** Returns the number of bytes that were read so far; skipped bytes do not count. */
     long bytesRead() {
         return end - origin - remaining() - skipped;
     }
