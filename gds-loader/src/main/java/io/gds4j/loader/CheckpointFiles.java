@@ -256,7 +256,7 @@ record CheckpointFiles(
     private static CheckpointFormat bySuffix(FormatInput in) {
         String name = in.path().toString();
         for (CheckpointFormat format : Formats.all()) {
-            if (format.suffixes().stream().anyMatch(name::endsWith)) {
+            if (NoCheckpoint.endsWithOne(name, format.suffixes())) {
                 return format;
             }
         }

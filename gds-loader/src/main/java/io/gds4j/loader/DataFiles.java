@@ -34,7 +34,7 @@ final class DataFiles extends CheckedFiles {
     }
 
     /** Returns the versions of files by their paths. */
-    static Map<Path, FileVersion> versions(List<CheckpointFile> files) {
+    private static Map<Path, FileVersion> versions(List<CheckpointFile> files) {
         Map<Path, FileVersion> versions = HashMap.newHashMap(files.size());
         files.forEach(file -> versions.put(file.path(), file.version()));
         return versions;

@@ -169,9 +169,9 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         return opened;
     }
 
-    /** Returns the versions of the files. */
+    /** Returns the versions of the files when their headers were read. */
     final Map<Path, FileVersion> versions() {
-        return DataFiles.versions(files);
+        return handles.versions();
     }
 
     /** Reads a range of a file. */

@@ -123,7 +123,7 @@ final class NoCheckpoint {
         return false;
     }
 
-    private static boolean endsWithOne(String name, List<String> suffixes) {
+    static boolean endsWithOne(String name, List<String> suffixes) {
         for (String suffix : suffixes) {
             if (name.endsWith(suffix)) {
                 return true;

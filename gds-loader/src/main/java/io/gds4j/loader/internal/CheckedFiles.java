@@ -24,6 +24,11 @@ public class CheckedFiles extends OpenFiles<CuFileHandle> {
         this.options = options.clone();
     }
 
+    /** Returns the versions of the files when their headers were read. */
+    public final Map<Path, FileVersion> versions() {
+        return versions;
+    }
+
     /** Called with each file that was opened, before its version is compared. */
     protected void opened(Path path, CuFileHandle handle) {
         // nothing to demand

@@ -79,17 +79,23 @@ final class Layers {
     TensorInfo weight(TensorInfo tensor) {
         String parameter = parameter(tensor.name());
         Map<String, TensorInfo> siblings = siblings(tensor);
-        for (String suffix : SCALE_SUFFIXES) {
-            if (parameter.endsWith(suffix)) {
-                TensorInfo scaled = siblings.get(parameter.substring(0, parameter.length() - suffix.length()));
-                if (scaled != null) {
-                    return scaled;
-                }
-            }
+        TensorInfo scaled = scaled(siblings, parameter);
+        if (scaled != null) {
+            return scaled;
         }
         return FOLLOWING.contains(parameter)
                 ? MAIN.stream().filter(siblings::containsKey).findFirst().map(siblings::get).orElse(null)
                 : null;
+    }
+
+    /** Returns the tensor whose scale has this name; null if there is none. */
+    private static @Nullable TensorInfo scaled(Map<String, TensorInfo> siblings, String parameter) {
+        for (String suffix : SCALE_SUFFIXES) {
+            if (parameter.endsWith(suffix)) {
+                return siblings.get(parameter.substring(0, parameter.length() - suffix.length()));
+            }
+        }
+        return null;
     }
 
     /** Returns the axes of a tensor; empty if its layout is not known. */
@@ -200,15 +206,11 @@ final class Layers {
         if (BARE.contains(parameter)) {
             return dimensions <= 3 ? matrices(tensor) : null;
         }
-        for (String suffix : SCALE_SUFFIXES) {
-            TensorInfo weight = parameter.endsWith(suffix)
-                    ? siblings.get(parameter.substring(0, parameter.length() - suffix.length()))
-                    : null;
-            int sizes = weight == null ? 0 : weight.shape().size();
-            if (weight != null && BARE.contains(parameter(weight.name())) && sizes >= 1 && sizes <= 3) {
-                Axes axes = matrices(weight);
-                return scales(tensor, weight, axes.outputs().elements(), axes.inputs().elements());
-            }
+        TensorInfo weight = scaled(siblings, parameter);
+        int sizes = weight == null ? 0 : weight.shape().size();
+        if (weight != null && BARE.contains(parameter(weight.name())) && sizes >= 1 && sizes <= 3) {
+            Axes axes = matrices(weight);
+            return scales(tensor, weight, axes.outputs().elements(), axes.inputs().elements());
         }
         boolean ofOutputs = parameter.equals(BIAS) && dimensions == 1
                 || OF_HEADS.contains(parameter) && dimensions == 1

@@ -212,7 +212,8 @@ final class TensorSlicer {
             kept += range.length();
         }
         shape.set(dimension, kept);
-        if (kept == size && merged(ranges).size() == 1) {
+        List<Range> joined = merged(ranges);
+        if (kept == size && joined.size() == 1) {
             return whole(tensor, rank);
         }
         if (tensor.length() == 0 || kept == 0) {
@@ -232,9 +233,9 @@ final class TensorSlicer {
         }
         long filePitch = rows == 1 ? tensor.length() : bytes(tensor, size * inner);
         long slicePitch = bytes(tensor, kept * inner);
-        List<StridedCopy> copies = new ArrayList<>(ranges.size());
+        List<StridedCopy> copies = new ArrayList<>(joined.size());
         long sliceOffset = 0;
-        for (Range range : merged(ranges)) {
+        for (Range range : joined) {
             long fileOffset = tensor.fileOffset() + bytes(tensor, range.start() * inner);
             long width = bytes(tensor, range.length() * inner);
             copies.add(copy(fileOffset, width, rows, filePitch, sliceOffset, slicePitch));

@@ -185,9 +185,7 @@ final class Publication {
         boolean renames = replaceIndex(index, temporaries);
         committed = true;
         sync();
-        Set<String> current = new HashSet<>(temporaries);
-        current.add(target.indexName());
-        removeOthers(current);
+        removeAllButTemporaries();
         if (renames) {
             useFinalNames(index);
         }
@@ -197,9 +195,7 @@ final class Publication {
     /** Goes on where a commit failed after it had replaced the index. */
     void finish() {
         if (isNamed()) {
-            Set<String> current = new HashSet<>(temporaries);
-            current.add(target.indexName());
-            removeOthers(current);
+            removeAllButTemporaries();
             useFinalNames(target.folder().resolve(target.indexName()));
         } else {
             temporaries.forEach(this::delete);
@@ -254,6 +250,13 @@ final class Publication {
             }
         }
         return true;
+    }
+
+    /** Removes the old checkpoint, after the index names the temporary files. */
+    private void removeAllButTemporaries() {
+        Set<String> current = new HashSet<>(temporaries);
+        current.add(target.indexName());
+        removeOthers(current);
     }
 
     /** Removes all other files of a checkpoint of this name, the index first: readers prefer it to files. */
