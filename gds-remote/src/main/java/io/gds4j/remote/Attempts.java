@@ -96,11 +96,6 @@ final class Attempts {
         }
     }
 
-    /** Returns whether an attempt has failed, so that the server may have done what it was asked for. */
-    boolean hasFailed() {
-        return lastFailure != null;
-    }
-
     /**
      * Looks whether the request goes on.
      *
@@ -181,8 +176,12 @@ final class Attempts {
         };
     }
 
-    /** Returns whether an S3 server tells by this code to ask again, whatever the status. */
-    static boolean isTransient(String code) {
+    /** Returns whether an answer tells to ask again: by its status, or by the code that an S3 server writes, whatever the status. */
+    static boolean isTransient(int status, String body) {
+        return isTransient(status) || isTransient(RemoteFailure.code(body));
+    }
+
+    private static boolean isTransient(String code) {
         return switch (code) {
             case "InternalError", "SlowDown", "RequestTimeout", "ServiceUnavailable" -> true;
             default -> false;

@@ -23,6 +23,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.regex.Pattern;
@@ -57,7 +58,11 @@ final class CacheFolder {
 
     private final AtomicLong room;
 
+    /** The user of this process; empty if the system does not tell. */
+    private final Optional<Object> user;
+
     CacheFolder(RemoteCache cache) {
+        user = user();
         folder = cache.folder();
         limit = cache.limitBytes();
         room = ROOMS.computeIfAbsent(folder.toAbsolutePath().normalize(), path -> new AtomicLong());
@@ -137,12 +142,20 @@ final class CacheFolder {
         return true;
     }
 
+    private static Optional<Object> user() {
+        try {
+            return Optional.of(Files.getAttribute(PROCESS, "unix:uid"));
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
     /** Returns whether a file is regular and of this user. Opening a pipe would wait, and bytes of others are not believed. */
-    private static boolean isOwn(Path file) {
+    private boolean isOwn(Path file) {
         try {
             Map<String, Object> found = Files.readAttributes(file, "unix:uid,isRegularFile", LinkOption.NOFOLLOW_LINKS);
             return Boolean.TRUE.equals(found.get("isRegularFile"))
-                    && Files.getAttribute(PROCESS, "unix:uid").equals(found.get("uid"));
+                    && user.equals(Optional.ofNullable(found.get("uid")));
         } catch (IOException e) {
             return false;
         }

@@ -60,14 +60,14 @@ final class FirstRequest {
             return Optional.empty();
         }
         String why = RemoteFailure.meaning(status, headers, response.body());
-        if (Attempts.isTransient(status) || Attempts.isTransient(RemoteFailure.code(response.body()))) {
+        if (Attempts.isTransient(status, response.body())) {
             throw new Attempts.Passing(why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(headers));
         }
         if (status == 416) {
             return empty(headers);
         }
         if (status == 200) {
-            return isShort(response.statusCode(), headers) && !body.isTooLong()
+            return isShort(status, headers) && !body.isTooLong()
                     ? whole(headers, head.asSlice(0, body.received())) : sequential(headers);
         }
         if (status != 206) {

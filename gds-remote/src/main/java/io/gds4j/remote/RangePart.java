@@ -137,7 +137,7 @@ final class RangePart {
                     : RemoteFailure.meaning(status, response.headers(), response.body());
             int errno =
                     ObjectVersion.isChange(problem.get()) ? Errno.ESTALE : RemoteFailure.errno(status, response.body());
-            if (Attempts.isTransient(status) || Attempts.isTransient(RemoteFailure.code(response.body()))) {
+            if (Attempts.isTransient(status, response.body())) {
                 pause(attempts.failed(why, errno, null, Attempts.retryAfter(response.headers())));
                 return;
             }

@@ -84,7 +84,7 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
             return response;
         }
         String why = RemoteFailure.meaning(status, response.headers(), text);
-        if (Attempts.isTransient(status) || Attempts.isTransient(code)) {
+        if (Attempts.isTransient(status, text)) {
             throw new Attempts.Passing(why, RemoteFailure.errno(status, text), Attempts.retryAfter(response.headers()));
         }
         throw failure(method, uri, RemoteFailure.errno(status, text), why, null);
