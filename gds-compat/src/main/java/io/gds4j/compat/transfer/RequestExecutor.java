@@ -344,15 +344,8 @@ public final class RequestExecutor {
                 && TransferCosts.MEASURED.fitsCache(load.bytes(memory) + bytes);
     }
 
-    /**
-     * Returns whether a thread copies a request's memory itself. That is so for managed memory while streams may wait for this
-     * process: the driver's copies of it wait for all streams, which might in turn wait for the copy. It is not so for managed
-     * memory that processors may not touch while its GPU works.
-     */
+    /** Returns whether a thread copies a request's memory itself, as the driver's copies of it would wait for all streams. */
     public boolean copiesByProcessor(MemoryRange memory) {
-        return memory.kind() == MemoryKind.CUDA_MANAGED
-                && pool.waits().mayCome()
-                && contexts != null
-                && contexts.sharesManagedMemory(memory.device());
+        return contexts != null && pool.waits().leavesToProcessor(memory, contexts);
     }
 }

@@ -28,15 +28,11 @@ final class MemoryCopies {
         this.streams = streams;
     }
 
-    /**
-     * Returns memory as host memory if a processor should copy it. That is so for managed memory while streams may wait for this process: the
-     * driver's copies of it wait for all streams, and hold up the calls of threads that these streams wait for.
-     */
+    /** Returns memory as host memory if a processor should copy it. */
     private MemoryRange reachable(MemoryRange range) {
-        boolean byProcessor = range.kind() == MemoryKind.CUDA_MANAGED
+        boolean byProcessor = range.kind() == MemoryKind.CUDA_MANAGED // others do not take the monitor of StreamWaits
                 && contexts.isPresent()
-                && StreamWaits.of(contexts.get()).mayCome()
-                && contexts.get().sharesManagedMemory(range.device());
+                && StreamWaits.of(contexts.get()).leavesToProcessor(range, contexts.get());
         return byProcessor ? MemoryRange.ofAddress(range.address(), range.length(), MemoryKind.HOST) : range;
     }
 

@@ -1,6 +1,8 @@
 package io.gds4j.engine.memory;
 
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import java.util.ArrayDeque;
 import java.util.Map;
 import java.util.WeakHashMap;
@@ -26,9 +28,6 @@ import java.util.function.IntSupplier;
  * Thread-safe. All sessions over a driver share one ({@link #of}).
  */
 public final class StreamWaits {
-    /** Streams that may wait before new work may find no free channel: half of the channels that CUDA gives a process by default. */
-    private static final int FEW = 4;
-
     /** Time without an advance in nanoseconds after which the operations in flight seem to wait for the program. */
     private static final long QUIET_NANOS = 500_000_000;
 
@@ -183,24 +182,18 @@ public final class StreamWaits {
         return expected || any();
     }
 
+    /**
+     * Returns whether a thread should copy this memory itself. That is so for managed memory while streams may wait for this process:
+     * the driver's copies of it wait for all streams, which might in turn wait for the copy. It is not so for managed memory that
+     * processors may not touch while its GPU works.
+     */
+    public boolean leavesToProcessor(MemoryRange memory, CudaContexts contexts) {
+        return memory.kind() == MemoryKind.CUDA_MANAGED && mayCome() && contexts.sharesManagedMemory(memory.device());
+    }
+
     /** Returns true while a stream waits. */
     public boolean any() {
         return operations > 0;
-    }
-
-    /** Returns true while so many streams wait that they may block all channels of a GPU, and with them all new work. */
-    public boolean many() {
-        return streams > FEW;
-    }
-
-    /** Waits until only a few streams wait. */
-    public void awaitFew() {
-        lock.lock();
-        try {
-            await(() -> !many());
-        } finally {
-            lock.unlock();
-        }
     }
 
     /** Waits until no stream waits. */

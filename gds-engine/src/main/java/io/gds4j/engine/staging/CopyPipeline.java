@@ -23,9 +23,6 @@ public final class CopyPipeline {
     /** Largest copy in bytes for which spinning is cheaper than sleeping. */
     private static final long SPIN_BYTES = 64 << 10;
 
-    /** Number of polls before a blocking wait. Together they last several times as long as a piece takes on an idle link. */
-    private static final int POLLS = 32;
-
     /** Shortest time between polls. */
     private static final long MIN_POLL_NANOS = 2_000;
 
@@ -288,7 +285,7 @@ public final class CopyPipeline {
      */
     private int await(long event, long bytes) {
         long pause = Math.max(MIN_POLL_NANOS, bytes / BYTES_PER_POLL_NANO);
-        return EventWait.poll(cuda, event, POLLS, pause, sleep);
+        return EventWait.poll(cuda, event, pause, sleep);
     }
 
     /** Starts to copy a piece from a slab to the GPU. */

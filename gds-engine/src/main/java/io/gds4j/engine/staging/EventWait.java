@@ -11,6 +11,9 @@ public final class EventWait {
     private static final long SHORTEST_PAUSE = 20_000;
     private static final long LONGEST_PAUSE = 2_000_000;
 
+    /** Number of polls before a blocking wait. Together they should last several times as long as the copy takes on an idle link. */
+    private static final int POLLS = 32;
+
     private EventWait() {
     }
 
@@ -36,13 +39,13 @@ public final class EventWait {
     }
 
     /**
-     * Polls {@code polls} times, {@code nanos} apart, then blocks. For events that take at least as long as a sleep.
+     * Polls 32 times, {@code nanos} apart, then blocks. For events that take at least as long as a sleep.
      *
      * @return a {@code CUresult}
      */
-    public static int poll(Cuda cuda, long event, int polls, long nanos, Pause pause) {
+    public static int poll(Cuda cuda, long event, long nanos, Pause pause) {
         int result = cuda.eventQuery(event);
-        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < polls; i++) {
+        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < POLLS; i++) {
             pause.sleep(nanos);
             result = cuda.eventQuery(event);
         }

@@ -31,8 +31,7 @@ public final class PreparedGpu {
     /** The driver takes the highest priority that the GPU has. */
     private static final int HIGHEST_PRIORITY = -100;
 
-    /** Number of polls of a copy before a blocking wait, and their distance in nanoseconds. */
-    private static final int POLLS = 32;
+    /** Time between polls of a copy. */
     private static final long POLL_NANOS = 10_000;
 
     private static final long PAGE = 4096;
@@ -158,7 +157,7 @@ public final class PreparedGpu {
         return null;
     }
 
-    /** Takes a lane back. The request that first uses the context then waits until all is made. */
+    /** Takes a lane back. */
     void give(CopyLane lane) {
         int first = (int) Thread.currentThread().threadId();
         int i = 0;
@@ -198,7 +197,7 @@ public final class PreparedGpu {
                 int started = start.applyAsInt(lane.stream());
                 int recorded = cuda.eventRecord(lane.event(0), lane.stream());
                 int copied = recorded == Cuda.SUCCESS
-                        ? EventWait.poll(cuda, lane.event(0), POLLS, POLL_NANOS, LockSupport::parkNanos)
+                        ? EventWait.poll(cuda, lane.event(0), POLL_NANOS, LockSupport::parkNanos)
                         : cuda.streamSynchronize(lane.stream());
                 return started != Cuda.SUCCESS ? started : copied;
             } finally {

@@ -15,8 +15,7 @@ import org.jspecify.annotations.Nullable;
  * Used by one thread, between {@link #enter} and {@link #leave}.
  */
 public final class ScatterPipeline {
-    /** Number of polls before a blocking wait, and their distance in nanoseconds. */
-    private static final int POLLS = 32;
+    /** Time between polls of a copy. */
     private static final long POLL_NANOS = 10_000;
 
     private final @Nullable PreparedGpus gpus;
@@ -301,7 +300,7 @@ public final class ScatterPipeline {
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
-        int result = EventWait.poll(cuda(), event, POLLS, POLL_NANOS, sleep);
+        int result = EventWait.poll(cuda(), event, POLL_NANOS, sleep);
         gpus().contexts().leave();
         return result;
     }

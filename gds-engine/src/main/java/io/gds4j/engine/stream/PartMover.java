@@ -15,9 +15,6 @@ import org.jspecify.annotations.Nullable;
  * may wait for the driver: it takes a unit of the streams' own slabs, and this thread copies, managed memory as a processor does.
  */
 final class PartMover implements StreamMover {
-    private static final PieceListener UNHEARD = (at, bytes) -> {
-    };
-
     private final StreamMover mover;
     private final StagingSlabs slabs;
     private final @Nullable PreparedGpu gpu;
@@ -57,9 +54,9 @@ final class PartMover implements StreamMover {
         BatchRequest part = new BatchRequest(request.file(), request.write(), unit, bytes, position, skew, 0);
         if (request.write()) {
             copy(host, memory, bytes, false);
-            return mover.movePart(part, request.size(), UNHEARD);
+            return mover.movePart(part, request.size(), StagedStreamCopy.UNHEARD);
         }
-        long read = mover.movePart(part, request.size(), UNHEARD);
+        long read = mover.movePart(part, request.size(), StagedStreamCopy.UNHEARD);
         copy(memory, host, read, true);
         return read;
     }

@@ -26,7 +26,8 @@ final class StagedStreamCopy {
     /** Number of pieces for which the kernel of a long write has blocks: files take bytes more slowly than few blocks bring them. */
     static final int WRITTEN_AT_ONCE = 8;
 
-    private static final PieceListener UNHEARD = (at, bytes) -> {
+    /** Hears of no piece. */
+    static final PieceListener UNHEARD = (at, bytes) -> {
     };
 
     private final ParkedOperation parked;

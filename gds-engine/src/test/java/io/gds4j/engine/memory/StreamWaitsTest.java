@@ -188,18 +188,4 @@ class StreamWaitsTest {
             logger.setUseParentHandlers(true);
         }
     }
-
-    @Test
-    void manyAreMoreThanAFewStreamsNotOperations() {
-        for (int i = 0; i < 100; i++) {
-            waits.begin(i == 0);
-        }
-        assertThat(waits.many()).isFalse();
-        for (int i = 0; i < 4; i++) {
-            waits.begin(true);
-        }
-        assertThat(waits.many()).isTrue();
-        waits.end(true);
-        waits.awaitFew();
-    }
 }
