@@ -53,6 +53,9 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
 
     private long begun;
 
+    /** What groups are read for, within {@link #begin}. */
+    private @Nullable Submission submission;
+
     private final NextCopy copy = new NextCopy();
 
     /** Entries {@code [from, to)} of a claim, which share a slab. */
@@ -130,12 +133,14 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     /**
      * Reads the entries that can be grouped, and begins to copy them. Waits for the copies of earlier groups if it needs their slabs.
      *
-     * @param results {@link EntryRunner#UNDONE} for each entry; replaced by the bytes that the entry read, which counts once the
-     *        group is {@link #complete}
-     * @param overlaps true if more groups follow, which are read while this one is copied; else this waits for the copies
-     * @param wanted bytes of slabs that fit the following calls, too
+     * If the submission merges entries, more groups follow, which are read while this one is copied; else this waits for the copies.
+     *
+     * @param claim its results are replaced by the bytes that each entry read, which count once the group is {@link #complete}
      */
-    void begin(List<BatchRequest> entries, long[] results, boolean overlaps, long wanted) {
+    void begin(Claim claim) {
+        List<BatchRequest> entries = claim.entries();
+        boolean overlaps = claim.submission().isMerged();
+        submission = claim.submission();
         pieces = overlaps ? MANY : ONE;
         long most = planner.largestPiece();
         int from = 0;
@@ -151,10 +156,11 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
                 to++;
             }
             if (context != null && bytes <= most && (overlaps || to - from > 1)) {
-                read(context, entries.subList(from, to), bytes, wanted, results, from);
+                read(context, entries.subList(from, to), bytes, claim, from);
             }
             from = to;
         }
+        submission = null;
     }
 
     /** Returns the number of groups that have begun. */
@@ -177,6 +183,13 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         }
     }
 
+    /** Returns whether the batch was cancelled. */
+    @Override
+    public boolean isOver() {
+        Submission entered = submission;
+        return entered != null && entered.isCancelled();
+    }
+
     /** Called if the copies of a group failed. */
     @Override
     public void failed(long piece, RuntimeException cause) {
@@ -187,15 +200,18 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         }
     }
 
-    /** Returns the pipeline to a context. Its slabs have at least {@code bytes}, and new ones {@code wanted}. */
-    private CopyPipeline pipeline(GpuContext context, long bytes, long wanted) {
+    /**
+     * Returns the pipeline to a context, or null if the batch was cancelled while it waited. Its slabs have at least {@code bytes},
+     * and new ones {@code wanted}.
+     */
+    private @Nullable CopyPipeline pipeline(GpuContext context, long bytes, long wanted) {
         CopyPipeline entered = pipeline;
         if (entered == null || !entered.context().equals(context) || bytes > slabBytes) {
             settle();
             entered = thread.pipeline(context);
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            entered.enter(this, slabBytes, pieces, false);
-            pipeline = entered;
+            pipeline = entered.enter(this, slabBytes, pieces, false) ? entered : null;
+            return pipeline;
         }
         return entered;
     }
@@ -221,11 +237,15 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     }
 
     private void read(
-            GpuContext context, List<BatchRequest> entries, long bytes, long wanted, long[] results, int offset) {
+            GpuContext context, List<BatchRequest> entries, long bytes, Claim claim, int offset) {
+        long[] results = claim.results();
         CopyPipeline into;
         CopyPipeline.Slot slot;
         try {
-            into = pipeline(context, bytes, wanted);
+            into = pipeline(context, bytes, claim.slabBytes());
+            if (into == null) {
+                return;
+            }
             slot = into.next(slabBytes);
         } catch (CuFileException e) {
             return;

@@ -42,6 +42,9 @@ public final class CompatBatch implements BackendBatch {
     private int atWork;
     private boolean destroyed;
 
+    /** Number of times that the entries so far were cancelled. */
+    private volatile long cancels;
+
     /** Smallest {@code minimum} among all waiters. */
     private int wanted = Integer.MAX_VALUE;
 
@@ -93,6 +96,11 @@ public final class CompatBatch implements BackendBatch {
         } finally {
             lock.unlock();
         }
+    }
+
+    /** Returns how many times the entries so far were cancelled. */
+    long cancels() {
+        return cancels;
     }
 
     /** Gives back the places of a submission that was never run. */
@@ -221,7 +229,7 @@ public final class CompatBatch implements BackendBatch {
         }
     }
 
-    /** Cancels the entries that have not begun. */
+    /** Cancels the entries that have not begun. Those that a thread has claimed end by its next look at {@link #cancels}. */
     void cancel() {
         lock.lock();
         try {
@@ -229,6 +237,7 @@ public final class CompatBatch implements BackendBatch {
                 add(submission.cancel());
             }
             submissions.clear();
+            cancels++;
             changed.signalAll();
         } finally {
             lock.unlock();

@@ -6,6 +6,7 @@ import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.compat.transfer.RequestLog;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
@@ -64,9 +65,9 @@ public final class CompatEntryRunner implements EntryRunner {
             boolean merged = claim.submission().isMerged();
             if (claim.submission().isContinuous()) {
                 settle(); // the request needs the pipeline that open groups use
-                readTogether(claim.entries(), claim.results());
+                readTogether(claim);
             } else if (merged || claim.entries().size() > 1) {
-                deviceReads.begin(claim.entries(), claim.results(), merged, claim.slabBytes());
+                deviceReads.begin(claim);
             }
             begun.add(new Begun(claim, deviceReads.begun()));
             boolean heldLong = deviceReads.begun() - settled >= MOST_GROUPS;
@@ -86,7 +87,9 @@ public final class CompatEntryRunner implements EntryRunner {
     }
 
     /** Reads adjacent entries as one request. If it fails they stay undone, so that each gets its own result. */
-    private void readTogether(List<BatchRequest> entries, long[] results) {
+    private void readTogether(Claim claim) {
+        List<BatchRequest> entries = claim.entries();
+        long[] results = claim.results();
         BatchRequest first = entries.getFirst();
         BatchRequest last = entries.getLast();
         long size = last.fileOffset() + last.size() - first.fileOffset();
@@ -96,7 +99,8 @@ public final class CompatEntryRunner implements EntryRunner {
                     Operation.READ,
                     new BatchRequest(
                             first.file(), false, first.memory(), size, first.fileOffset(), first.bufferOffset(),
-                            first.cookie()));
+                            first.cookie()),
+                    claim.submission());
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);
                 results[i] = Math.clamp(read - (entry.fileOffset() - first.fileOffset()), 0, entry.size());
@@ -126,7 +130,7 @@ public final class CompatEntryRunner implements EntryRunner {
         if (claim.hasUndone()) {
             // An entry on its own may need slabs and locks of a file, for which a thread waits only while it holds no slab.
             deviceReads.settle();
-            if (entries.size() > 1) {
+            if (entries.size() > 1 && !claim.submission().isCancelled()) {
                 uringTransfers.move(entries, results);
             }
         }
@@ -134,7 +138,11 @@ public final class CompatEntryRunner implements EntryRunner {
         try {
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);
-                long result = results[i] == UNDONE ? runAlone(entry) : results[i];
+                long result = results[i] == UNDONE ? runAlone(entry, claim.submission()) : results[i];
+                if (result == UNDONE) {
+                    events.add(Submission.cancelled(entry));
+                    continue;
+                }
                 boolean succeeded = result >= 0;
                 statistics.batchProcessed(
                         RequestExecutor.STATISTICS_PATH, entry.write(), succeeded, Math.max(0, result),
@@ -148,11 +156,17 @@ public final class CompatEntryRunner implements EntryRunner {
         }
     }
 
-    /** Runs an entry, and returns the bytes moved, or a negative errno or cuFile code. */
-    private long runAlone(BatchRequest entry) {
+    /** Runs an entry, and returns the bytes moved, or a negative errno or cuFile code; UNDONE if it was cancelled before it began. */
+    private long runAlone(BatchRequest entry, Submission submission) {
+        if (submission.isCancelled()) {
+            return UNDONE;
+        }
         try {
-            return executor.execute(context, Operation.of(entry.write()), entry);
+            return executor.execute(context, Operation.of(entry.write()), entry, submission);
         } catch (CuFileException e) {
+            if (e instanceof CuFileInterruptedException && submission.isCancelled() && e.bytesTransferred() == 0) {
+                return UNDONE;
+            }
             int errno = e.errno().orElse(0);
             return -(long) (errno == 0 ? e.error().code() : errno);
         } catch (RuntimeException e) {

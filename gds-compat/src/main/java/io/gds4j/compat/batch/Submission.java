@@ -1,6 +1,7 @@
 package io.gds4j.compat.batch;
 
 import io.gds4j.error.Errno;
+import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
@@ -10,7 +11,7 @@ import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
-final class Submission {
+final class Submission implements Cancellation {
     /** Largest entry in bytes of which a thread claims several at a time, whatever its memory and direction. */
     private static final long SMALL_BYTES = 64 << 10;
 
@@ -35,6 +36,7 @@ final class Submission {
     private final boolean continuous;
     private final boolean spread;
     private final long submitted = System.nanoTime();
+    private final long cancelsBefore;
 
     /** The bytes before each entry, and those of all. */
     private final long[] bytesBefore;
@@ -48,6 +50,7 @@ final class Submission {
      */
     Submission(CompatBatch batch, List<BatchRequest> entries, boolean waitsForDisk) {
         this.batch = batch;
+        this.cancelsBefore = batch.cancels();
         this.entries = List.copyOf(entries);
         this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
         this.continuous = !waitsForDisk && isContinuous(this.entries);
@@ -160,6 +163,12 @@ final class Submission {
         return entries.get(entry).size() <= SMALL_BYTES;
     }
 
+    /** Returns whether the batch was cancelled since. */
+    @Override
+    public boolean isCancelled() {
+        return batch.cancels() != cancelsBefore;
+    }
+
     boolean hasUnclaimed() {
         return next.get() < entries.size();
     }
@@ -246,9 +255,14 @@ final class Submission {
         do {
             from = next.get();
             events = entries.subList(from, entries.size()).stream()
-                    .map(entry -> new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED))
+                    .map(Submission::cancelled)
                     .toList();
         } while (!next.compareAndSet(from, entries.size()));
         return events;
+    }
+
+    /** Returns the event of an entry that was cancelled before it began. */
+    static BatchEvent cancelled(BatchRequest entry) {
+        return new BatchEvent(entry.cookie(), BatchStatus.CANCELED, -Errno.ECANCELED);
     }
 }

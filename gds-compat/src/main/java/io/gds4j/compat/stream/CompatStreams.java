@@ -18,6 +18,7 @@ import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamRequest;
 import java.util.Optional;
@@ -69,7 +70,7 @@ public final class CompatStreams {
             RequestContext context) implements StreamMover {
         @Override
         public long move(BatchRequest request) {
-            return executor.execute(context, Operation.ofStream(request.write()), request);
+            return executor.execute(context, Operation.ofStream(request.write()), request, Cancellation.NEVER);
         }
 
         @Override

@@ -16,6 +16,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.TransferArguments;
@@ -151,14 +152,19 @@ public final class RequestExecutor {
         return numbered ? 1L << range.device() : 0;
     }
 
-    /** Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits. */
-    public long execute(RequestContext context, Operation operation, BatchRequest entry) {
+    /**
+     * Moves the bytes of a batch's entry or a stream's operation, on a thread for which no caller waits.
+     *
+     * @param cancellation ends a request that waits for memory before its first byte
+     * @throws io.gds4j.error.CuFileInterruptedException if it does
+     */
+    public long execute(RequestContext context, Operation operation, BatchRequest entry, Cancellation cancellation) {
         CompatFile file = check(entry, operation.function());
         if (entry.size() == 0) {
             return 0;
         }
         checkAllowed(entry.memory(), operation);
-        context.request().set(file, entry);
+        context.request().set(file, entry).heed(cancellation);
         return moveUnattended(context, operation);
     }
 

@@ -137,6 +137,8 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         ThreadContext waiting = owner;
         if (waiting != null && waiting.heedsInterrupts() && Thread.currentThread().isInterrupted()) {
             cancel(); // a program interrupts no thread of gds4j
+        } else if (request.isCancelled()) {
+            cancelUnbegun();
         }
         return !hasUnclaimed();
     }
@@ -185,6 +187,13 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
         long claimed = total(all) < pieces ? all % LAST : pieces;
         if (claimed < limit) {
             limit = claimed;
+            interrupted = true;
+        }
+    }
+
+    private synchronized void cancelUnbegun() {
+        if (claims.compareAndSet(0, pieces)) {
+            limit = 0;
             interrupted = true;
         }
     }

@@ -2,6 +2,7 @@ package io.gds4j.compat.transfer;
 
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -19,6 +20,7 @@ public final class TransferRequest {
     private long total;
     private boolean gathers;
     private List<ScatterCopy> copies = List.of();
+    private Cancellation cancellation = Cancellation.NEVER;
     private final LastCourse lastCourse = new LastCourse();
 
     /** Sets a whole request. */
@@ -39,6 +41,16 @@ public final class TransferRequest {
     public TransferRequest set(CompatFile ofFile, BatchRequest entry) {
         return set(
                 ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
+    }
+
+    /** Lets a request that has not begun end early. */
+    void heed(Cancellation ofBatch) {
+        cancellation = ofBatch;
+    }
+
+    /** Returns whether the request need not begin any more. */
+    boolean isCancelled() {
+        return cancellation.isCancelled();
     }
 
     /** Makes the request a part of an operation, whose size decides how many threads pay. */
@@ -79,6 +91,7 @@ public final class TransferRequest {
     /** Drops file and memory. */
     public void clear() {
         copies = List.of();
+        cancellation = Cancellation.NEVER;
         file = null;
         memory = null;
     }

@@ -15,14 +15,20 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
@@ -30,6 +36,8 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Reads of one submission into GPU memory share slabs, system calls, copies and waits, but not their errors. */
 class SmallBatchesTest {
@@ -157,6 +165,60 @@ class SmallBatchesTest {
                 }
             }
             assertThat(rig.driver().statistics().engine().bouncePoolBytes()).as("bytes of slabs in use").isZero();
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {SMALL, 1 << 20})
+    void entriesThatWaitForASlabAreCancelled(int size) {
+        Gate gate = new Gate();
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(1L)))) {
+            GuardedMemory slow = rig.memory(MemoryKind.CUDA_DEVICE, SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, 2 * size);
+            try (CuFileHandle holder = rig.driver().openSource(new Zeros(gate));
+                    CuFileHandle handle = rig.open(rig.file(2 * size))) {
+                CompletableFuture<Long> held = holder.readAsync(slow.range(), 0);
+                gate.awaitArrival();
+                try (CuFileBatch batch = rig.driver().batch(2)) {
+                    batch.submit(neighbours(handle, memory, 2, size));
+                    awaitThreadIn("io.gds4j.engine.staging.WaitingLine");
+                    batch.cancel();
+                    assertThat(batch.await(2, PATIENCE)).extracting(Completion::status)
+                            .containsOnly(BatchStatus.CANCELED).hasSize(2);
+                }
+                assertThat(held).isNotDone();
+                gate.open();
+                assertThat(held.join()).isEqualTo(SMALL);
+            } finally {
+                gate.open();
+            }
+        }
+    }
+
+    private static void awaitThreadIn(String className) {
+        while (Thread.getAllStackTraces().values().stream()
+                .noneMatch(frames -> Arrays.stream(frames).anyMatch(frame -> frame.getClassName().equals(className)))) {
+            Thread.onSpinWait();
+        }
+    }
+
+    /** A source that reads zeros once a gate opens. */
+    private record Zeros(Gate gate) implements RangeSource {
+        @Override
+        public long size() {
+            return SMALL;
+        }
+
+        @Override
+        public String identity() {
+            return "zeros";
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) {
+            gate.pass();
+            return target.fill((byte) 0).byteSize();
         }
     }
 
