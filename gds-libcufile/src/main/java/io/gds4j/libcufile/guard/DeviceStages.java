@@ -16,6 +16,7 @@ import java.util.Deque;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import org.jspecify.annotations.Nullable;
 
 /**
  * GPU memory of a session for scattered reads: the library fills it, and copies to the destinations follow. Each GPU has up to
@@ -39,6 +40,10 @@ public final class DeviceStages {
     private static final class Blocks {
         private final List<MemoryRange> all = new ArrayList<>();
         private final Deque<MemoryRange> idle = new ArrayDeque<>();
+
+        /** Number of blocks, with those that threads are making, and the largest number. */
+        private int count;
+        private int most = MOST;
     }
 
     /** @param registers registers blocks, which costs as much host memory where the library does not read directly */
@@ -59,19 +64,34 @@ public final class DeviceStages {
         return MemoryAllocation.of(block, () -> giveBack(gpu, block));
     }
 
-    private synchronized MemoryRange idle(int gpu) {
-        Blocks blocks = byGpu.computeIfAbsent(gpu, key -> new Blocks());
-        if (blocks.idle.isEmpty() && blocks.all.size() < MOST) {
-            tryMake(gpu, blocks);
+    private MemoryRange idle(int gpu) {
+        MemoryRange block = pollOrCount(gpu);
+        while (block == null) {
+            make(gpu);
+            block = pollOrCount(gpu);
         }
-        Uninterruptibly.await(() -> awaitIdle(blocks));
-        return blocks.idle.pop();
+        return block;
     }
 
-    private synchronized void awaitIdle(Blocks blocks) throws InterruptedException {
-        while (blocks.idle.isEmpty()) {
-            wait();
+    /** Returns null if the caller makes a block. More than one is made only while no stream waits: else a held one comes sooner. */
+    private synchronized @Nullable MemoryRange pollOrCount(int gpu) {
+        if (closed) {
+            throw OpenLibrary.closed("cuFileRead");
         }
+        Blocks blocks = byGpu.computeIfAbsent(gpu, key -> new Blocks());
+        Uninterruptibly.await(() -> {
+            while (blocks.idle.isEmpty() && !mayMake(blocks)) {
+                wait();
+            }
+        });
+        if (blocks.idle.isEmpty()) {
+            blocks.count++;
+        }
+        return blocks.idle.poll();
+    }
+
+    private boolean mayMake(Blocks blocks) {
+        return blocks.count == 0 || blocks.count < blocks.most && !waits.any();
     }
 
     private synchronized void giveBack(int gpu, MemoryRange block) {
@@ -79,23 +99,45 @@ public final class DeviceStages {
         notifyAll();
     }
 
-    /** Adds a block. If that fails, a thread can still wait for a block that another one holds. */
-    private void tryMake(int gpu, Blocks blocks) {
-        if (closed) {
-            throw OpenLibrary.closed("cuFileRead");
+    /** Adds a block. If that fails, a thread can still wait for a block that another one holds. Holds no lock while it waits. */
+    private void make(int gpu) {
+        MemoryRange block = null;
+        try {
+            block = allocate(gpu);
+            register(block);
+        } catch (CuFileException e) {
+            if (isOnly(gpu)) {
+                throw e;
+            }
+        } finally {
+            made(gpu, block);
         }
+    }
+
+    private MemoryRange allocate(int gpu) {
         Cuda cuda = contexts.cuda();
         long[] address = new long[1];
         int result = waits.whileNone(contexts, contexts.primary(gpu), () -> cuda.memAlloc(address, BYTES));
-        if (result != Cuda.SUCCESS && blocks.all.isEmpty()) {
+        if (result != Cuda.SUCCESS) {
             throw CudaErrors.failure(cuda, "cuMemAlloc", result).range(-1, BYTES).build();
         }
-        if (result == Cuda.SUCCESS) {
-            MemoryRange block = MemoryRange.ofAddress(address[0], BYTES, MemoryKind.CUDA_DEVICE, gpu);
+        return MemoryRange.ofAddress(address[0], BYTES, MemoryKind.CUDA_DEVICE, gpu);
+    }
+
+    private synchronized boolean isOnly(int gpu) {
+        return byGpu.get(gpu).count == 1;
+    }
+
+    private synchronized void made(int gpu, @Nullable MemoryRange block) {
+        Blocks blocks = byGpu.get(gpu);
+        if (block == null) {
+            blocks.count--;
+            blocks.most = Math.max(1, blocks.count);
+        } else {
             blocks.all.add(block);
             blocks.idle.push(block);
-            register(block);
         }
+        notifyAll();
     }
 
     private void register(MemoryRange block) {

@@ -2,7 +2,9 @@ package io.gds4j.libcufile.guard;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.libcufile.FakeMachine;
 import io.gds4j.libcufile.SessionRig;
 import io.gds4j.memory.MemoryAllocation;
@@ -10,7 +12,14 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
+import java.util.Collections;
 import java.util.List;
+import java.util.concurrent.Callable;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 
 /** The library reads directly what two GPUs share, and copies bring each its part. */
@@ -102,5 +111,32 @@ class DeviceStagesTest extends SessionRig {
         }
         assertThat(backend.readScattered(file, 0, (long) ROWS * ROW, copies)).isEqualTo((long) ROWS * ROW);
         assertHalf(right, 0, ROW / 2);
+    }
+
+    @Test
+    void threadsShareABlockWhileAStreamWaits() throws Exception {
+        CudaAvailability.Available gpu = machine.cuda.available();
+        CuFileBackend own = machine.backend(gpu);
+        own.driverOpen();
+        StreamWaits waits = StreamWaits.of(gpu.contexts());
+        MemoryAllocation left = on(0, HALF);
+        MemoryAllocation right = on(1, HALF);
+        List<ScatterCopy> copies = List.of(half(0, left), half(ROW / 2, right));
+        BackendFile file = own.handleRegister(source(path));
+        long size = (long) ROWS * ROW;
+        assertThat(own.readScattered(file, 0, size, copies)).as("makes a block").isEqualTo(size);
+        try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
+            waits.begin(true);
+            try {
+                List<Callable<Long>> reads = Collections.nCopies(40, () -> own.readScattered(file, 0, size, copies));
+                for (Future<Long> read : threads.invokeAll(reads, 60, TimeUnit.SECONDS)) {
+                    assertThat(read.get()).isEqualTo(size);
+                }
+            } finally {
+                waits.end(true);
+            }
+        }
+        own.handleDeregister(file);
+        own.driverClose();
     }
 }
