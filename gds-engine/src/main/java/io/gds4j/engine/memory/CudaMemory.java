@@ -216,12 +216,13 @@ final class CudaMemory {
 
     private long make(long context, String call, long size, ToIntFunction<long[]> allocate) {
         long[] out = new long[1];
-        int result = waits.whileNone(contexts, context, () -> {
-            streams.prepare(context); // copies of the memory need one; without it they report the failure
-            return allocate.applyAsInt(out);
+        int[] result = new int[1];
+        waits.whileNone(() -> {
+            streams.prepare(context); // outside of the context, because it may wait; without a stream, copies report the failure
+            result[0] = contexts.in(context, () -> allocate.applyAsInt(out));
         });
-        if (result != Cuda.SUCCESS) {
-            throw CudaErrors.failure(cuda, call, result).range(-1, size).build();
+        if (result[0] != Cuda.SUCCESS) {
+            throw CudaErrors.failure(cuda, call, result[0]).range(-1, size).build();
         }
         return out[0];
     }

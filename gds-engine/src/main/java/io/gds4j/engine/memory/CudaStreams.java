@@ -4,9 +4,9 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.Queue;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ConcurrentMap;
-import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.Semaphore;
 import java.util.function.Consumer;
 import java.util.function.LongToIntFunction;
@@ -26,8 +26,7 @@ final class CudaStreams implements AutoCloseable {
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final StreamWaits waits;
-    /** Has no locks: a virtual thread that looks here holds a context of its carrier. */
-    private final ConcurrentMap<Long, Streams> byContext = new ConcurrentSkipListMap<>();
+    private final ConcurrentMap<Long, Streams> byContext = new ConcurrentHashMap<>();
 
     /** The streams of a context. Its id tells it from a later context at the same address, in which they are invalid. */
     private static final class Streams {

@@ -15,6 +15,8 @@ import java.util.function.IntSupplier;
  * reuses a buffer too early, sees wrong bytes. A query runs one piece of work and returns NOT_READY while there is more.
  * <li>A call without a current context is INVALID_CONTEXT; a stream, an event or a pointer of {@code cuMemAlloc} that belongs
  * to another context than the current one is refused and noted in {@link #violations()}, as is the NULL stream.
+ * <li>A context that a virtual thread enters within another is a violation: where there is room for it, the thread may wait and come back
+ * on another carrier, which has the first context no more.
  * <li>Copies of managed memory do not progress while a stream waits for a word.
  * <li>A call that may synchronise implicitly is a violation while a stream waits for a word or {@link #occupy} says that a kernel of
  * others runs, unless the program makes it ({@link #asProgram}); so is an unsafe call during a capture ({@link #captureGlobally}).

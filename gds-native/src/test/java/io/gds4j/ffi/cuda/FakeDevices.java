@@ -110,6 +110,9 @@ abstract class FakeDevices extends FakeDriver {
             if (pushed == null) {
                 return ERROR_INVALID_CONTEXT;
             }
+            if (Thread.currentThread().isVirtual() && !stack.get().isEmpty()) {
+                violation("a virtual thread enters a context within another, where it could wait", SUCCESS);
+            }
             stack.get().push(pushed);
             pushes++;
             return SUCCESS;
