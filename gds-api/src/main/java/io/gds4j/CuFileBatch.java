@@ -188,7 +188,7 @@ public final class CuFileBatch implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close("cuFileBatchIODestroy");
+        lifetime.close(this, "cuFileBatchIODestroy");
     }
 
     /**

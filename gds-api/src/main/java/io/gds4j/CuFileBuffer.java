@@ -305,7 +305,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     public void close() {
         windows.seal(DEREGISTER);
         try {
-            lifetime.close(DEREGISTER);
+            lifetime.close(this, DEREGISTER);
         } finally {
             if (lifetime.isOpen()) {
                 windows.unseal();

@@ -686,7 +686,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close("cuFileHandleDeregister");
+        lifetime.close(this, "cuFileHandleDeregister");
     }
 
     Session session() {

@@ -176,7 +176,7 @@ public final class CuFileStream implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close("cuFileStreamDeregister");
+        lifetime.close(this, "cuFileStreamDeregister");
     }
 
     /**

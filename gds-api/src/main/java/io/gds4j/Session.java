@@ -256,7 +256,7 @@ final class Session {
         }
         @Nullable Throwable failure = null;
         for (Lifetime member : members()) {
-            failure = attempt(() -> member.close("cuFileDriverClose"), failure);
+            failure = attempt(() -> member.close(member, "cuFileDriverClose"), failure);
         }
         failure = attempt(() -> setPolicy(RegistrationPolicy.NONE), failure);
         failure = attempt(backend::driverClose, failure);

@@ -60,7 +60,7 @@ final class SessionUse {
         if (lifetime.isOpen()) {
             session.checkMayRelease();
         }
-        lifetime.close("cuFileDriverClose");
+        lifetime.close(this, "cuFileDriverClose");
     }
 
     @Override

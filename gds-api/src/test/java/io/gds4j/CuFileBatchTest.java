@@ -31,6 +31,7 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -39,6 +40,9 @@ import org.junit.jupiter.params.provider.MethodSource;
 @Timeout(120)
 class CuFileBatchTest {
     private static final MemoryRange MEMORY = MemoryRange.ofAddress(1 << 20, 4096, MemoryKind.HOST);
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("unknown batch entry");
 
     private final RecordingBackend backend = new RecordingBackend();
     private final CuFileDriver driver = CuFileDriver.open(backend);
@@ -230,6 +234,7 @@ class CuFileBatchTest {
         batch.submit(List.of(Request.read(handle, MEMORY, 8, 0, 0)));
 
         assertThat(batch.await(1, Duration.ZERO)).hasSize(1);
+        assertThat(logged.lines()).singleElement().asString().startsWith("SEVERE ").contains("cookie=99");
     }
 
     /** A list whose elements need two attempts each, as while the heap is exhausted. */
@@ -292,6 +297,7 @@ class CuFileBatchTest {
             ledger.removeAll();
             assertThat(ledger.outstanding()).isZero();
         }
+        assertThat(logged.lines()).hasSize(10);
         handle.close();
     }
 

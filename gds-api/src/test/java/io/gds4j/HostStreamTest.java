@@ -18,11 +18,15 @@ import java.util.concurrent.TimeUnit;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 @Timeout(120)
 class HostStreamTest {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("work of a host stream failed");
+
     private final RecordingBackend backend = new RecordingBackend();
 
     /** Objects that the work of a stream can close. */
@@ -45,6 +49,7 @@ class HostStreamTest {
             assertThat(later.await(60, TimeUnit.SECONDS)).isTrue();
             assertThat(HostStream.find(stream.address())).contains(stream);
         }
+        assertThat(logged.lines()).containsExactly("SEVERE work of a host stream failed");
     }
 
     @Test

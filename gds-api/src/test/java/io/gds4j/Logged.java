@@ -4,16 +4,19 @@ import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.TimeUnit;
+import java.util.logging.Formatter;
 import java.util.logging.Handler;
 import java.util.logging.Level;
 import java.util.logging.LogRecord;
 import java.util.logging.Logger;
+import java.util.logging.SimpleFormatter;
 import org.junit.jupiter.api.extension.AfterEachCallback;
 import org.junit.jupiter.api.extension.BeforeEachCallback;
 import org.junit.jupiter.api.extension.ExtensionContext;
 
 /**
- * Records what a logger receives during a test, and keeps it from other handlers.
+ * Records what a logger receives during a test, and keeps it from other handlers. A test expects the warnings that it causes by
+ * this, so that a build prints none.
  *
  * <pre>{@code
  * @RegisterExtension
@@ -24,15 +27,21 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
     /** Largest number of collections to wait for an unreachable object; about a minute. */
     public static final int PATIENCE = 1200;
 
+    private static final Formatter FORMATTER = new SimpleFormatter();
+
     private final Logger logger;
-    private final String about;
+    private final List<String> about;
     private final Level level;
     private final LinkedBlockingQueue<LogRecord> records = new LinkedBlockingQueue<>();
     private final Handler handler = new Handler() {
         @Override
         public void publish(LogRecord entry) {
-            if (entry.getMessage().contains(about)) {
+            if (about.stream().anyMatch(message(entry)::contains)) {
                 records.add(entry);
+            } else {
+                for (Handler other : Logger.getLogger("").getHandlers()) {
+                    other.publish(entry);
+                }
             }
         }
 
@@ -47,7 +56,7 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
         }
     };
 
-    private Logged(Logger logger, String about, Level level) {
+    private Logged(Logger logger, List<String> about, Level level) {
         this.logger = logger;
         this.about = about;
         this.level = level;
@@ -55,12 +64,12 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
 
     /** Records messages of level INFO and above. */
     public static Logged by(String logger) {
-        return new Logged(Logger.getLogger(logger), "", Level.INFO);
+        return new Logged(Logger.getLogger(logger), List.of(""), Level.INFO);
     }
 
-    /** Records only messages that contain a text; others may come from other tests. */
-    public Logged about(String text) {
-        return new Logged(logger, text, level);
+    /** Records only messages that contain one of these texts. Others go where they go without this. */
+    public Logged about(String... texts) {
+        return new Logged(logger, List.of(texts), level);
     }
 
     /** Records messages of every level. */
@@ -93,7 +102,11 @@ public final class Logged implements BeforeEachCallback, AfterEachCallback {
     }
 
     private static String line(LogRecord entry) {
-        return entry.getLevel() + " " + entry.getMessage();
+        return entry.getLevel() + " " + message(entry);
+    }
+
+    private static String message(LogRecord entry) {
+        return FORMATTER.formatMessage(entry);
     }
 
     /** Collects garbage, then takes the next line if it comes within 50 ms. Cleaners log forgotten objects. */

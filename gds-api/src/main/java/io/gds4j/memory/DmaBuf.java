@@ -91,7 +91,7 @@ public final class DmaBuf implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close("DmaBuf.close");
+        lifetime.close(this, "DmaBuf.close");
     }
 
     @Override

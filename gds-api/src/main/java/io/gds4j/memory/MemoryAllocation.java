@@ -122,7 +122,7 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close("MemoryAllocation.close");
+        lifetime.close(this, "MemoryAllocation.close");
     }
 
     @Override

@@ -3,11 +3,13 @@ package io.gds4j.config;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.Logged;
 import io.gds4j.error.CuFileError;
 import java.util.HashMap;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -16,6 +18,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** The environment variables CUFILE_* and GDS4J_*. */
 class EnvironmentTest {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.config").about("unknown variables");
+
     static Stream<Arguments> variables() {
         return Stream.of(
                 Arguments.of("CUFILE_LOGFILE_PATH", "/var/log/x.log", CuFileKeys.LOGFILE_PATH, "/var/log/x.log"),
@@ -116,6 +121,7 @@ class EnvironmentTest {
         assertThat(config.warnings())
                 .containsExactly(
                         "environment: unknown variables have no effect: CUFILE_ALOW_COMPAT_MODE");
+        assertThat(logged.lines()).hasSize(1);
     }
 
     @Test

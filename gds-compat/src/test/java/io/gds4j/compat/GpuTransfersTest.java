@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.Logged;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -22,6 +23,7 @@ import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -30,6 +32,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 class GpuTransfersTest {
     private static final int SIZE = 6 * Rig.PIECE + 1234;
     private static final int CODE = 999;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("stays pageable");
 
     private static void readWhole(CuFileHandle handle, GuardedFile file, GuardedMemory memory) {
         assertThat(handle.read(memory.range(), SIZE, 0, 0)).isEqualTo(SIZE);
@@ -225,6 +230,7 @@ class GpuTransfersTest {
             }
             assertThat(rig.cuda().pinnedBytes()).isZero();
         }
+        assertThat(logged.lines()).isNotEmpty().allMatch(line -> line.contains("CUDA_ERROR_OUT_OF_MEMORY"));
     }
 
     @Test

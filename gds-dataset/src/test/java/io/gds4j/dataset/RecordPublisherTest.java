@@ -3,6 +3,7 @@ package io.gds4j.dataset;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.Logged;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.memory.MemoryKind;
@@ -40,6 +41,9 @@ class RecordPublisherTest {
 
     @RegisterExtension
     final GdsExtension gds = GdsExtension.create();
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.dataset").about("a subscriber failed");
 
     @TempDir
     Path folder;
@@ -196,6 +200,7 @@ class RecordPublisherTest {
         }
         assertThat(consumer.seen).isEqualTo(upTo(9));
         assertThat(consumer.end).isNotDone();
+        assertThat(logged.lines()).containsExactly("WARNING a subscriber failed");
     }
 
     @Test

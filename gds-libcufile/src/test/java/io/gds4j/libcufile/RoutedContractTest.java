@@ -2,6 +2,7 @@ package io.gds4j.libcufile;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.Logged;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -21,11 +22,15 @@ import java.util.List;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /**
  * The contract over two backends: the first one refuses half of the files, and every third transfer of the files that it takes.
  */
 class RoutedContractTest extends BackendContractSuite {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("; libcufile repeats what libcufile fails to do");
+
     private final FakeMachine machine = new FakeMachine();
     private final RawDescriptors descriptors = new NativeDescriptors();
 

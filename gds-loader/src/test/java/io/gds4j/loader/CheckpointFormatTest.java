@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.Logged;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
@@ -32,12 +33,16 @@ import java.util.Enumeration;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** How formats are found and chosen, and a format of a program. */
 class CheckpointFormatTest {
     @TempDir
     Path folder;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.loader").about("CheckpointFormat");
 
     /** Files of the letters RAW and one tensor of the bytes after them. */
     public static final class RawFormat implements CheckpointFormat {
@@ -131,6 +136,8 @@ class CheckpointFormatTest {
                 .startsWith("safetensors").endsWith("raw");
         assertThat(Formats.find(services(""))).extracting(CheckpointFormat::id).contains("safetensors");
         assertThat(Formats.find(services("no.such.Format"))).extracting(CheckpointFormat::id).contains("safetensors");
+        assertThat(logged.lines()).anyMatch(line -> line.contains("SafetensorsFormat; found by name"))
+                .anyMatch(line -> line.contains("Provider no.such.Format not found"));
     }
 
     /** Returns a loader whose only service file for formats has this line. */

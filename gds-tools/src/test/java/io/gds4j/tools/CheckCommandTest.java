@@ -4,6 +4,7 @@ import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.Logged;
 import io.gds4j.config.ConfigSource;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -13,11 +14,15 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 class CheckCommandTest {
     @TempDir
     private Path folder;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.config").about("unknown keys have no effect: nonsense");
 
     @Test
     void jsonHasEveryFieldOfTheContract() {
@@ -73,6 +78,7 @@ class CheckCommandTest {
         assertThat(GdsRun.gds(environment, () -> false, "check").out())
                 .containsPattern("execution\\.max_io_threads +7 +" + config + ":2")
                 .containsPattern("properties\\.force_compat_mode +true +CUFILE_FORCE_COMPAT_MODE");
+        assertThat(logged.lines()).hasSize(2);
     }
 
     @Test

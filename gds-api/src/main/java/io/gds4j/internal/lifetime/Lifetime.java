@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -157,12 +158,21 @@ public final class Lifetime {
      * Waits for calls in progress, then releases. Idempotent: a later or simultaneous call returns when it is released.
      * An interrupt does not end the wait; the flag stays set.
      *
+     * @param owner the object of this lifetime; it stays reachable meanwhile, or a collection could count it as forgotten
      * @param function names the failing function in an exception
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses
      *         it, in work of a stream that uses it in later work, and while it is claimed; or what the release throws,
      *         and then it is closed
      */
-    public void close(String function) {
+    public void close(Object owner, String function) {
+        try {
+            close(function);
+        } finally {
+            Reference.reachabilityFence(owner);
+        }
+    }
+
+    private void close(String function) {
         if (releaser == Thread.currentThread()) {
             return;
         }

@@ -13,6 +13,7 @@ import java.util.concurrent.Future;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
+import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -22,10 +23,15 @@ class LifetimeTest {
     private final AtomicInteger released = new AtomicInteger();
     private final Lifetime lifetime = Lifetime.of(owner, "the thing", released::incrementAndGet);
 
+    @AfterEach
+    void close() {
+        lifetime.close(owner, "f");
+    }
+
     @Test
     void repeatedCloseReleasesOnce() {
-        lifetime.close("f");
-        lifetime.close("f");
+        lifetime.close(owner, "f");
+        lifetime.close(owner, "f");
 
         assertThat(released).hasValue(1);
         assertThat(lifetime.isOpen()).isFalse();
@@ -48,7 +54,7 @@ class LifetimeTest {
                 return before;
             });
             inside.await();
-            Future<Void> closer = threads.run(() -> lifetime.close("f"));
+            Future<Void> closer = threads.run(() -> lifetime.close(owner, "f"));
             threads.awaitParked();
             leave.countDown();
 
@@ -69,10 +75,10 @@ class LifetimeTest {
             done.set(1);
         });
         try (Threads threads = new Threads()) {
-            Future<Void> first = threads.run(() -> slow.close("f"));
+            Future<Void> first = threads.run(() -> slow.close(owner, "f"));
             releasing.await();
             Future<Integer> second = threads.start(() -> {
-                slow.close("f");
+                slow.close(owner, "f");
                 return done.get();
             });
             threads.awaitParked();
@@ -93,10 +99,10 @@ class LifetimeTest {
             awaitQuietly(goOn);
         });
         try (Threads threads = new Threads()) {
-            threads.run(() -> slow.close("f"));
+            threads.run(() -> slow.close(owner, "f"));
             releasing.await();
             Future<Boolean> second = threads.start(() -> {
-                slow.close("f");
+                slow.close(owner, "f");
                 return Thread.interrupted();
             });
             threads.awaitParked();
@@ -110,14 +116,15 @@ class LifetimeTest {
     @Test
     void closeInsideACallIsRefusedAndChangesNothing() {
         lifetime.enter();
-        CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close("cuFileHandleDeregister"));
+        CuFileException e =
+                catchThrowableOfType(CuFileException.class, () -> lifetime.close(owner, "cuFileHandleDeregister"));
         lifetime.exit();
 
         assertThat(e)
                 .hasMessage("cuFileHandleDeregister: the thing: it cannot be closed from inside a call that uses it"
                         + " (CU_FILE_IO_NOT_SUPPORTED 5008, EBUSY: device or resource busy)");
         assertThat(lifetime.isOpen()).isTrue();
-        lifetime.close("f");
+        lifetime.close(owner, "f");
         assertThat(released).hasValue(1);
     }
 
@@ -125,21 +132,21 @@ class LifetimeTest {
     void closeOfAnotherLifetimeInsideACallSucceeds() {
         Lifetime other = Lifetime.of(owner, "other", released::incrementAndGet);
         lifetime.enter();
-        other.close("f");
+        other.close(owner, "f");
         lifetime.exit();
 
         assertThat(released).hasValue(1);
-        lifetime.close("f");
+        lifetime.close(owner, "f");
     }
 
     @Test
     void closeInsideACallIsRefusedWhileAnotherThreadCloses() throws Exception {
         lifetime.enter();
         try (Threads threads = new Threads()) {
-            Future<Void> closer = threads.run(() -> lifetime.close("f"));
+            Future<Void> closer = threads.run(() -> lifetime.close(owner, "f"));
             threads.awaitParked();
 
-            assertThatThrownBy(() -> lifetime.close("f")).isInstanceOf(CuFileException.class);
+            assertThatThrownBy(() -> lifetime.close(owner, "f")).isInstanceOf(CuFileException.class);
             lifetime.exit();
 
             closer.get(60, TimeUnit.SECONDS);
@@ -150,9 +157,9 @@ class LifetimeTest {
     @Test
     void releaseMayCloseTheLifetimeAgain() {
         AtomicReference<Lifetime> self = new AtomicReference<>();
-        self.set(Lifetime.of(owner, "self", () -> self.get().close("f")));
+        self.set(Lifetime.of(owner, "self", () -> self.get().close(owner, "f")));
 
-        self.get().close("f");
+        self.get().close(owner, "f");
 
         assertThat(self.get().isOpen()).isFalse();
     }
@@ -162,7 +169,7 @@ class LifetimeTest {
         lifetime.claim();
         assertThat(lifetime.isClaimed()).isTrue();
 
-        CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close("f"));
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> lifetime.close(owner, "f"));
 
         assertThat(e.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
         assertThat(e.errno()).hasValue(Errno.EBUSY);
@@ -170,7 +177,7 @@ class LifetimeTest {
         assertThat(lifetime.enter()).isTrue();
         lifetime.exit();
         lifetime.unclaim();
-        lifetime.close("f");
+        lifetime.close(owner, "f");
         assertThat(released).hasValue(1);
     }
 
@@ -178,7 +185,7 @@ class LifetimeTest {
     void closeWaitsForAHoldThatAnotherThreadEnds() throws Exception {
         lifetime.hold();
         try (Threads threads = new Threads()) {
-            Future<Void> closer = threads.run(() -> lifetime.close("f"));
+            Future<Void> closer = threads.run(() -> lifetime.close(owner, "f"));
             threads.awaitParked();
             lifetime.letGo();
             closer.get(60, TimeUnit.SECONDS);
@@ -193,12 +200,12 @@ class LifetimeTest {
             throw new IllegalStateException("no");
         });
 
-        assertThatThrownBy(() -> failing.close("f")).isInstanceOf(IllegalStateException.class);
-        failing.close("f");
+        assertThatThrownBy(() -> failing.close(owner, "f")).isInstanceOf(IllegalStateException.class);
+        failing.close(owner, "f");
 
         assertThat(released).hasValue(1);
         assertThat(failing.isOpen()).isFalse();
-        lifetime.close("f");
+        lifetime.close(owner, "f");
     }
 
     @Test
@@ -211,7 +218,7 @@ class LifetimeTest {
             lifetime.exit();
         }
         assertThat(lifetime.isHeldByThisThread()).isFalse();
-        lifetime.close("f");
+        lifetime.close(owner, "f");
     }
 
     private static void awaitQuietly(CountDownLatch latch) {

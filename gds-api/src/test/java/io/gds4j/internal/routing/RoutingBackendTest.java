@@ -3,6 +3,7 @@ package io.gds4j.internal.routing;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.Logged;
 import io.gds4j.RecordingBackend;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -27,11 +28,15 @@ import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
 /** Tests which of two backends serves a call. */
 class RoutingBackendTest {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("second repeats", "second serves instead");
+
     private final RecordingBackend first = new RecordingBackend();
     private final RecordingBackend second = new RecordingBackend();
     private final AtomicInteger made = new AtomicInteger();
@@ -219,6 +224,7 @@ class RoutingBackendTest {
         assertThat(second.calls)
                 .containsExactly("driverOpen", "handleRegister /a", "read /a 1 2 3", "setStatsLevel 1", "driverClose");
         assertThat(first.callsOf("driverClose")).hasSize(1);
+        assertThat(logged.lines()).singleElement().asString().startsWith("WARNING first cannot be opened: ");
     }
 
     @Test
@@ -256,6 +262,8 @@ class RoutingBackendTest {
                         "read fd 42 900 5100 107",
                         "handleDeregister fd 42");
         assertThat(first.callsOf("handleDeregister")).hasSize(1);
+        assertThat(logged.lines()).singleElement().asString().contains("EIO")
+                .endsWith("second repeats what first fails to do");
     }
 
     @Test
@@ -280,6 +288,7 @@ class RoutingBackendTest {
         assertThat(failure.size()).hasValue(1000);
         assertThat(failure.detail()).isEqualTo("disk full");
         assertThat(failure.getSuppressed()).hasSize(1);
+        assertThat(logged.lines()).hasSize(1);
     }
 
     @Test

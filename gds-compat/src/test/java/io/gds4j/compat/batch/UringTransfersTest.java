@@ -7,6 +7,7 @@ import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.Logged;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.Errno;
@@ -19,11 +20,15 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Direct batches go through io_uring if it is preferred and allowed, else through threads. */
 class UringTransfersTest {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.compat").about("; threads serve instead");
+
     private static final int COUNT = 100;
     private static final int SIZE = 8192;
 

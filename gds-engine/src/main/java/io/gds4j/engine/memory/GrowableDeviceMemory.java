@@ -92,7 +92,7 @@ final class GrowableDeviceMemory implements GrowableMemory {
         if (!closed) {
             allocation.close();
             closed = true;
-            mapping.lifetime.close("GrowableMemory.close");
+            mapping.lifetime.close(mapping, "GrowableMemory.close");
         }
     }
 

@@ -3,6 +3,7 @@ package io.gds4j.libcufile.process;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.Logged;
 import io.gds4j.config.ConfigKey;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -19,12 +20,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** The file and the variables that pass settings to libcufile. */
 class LibraryEnvironmentTest {
     @TempDir
     private Path folder;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.config").about("unknown keys have no effect");
 
     private static CuFileConfig.Builder builder() {
         return CuFileConfig.builder().withoutEnvironment();
@@ -144,6 +149,7 @@ class LibraryEnvironmentTest {
         assertThat(Files.readString(file)).contains("\"of_cufile_2\": [1").contains("\"x\":true");
         assertThat(told().unknownKeys()).hasSize(2);
         assertThat(told().get(CuFileKeys.IO_BATCHSIZE)).isEqualTo(9);
+        assertThat(logged.lines()).hasSize(3).allMatch(line -> line.contains("properties.of_cufile_2"));
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.gds4j.libcufile.process;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.Logged;
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -30,9 +31,13 @@ import java.util.List;
 import java.util.Optional;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 /** All sessions of the process share one library. */
 class LibraryProcessTest extends SessionRig {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.libcufile").about("other code of this process has opened");
+
     private final Posix posix = FfmPosix.instance();
 
     private static CuFileConfig config(long batchSize) {
@@ -127,6 +132,7 @@ class LibraryProcessTest extends SessionRig {
         backend.driverClose();
         assertThat(fake.driver().users()).isEqualTo(1);
         fake.driver().openElsewhere(-1);
+        assertThat(logged.lines()).hasSize(1);
     }
 
     @Test

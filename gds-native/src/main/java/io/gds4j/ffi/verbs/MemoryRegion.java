@@ -34,6 +34,6 @@ public final class MemoryRegion implements AutoCloseable {
     /** Deregisters the memory ({@code ibv_dereg_mr}), once. Its keys are invalid from then on. */
     @Override
     public void close() {
-        lifetime.close("ibv_dereg_mr");
+        lifetime.close(this, "ibv_dereg_mr");
     }
 }

@@ -189,6 +189,6 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     @Override
     public void close() {
-        lifetime.close("ibv_dealloc_pd");
+        lifetime.close(this, "ibv_dealloc_pd");
     }
 }

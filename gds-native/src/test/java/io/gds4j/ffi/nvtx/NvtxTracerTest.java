@@ -2,6 +2,7 @@ package io.gds4j.ffi.nvtx;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.Logged;
 import io.gds4j.ffi.CString;
 import io.gds4j.spi.RangeTracer;
 import io.gds4j.spi.TracedOperation;
@@ -15,12 +16,16 @@ import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a profiler hears. */
 class NvtxTracerTest {
     @TempDir
     private static Path folder;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("no NVTX ranges: ");
 
     private final NvtxTracer tracer = new NvtxTracer();
 
@@ -74,6 +79,7 @@ class NvtxTracerTest {
         assertThat(tracer.attach("libm.so.6")).isFalse();
         Path text = Files.writeString(folder.resolve("text.so"), "no library");
         assertThat(tracer.attach(text.toString())).isFalse();
+        assertThat(logged.lines()).hasSize(3).allMatch(line -> line.startsWith("WARNING no NVTX ranges: "));
         assertThat(tracer.begin(TracedOperation.READ, "", 1, 1)).isZero();
         tracer.end(0);
     }
