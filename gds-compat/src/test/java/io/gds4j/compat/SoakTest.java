@@ -28,7 +28,7 @@ import org.junit.jupiter.params.provider.EnumSource;
  */
 class SoakTest {
     private static final int THREADS = 8;
-    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 2));
+    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
     private static final int KINDS = 2;
     private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
 

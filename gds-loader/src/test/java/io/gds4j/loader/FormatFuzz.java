@@ -79,7 +79,7 @@ public final class FormatFuzz {
     }
 
     private void mutateAll(List<byte[]> seeds, int share) throws Exception {
-        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 3) * 500_000_000 / share;
+        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 1) * 500_000_000 / share;
         for (int round = 0; round < LEAST_FILES || System.nanoTime() < end; round++) {
             check(mutated(seeds), round);
         }

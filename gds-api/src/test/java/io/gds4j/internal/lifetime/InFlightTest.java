@@ -15,6 +15,8 @@ import org.junit.jupiter.api.Timeout;
 
 @Timeout(120)
 class InFlightTest {
+    private static final long LENGTH = Math.min(20, Long.getLong("gds4j.property.seconds", 5));
+
     @Test
     void closedCounterTurnsUsersAway() {
         InFlight inFlight = new InFlight();
@@ -68,7 +70,7 @@ class InFlightTest {
     /** Racing closers must not lose the wake-up of the one that waits. */
     @Test
     void oneOfManyClosersClosesAndAllReturn() throws Exception {
-        for (int round = 0; round < 2000; round++) {
+        for (int round = 0; round < 100 * LENGTH; round++) {
             InFlight inFlight = new InFlight();
             inFlight.enter();
             CountDownLatch start = new CountDownLatch(1);
@@ -106,7 +108,7 @@ class InFlightTest {
 
     @Test
     void closeWaitsForUsersInAllStripes() throws Exception {
-        for (int round = 0; round < 200; round++) {
+        for (int round = 0; round < 10 * LENGTH; round++) {
             InFlight inFlight = InFlight.ofManyThreads();
             AtomicInteger inside = new AtomicInteger();
             CountDownLatch begun = new CountDownLatch(4);

@@ -23,7 +23,7 @@ import org.junit.jupiter.api.Test;
  */
 class RegistrationCachePropertyTest {
     private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
-    private static final Duration TIME = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 2));
+    private static final Duration TIME = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
     private static final int SLOTS = 12;
     private static final long PAGE = 64 << 10;
     private static final long BUDGET = 40 * PAGE;
