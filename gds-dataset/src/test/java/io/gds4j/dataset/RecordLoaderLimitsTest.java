@@ -149,7 +149,9 @@ class RecordLoaderLimitsTest {
                         .target(MemoryKind.CUDA_DEVICE, 0).memory(1 << 20).open()) {
             // Each buffer has three pages and 370,000 bytes of the heap.
             assertThat((1 << 20) - gpu.availableBytes(0)).isEqualTo(2 * 3 * 4096);
-            assertThat(loader.next().count()).isEqualTo(RECORDS * TestRecords.LENGTH);
+            try (RecordBatch batch = loader.next()) {
+                assertThat(batch.count()).isEqualTo(RECORDS * TestRecords.LENGTH);
+            }
         }
     }
 
