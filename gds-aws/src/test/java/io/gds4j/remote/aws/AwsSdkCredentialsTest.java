@@ -159,7 +159,8 @@ class AwsSdkCredentialsTest {
                 Map<String, String> variables = new HashMap<>(System.getenv());
                 variables.put("AWS_PROFILE", profile);
                 S3Credentials found = S3Options.fromEnvironment(variables).credentials().get();
-                System.out.printf("%s %s %s%n", found.accessKey(), found.secretKey(), found.sessionToken().orElseThrow());
+                System.out.printf("%s %s %s%n", found.accessKey(), found.secretKey(),
+                        found.sessionToken().orElseThrow());
             }
         }
     }
