@@ -188,13 +188,14 @@ final class Attempts {
         };
     }
 
-    /** Returns whether another attempt may succeed: not with a certificate, a proxy or a program like that. */
+    /** Returns whether another attempt may succeed: not with a certificate, an agreement on TLS, a proxy or a program like that. */
     private static boolean mayPass(Throwable why) {
         for (Throwable each = why; each != null; each = each.getCause()) {
             String message = String.valueOf(each.getMessage());
             if (each instanceof CertificateException || each instanceof CertPathValidatorException
                     || each instanceof SSLPeerUnverifiedException || each instanceof Error
                     || message.toLowerCase(Locale.ROOT).contains("unrecognized ssl message")
+                    || message.contains("Received fatal alert: ") && !message.endsWith("internal_error")
                     || message.startsWith("Tunnel failed, got: 4")) {
                 return false;
             }

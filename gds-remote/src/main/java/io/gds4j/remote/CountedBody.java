@@ -3,50 +3,58 @@ package io.gds4j.remote;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.ByteBuffer;
+import java.util.Arrays;
+import java.util.Iterator;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.stream.IntStream;
 
-/** A body that counts its bytes on their way to the connection. Thread-safe. */
+/**
+ * A body that counts its bytes on their way to the connection. Forgets them when the request has ended: the client's idle connections
+ * keep their last request. Thread-safe.
+ */
 final class CountedBody implements BodyPublisher {
+    private static final int SLICE = 64 << 10;
+
     private final AtomicLong bytes = new AtomicLong();
-    private final BodyPublisher body;
+    private final int length;
+    private volatile byte[] content;
 
     CountedBody(byte[] content) {
-        body = BodyPublishers.ofByteArray(content);
+        this.content = content;
+        length = content.length;
     }
 
     long bytes() {
         return bytes.get();
     }
 
+    /** Drops the bytes. A request that still sends them fails. */
+    void forget() {
+        content = new byte[0];
+    }
+
     @Override
     public long contentLength() {
-        return body.contentLength();
+        return length;
     }
 
     @Override
     public void subscribe(Flow.Subscriber<? super ByteBuffer> subscriber) {
-        body.subscribe(new Flow.Subscriber<>() {
-            @Override
-            public void onSubscribe(Flow.Subscription subscription) {
-                subscriber.onSubscribe(subscription);
-            }
+        BodyPublishers.ofByteArrays(this::slices).subscribe(subscriber);
+    }
 
-            @Override
-            public void onNext(ByteBuffer part) {
-                bytes.addAndGet(part.remaining());
-                subscriber.onNext(part);
-            }
+    private Iterator<byte[]> slices() {
+        return IntStream.iterate(0, at -> at < length, at -> at + SLICE).mapToObj(this::slice).iterator();
+    }
 
-            @Override
-            public void onError(Throwable failure) {
-                subscriber.onError(failure);
-            }
-
-            @Override
-            public void onComplete() {
-                subscriber.onComplete();
-            }
-        });
+    private byte[] slice(int at) {
+        byte[] all = content;
+        if (all.length != length) {
+            throw new IllegalStateException("the request has ended");
+        }
+        byte[] slice = Arrays.copyOfRange(all, at, at + Math.min(SLICE, length - at));
+        bytes.addAndGet(slice.length);
+        return slice;
     }
 }

@@ -36,6 +36,7 @@ final class CredentialChain implements Supplier<S3Credentials> {
     private final Map<String, String> environment;
     private @Nullable S3Credentials known;
     private @Nullable Supplier<S3Credentials> other;
+    private @Nullable S3Profile profile;
 
     CredentialChain(Map<String, String> environment) {
         this.environment = Map.copyOf(environment);
@@ -61,14 +62,26 @@ final class CredentialChain implements Supplier<S3Credentials> {
         }
     }
 
+    /** Returns the profile. A provider is asked at each request: its files are parsed again only if they changed. */
+    private S3Profile profile() {
+        S3Profile before = profile;
+        if (before != null && before.isCurrent(environment)) {
+            return before;
+        }
+        S3Profile now = S3Profile.of(environment);
+        profile = now;
+        other = null;
+        return now;
+    }
+
     private CuFileException none() {
-        S3Profile profile = S3Profile.of(environment);
+        S3Profile found = profile();
         String files = "%s %s %s".formatted(
-                S3Profile.file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"),
-                profile.isThere() ? "and" : "nor", S3Profile.file(environment, "AWS_CONFIG_FILE", "config"));
+                S3Profile.credentials(environment),
+                found.isThere() ? "and" : "nor", S3Profile.config(environment));
         return failure(
                 "no S3 credentials: looked at AWS_ACCESS_KEY_ID, the profile '%s', which %s %s, the metadata of the"
-                        .formatted(profile.name(), profile.isThere() ? "has no keys in" : "is neither in", files)
+                        .formatted(found.name(), found.isThere() ? "has no keys in" : "is neither in", files)
                         + " container and of the instance",
                 null);
     }
@@ -100,15 +113,15 @@ final class CredentialChain implements Supplier<S3Credentials> {
         if (!variable("AWS_WEB_IDENTITY_TOKEN_FILE").isEmpty() && !variable("AWS_ROLE_ARN").isEmpty()) {
             return "the web identity of AWS_WEB_IDENTITY_TOKEN_FILE";
         }
-        S3Profile profile = S3Profile.of(environment);
+        S3Profile found = profile();
         for (String setting : List.of("role_arn", "web_identity_token_file", "sso_session", "sso_account_id")) {
-            if (!profile.get(setting).isEmpty()) {
-                return "%s of the profile %s".formatted(setting, profile.name());
+            if (!found.get(setting).isEmpty()) {
+                return "%s of the profile %s".formatted(setting, found.name());
             }
         }
         for (String setting : List.of("credential_process", "login_session")) {
-            if (!profile.get(setting).isEmpty() && profile.get("aws_access_key_id").isEmpty()) {
-                return "%s of the profile %s".formatted(setting, profile.name());
+            if (!found.get(setting).isEmpty() && found.get("aws_access_key_id").isEmpty()) {
+                return "%s of the profile %s".formatted(setting, found.name());
             }
         }
         return "";
@@ -144,9 +157,9 @@ final class CredentialChain implements Supplier<S3Credentials> {
     }
 
     private Optional<S3Credentials> fromProfile() {
-        S3Profile profile = S3Profile.of(environment);
-        return keys(profile.get("aws_access_key_id"), profile.get("aws_secret_access_key"),
-                profile.get("aws_session_token"), "");
+        S3Profile found = profile();
+        return keys(found.get("aws_access_key_id"), found.get("aws_secret_access_key"),
+                found.get("aws_session_token"), "");
     }
 
     private Optional<S3Credentials> fromContainer() {

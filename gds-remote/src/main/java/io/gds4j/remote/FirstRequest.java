@@ -159,7 +159,8 @@ final class FirstRequest {
             throw failure(Errno.EIO, "the server has no ranges and does not tell the size", null);
         }
         ObjectVersion version = ObjectVersion.of(length, told);
-        RangeBody body = new RangeBody(temporary(length));
+        MemorySegment copy = temporary(length);
+        RangeBody body = new RangeBody(copy);
         attempts.restartClock();
         HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
         HttpResponse<String> response = connections.send(
@@ -183,7 +184,7 @@ final class FirstRequest {
         if (body.received() != length) {
             throw early(length - body.received());
         }
-        return source(version, body.target());
+        return source(version, copy);
     }
 
     private static boolean isSame(ObjectVersion version, HttpHeaders headers) {

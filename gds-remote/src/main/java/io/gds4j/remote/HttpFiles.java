@@ -13,6 +13,10 @@ import java.util.Objects;
  * Checkpoint checkpoint = Checkpoint.open(HttpFiles.path(URI.create("https://example.com/model.safetensors"), HttpOptions.DEFAULTS));
  * }</pre>
  *
+ * <p>
+ * A failure of the server is a {@code CuFileException}, of {@code Files.exists}, too: "false" would let a program replace what is
+ * there. Only {@code Files.isRegularFile} and {@code Files.isReadable} say "false" for what these credentials may not read.
+ *
  * @since 0.1
  */
 public final class HttpFiles {

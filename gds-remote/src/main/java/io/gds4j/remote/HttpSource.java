@@ -146,6 +146,9 @@ public final class HttpSource implements RangeSource {
         try {
             boolean done = false;
             while (!done) {
+                if (cancellation.isCancelled()) {
+                    throw new InterruptedException("the request has ended");
+                }
                 done = true;
                 for (RangePart part : parts) {
                     if (!part.isDone()) {
@@ -154,9 +157,6 @@ public final class HttpSource implements RangeSource {
                     }
                 }
                 if (!done) {
-                    if (cancellation.isCancelled()) {
-                        throw new InterruptedException("the request has ended");
-                    }
                     wake.tryAcquire(POLL_MILLIS, TimeUnit.MILLISECONDS);
                     wake.drainPermits();
                 }

@@ -12,16 +12,17 @@ import java.util.concurrent.Flow;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies a body straight into memory. Takes no byte more than the range has, and none after {@link #detach}. The body of a failure
- * is its text instead. Thread-safe.
+ * Copies a body straight into memory. Takes no byte more than the range has, and none after {@link #detach}. Forgets the memory at
+ * its end: the client's idle connections keep their last request, and would keep the memory of the reader. The body of a failure is
+ * its text instead. Thread-safe.
  */
 final class RangeBody implements BodySubscriber<String> {
     /** Longest text of a failure: that of an S3 server has a few hundred bytes. */
     private static final int TEXT_BYTES = 4096;
 
     private final CompletableFuture<String> done = new CompletableFuture<>();
-    private final MemorySegment target;
     private final boolean isText;
+    private MemorySegment target;
     private Flow.@Nullable Subscription subscription;
     private long received;
     private boolean tooLong;
@@ -91,7 +92,8 @@ final class RangeBody implements BodySubscriber<String> {
     }
 
     @Override
-    public void onError(Throwable failure) {
+    public synchronized void onError(Throwable failure) {
+        target = MemorySegment.NULL;
         done.completeExceptionally(failure);
     }
 
@@ -101,12 +103,13 @@ final class RangeBody implements BodySubscriber<String> {
     }
 
     private synchronized void complete() {
+        if (done.isDone()) {
+            return;
+        }
         done.complete(isText ? new String(target.asSlice(0, received).toArray(ValueLayout.JAVA_BYTE),
                 StandardCharsets.UTF_8) : "");
-    }
-
-    MemorySegment target() {
-        return target;
+        detached = true;
+        target = MemorySegment.NULL;
     }
 
     synchronized long received() {

@@ -89,16 +89,20 @@ final class RangePart {
         client = through;
         RangeBody into = new RangeBody(target.asSlice(received));
         long start = position();
+        long last = last();
+        // What the client keeps of a request must not lead to this part, and so to the memory of the reader.
+        ObjectVersion version = source.version();
+        Runnable ended = wake;
         body = into;
         boolean sent = false;
         try {
             CompletableFuture<HttpResponse<String>> answer = source.send(
                     through, start, target.byteSize() - received,
-                    info -> problem(info.statusCode(), info.headers(), start).isEmpty() ? into
+                    info -> problem(version, info.statusCode(), info.headers(), start, last).isEmpty() ? into
                             : RangeBody.text());
             future = answer;
             sent = true;
-            answer.whenComplete((response, failure) -> wake.run());
+            answer.whenComplete((response, failure) -> ended.run());
         } finally {
             if (!sent) {
                 end();
@@ -131,7 +135,7 @@ final class RangePart {
             attempts.redirected();
             return;
         }
-        Optional<String> problem = problem(status, response.headers(), start);
+        Optional<String> problem = problem(source.version(), status, response.headers(), start, last());
         if (problem.isPresent()) {
             String why = status == 206 || status == 200 ? problem.get()
                     : RemoteFailure.meaning(status, response.headers(), response.body());
@@ -160,14 +164,19 @@ final class RangePart {
     }
 
     /** Returns what is wrong with an answer; empty if its body is the range. */
-    private Optional<String> problem(int status, HttpHeaders headers, long start) {
+    private static Optional<String> problem(
+            ObjectVersion version, int status, HttpHeaders headers, long start, long last) {
         if (status == 200) {
             return Optional.of("status 200: the server sent the whole object instead of the range");
         }
         if (status != 206) {
             return Optional.of(RemoteFailure.meaning(status));
         }
-        return source.version().mismatch(headers, start, offset + target.byteSize() - 1);
+        return version.mismatch(headers, start, last);
+    }
+
+    private long last() {
+        return offset + target.byteSize() - 1;
     }
 
     private long position() {

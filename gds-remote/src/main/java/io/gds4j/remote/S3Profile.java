@@ -4,6 +4,8 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
@@ -18,8 +20,9 @@ import java.util.regex.Pattern;
  * @param name name of the profile
  * @param isThere whether one of the files has it
  * @param settings its settings; those of the credentials file win. A nested one has the name of its parent in front, and a dot
+ * @param version tells when, with which size and as which file each of the files was read
  */
-record S3Profile(String name, boolean isThere, Map<String, String> settings) {
+record S3Profile(String name, boolean isThere, Map<String, String> settings, List<Object> version) {
 
     private static final Pattern SECTION = Pattern.compile("\\[\\s*([^\\]]*?)\\s*\\].*");
     private static final Pattern SETTING = Pattern.compile("([^=:\\s]+)\\s*[=:]\\s*(.*)");
@@ -28,12 +31,12 @@ record S3Profile(String name, boolean isThere, Map<String, String> settings) {
 
     /** Returns the profile that the environment names. */
     static S3Profile of(Map<String, String> environment) {
+        List<Object> version = version(environment);
         String name = environment.getOrDefault("AWS_PROFILE", "").strip();
         name = name.isEmpty() ? environment.getOrDefault("AWS_DEFAULT_PROFILE", "").strip() : name;
         name = name.isEmpty() ? DEFAULT : name;
-        Map<String, Map<String, String>> config = sections(file(environment, "AWS_CONFIG_FILE", "config"));
-        Map<String, Map<String, String>> credentials =
-                sections(file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials"));
+        Map<String, Map<String, String>> config = sections(config(environment));
+        Map<String, Map<String, String>> credentials = sections(credentials(environment));
         Map<String, String> all = new HashMap<>();
         boolean there = false;
         for (Map<String, String> each : List.of(
@@ -47,7 +50,7 @@ record S3Profile(String name, boolean isThere, Map<String, String> settings) {
         if (!endpoint.isEmpty()) {
             all.put("endpoint_url", endpoint);
         }
-        return new S3Profile(name, there, Map.copyOf(all));
+        return new S3Profile(name, there, Map.copyOf(all), version);
     }
 
     /** Returns a setting; empty if there is none. */
@@ -55,7 +58,33 @@ record S3Profile(String name, boolean isThere, Map<String, String> settings) {
         return settings.getOrDefault(setting, "");
     }
 
-    static Path file(Map<String, String> environment, String variable, String name) {
+    /** Returns whether the files are those that were read. */
+    boolean isCurrent(Map<String, String> environment) {
+        return version.equals(version(environment));
+    }
+
+    private static List<Object> version(Map<String, String> environment) {
+        List<Object> version = new ArrayList<>();
+        for (Path file : List.of(config(environment), credentials(environment))) {
+            try {
+                BasicFileAttributes found = Files.readAttributes(file, BasicFileAttributes.class);
+                version.add(List.of(found.lastModifiedTime(), found.size(), String.valueOf(found.fileKey())));
+            } catch (IOException e) {
+                version.add("none");
+            }
+        }
+        return version;
+    }
+
+    static Path config(Map<String, String> environment) {
+        return file(environment, "AWS_CONFIG_FILE", "config");
+    }
+
+    static Path credentials(Map<String, String> environment) {
+        return file(environment, "AWS_SHARED_CREDENTIALS_FILE", "credentials");
+    }
+
+    private static Path file(Map<String, String> environment, String variable, String name) {
         String home = environment.getOrDefault("HOME", System.getProperty("user.home"));
         String known = environment.getOrDefault(variable, "");
         if (known.isEmpty()) {

@@ -65,9 +65,13 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
                 CountedBody sent = new CountedBody(body);
                 request.method(method, body.length == 0 && !method.equals("POST") && !method.equals("PUT")
                         ? BodyPublishers.noBody() : sent);
-                return Optional.of(checked(method, uri, connections.send(
-                        request.build(), BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER),
-                        sent::bytes, attempts)));
+                try {
+                    return Optional.of(checked(method, uri, connections.send(
+                            request.build(), BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER),
+                            sent::bytes, attempts)));
+                } finally {
+                    sent.forget();
+                }
             });
         } catch (InterruptedException e) {
             throw interrupted(method, uri, e);

@@ -9,13 +9,16 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.source.Cancellation;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.ref.WeakReference;
 import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedChannelException;
 import java.nio.channels.FileChannel;
 import java.time.Duration;
 import java.time.temporal.ChronoUnit;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
@@ -167,6 +170,39 @@ class HttpSourceFaultTest {
         assertThatThrownBy(() -> channel.read(ByteBuffer.allocate(10))).isInstanceOf(ClosedChannelException.class);
     }
 
+    /** The client keeps the last request of an idle connection, and with it kept the memory of its reader. */
+    @Test
+    void idleConnectionsKeepNoMemoryOfReaders() throws Exception {
+        HttpSource source = HttpSource.open(uri, OPTIONS);
+        List<WeakReference<byte[]>> targets = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            targets.add(readIntoNewMemory(source, i == 3));
+        }
+        // The client closes idle connections after 30 s.
+        long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        while (targets.stream().anyMatch(target -> target.get() != null)) {
+            System.gc();
+            assertThat(System.nanoTime()).isLessThan(end);
+        }
+        assertThat(source.size()).isEqualTo(SIZE);
+    }
+
+    private WeakReference<byte[]> readIntoNewMemory(HttpSource source, boolean fails) throws InterruptedException {
+        byte[] target = new byte[500_000];
+        server.on((exchange, request) -> {
+            if (fails) {
+                exchange.sendResponseHeaders(404, -1);
+            }
+            return fails;
+        });
+        try {
+            source.read(100_000, MemorySegment.ofArray(target), Cancellation.NEVER);
+        } catch (CuFileException e) {
+            assertThat(fails).isTrue();
+        }
+        return new WeakReference<>(target);
+    }
+
     /** Reads that fail in every way, or are given up, keep no connection, and write nothing afterwards. */
     @Test
     @Timeout(3600)
@@ -197,7 +233,6 @@ class HttpSourceFaultTest {
             Thread.interrupted();
             server.on(null);
             assertReads(source, 70_000, 200_000);
-            server.exchanges.clear();
             if (failed) {
                 assertThat(into).as("seed %d", seed).containsOnly(0);
             }

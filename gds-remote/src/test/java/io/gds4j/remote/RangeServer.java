@@ -26,9 +26,15 @@ final class RangeServer implements AutoCloseable {
         boolean answer(HttpExchange exchange, int request) throws IOException;
     }
 
+    /** Bytes of one write: a connection of this server keeps a buffer twice as large as the largest of its writes. */
+    private static final int WRITE = 64 << 10;
+    private static final int REMEMBERED = 256;
+
     private final HttpServer server;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private final Map<String, byte[]> objects = new ConcurrentHashMap<>();
+
+    /** The latest exchanges. Each keeps the buffers of its connection. */
     final List<HttpExchange> exchanges = new CopyOnWriteArrayList<>();
     private final AtomicInteger requests = new AtomicInteger();
     private volatile @Nullable Fault fault;
@@ -71,12 +77,19 @@ final class RangeServer implements AutoCloseable {
 
     private void handle(HttpExchange exchange) throws IOException {
         try (exchange) {
-            exchanges.add(exchange);
+            remember(exchange);
             int number = requests.incrementAndGet();
             Fault planned = fault;
             if (planned == null || !planned.answer(exchange, number)) {
                 serve(exchange);
             }
+        }
+    }
+
+    private synchronized void remember(HttpExchange exchange) {
+        exchanges.add(exchange);
+        if (exchanges.size() > REMEMBERED) {
+            exchanges.removeFirst();
         }
     }
 
@@ -105,8 +118,14 @@ final class RangeServer implements AutoCloseable {
         exchange.getResponseHeaders().set("ETag", etag);
         exchange.getResponseHeaders().set("Content-Range", "bytes " + first + "-" + last + "/" + bytes.length);
         exchange.sendResponseHeaders(206, last - first + 1);
-        exchange.getResponseBody().write(bytes, first, sent);
+        write(exchange, bytes, first, sent);
         exchange.getResponseBody().flush();
+    }
+
+    static void write(HttpExchange exchange, byte[] bytes, int first, int count) throws IOException {
+        for (int at = 0; at < count; at += WRITE) {
+            exchange.getResponseBody().write(bytes, first + at, Math.min(WRITE, count - at));
+        }
     }
 
     static int[] range(HttpExchange exchange, int size) {

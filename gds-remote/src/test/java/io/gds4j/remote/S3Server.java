@@ -252,7 +252,7 @@ final class S3Server implements AutoCloseable {
         exchange.getResponseHeaders().set(
                 "Content-Range", "bytes %d-%d/%d".formatted(range[0], range[1], bytes.length));
         exchange.sendResponseHeaders(206, range[1] - range[0] + 1);
-        exchange.getResponseBody().write(bytes, range[0], range[1] - range[0] + 1);
+        RangeServer.write(exchange, bytes, range[0], range[1] - range[0] + 1);
     }
 
     static void answer(HttpExchange exchange, int status, String text) throws IOException {

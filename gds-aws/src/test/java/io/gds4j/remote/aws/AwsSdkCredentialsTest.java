@@ -13,12 +13,18 @@ import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.FileTime;
+import java.security.MessageDigest;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CopyOnWriteArrayList;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import software.amazon.awssdk.auth.credentials.AwsBasicCredentials;
@@ -51,13 +57,112 @@ class AwsSdkCredentialsTest {
 
     @Test
     void processOfAProfileIsRun() throws IOException {
-        Path process =
-                Files.writeString(home.resolve("process"), "#!/bin/sh\necho '{\"Version\": 1, \"AccessKeyId\": \"P\","
-                        + " \"SecretAccessKey\": \"s\", \"SessionToken\": \"t\", \"Expiration\": \"" + END + "\"}'\n");
-        assertThat(process.toFile().setExecutable(true)).isTrue();
+        Path process = process("process", "P");
         variables.put("AWS_PROFILE", "mine");
         assertThat(options("[profile mine]\ncredential_process = " + process + "\n").credentials().get())
                 .isEqualTo(new S3Credentials("P", "s", Optional.of("t"), Optional.of(END)));
+    }
+
+    /** Its files were parsed at each signed request. */
+    @Test
+    void filesAreReadAgainIfTheyChanged() throws IOException {
+        Path first = process("first", "P");
+        String text = "[default]\ncredential_process = %s\n";
+        S3Options options = options(text.formatted(first));
+        assertThat(options.credentials().get().accessKey()).isEqualTo("P");
+        Path config = home.resolve(".aws/config");
+        FileTime time = Files.getLastModifiedTime(config);
+        Files.writeString(config, text.formatted(first).replace("credential_process", "credential_nothing"));
+        Files.setLastModifiedTime(config, time);
+        assertThat(options.credentials().get().accessKey()).as("same file, size and time").isEqualTo("P");
+        Files.writeString(config, text.formatted(process("second", "Q")));
+        assertThat(options.credentials().get().accessKey()).isEqualTo("Q");
+        Files.delete(config);
+        assertThatThrownBy(() -> options.credentials().get()).hasMessageContaining("no S3 credentials");
+    }
+
+    private Path process(String name, String key) throws IOException {
+        Path process = Files.writeString(home.resolve(name),
+                "#!/bin/sh\necho '{\"Version\": 1, \"AccessKeyId\": \"" + key
+                        + "\", \"SecretAccessKey\": \"s\", \"SessionToken\": \"t\", \"Expiration\": \"" + END
+                        + "\"}'\n");
+        assertThat(process.toFile().setExecutable(true)).isTrue();
+        return process;
+    }
+
+    /** The SDK finds the tokens of single sign-on below {@code HOME}, so another process asks. */
+    @Test
+    void tokenOfSingleSignOnBecomesTheCredentialsOfItsRole() throws Exception {
+        List<String> asked = new CopyOnWriteArrayList<>();
+        HttpServer portal = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        portal.createContext("/federation/credentials", exchange -> {
+            try (exchange) {
+                asked.add(exchange.getRequestHeaders().getFirst("x-amz-sso_bearer_token") + " "
+                        + exchange.getRequestURI().getQuery());
+                byte[] answer =
+                        "{\"roleCredentials\": {\"accessKeyId\": \"O\", \"secretAccessKey\": \"s\", \"sessionToken\":"
+                                .concat(" \"t\", \"expiration\": %s}}".formatted(END.toEpochMilli()))
+                                .getBytes(StandardCharsets.UTF_8);
+                exchange.sendResponseHeaders(200, answer.length);
+                exchange.getResponseBody().write(answer);
+            }
+        });
+        portal.start();
+        String role = "sso_account_id = 123456789012\nsso_role_name = reader\n";
+        options("[profile session]\nsso_session = work\n" + role + "[sso-session work]\nsso_region = eu-west-1\n"
+                + "sso_start_url = https://work.invalid/start\n[profile old]\nsso_region = eu-west-1\n"
+                + "sso_start_url = https://old.invalid/start\n" + role);
+        token("work", "tokenOfSession");
+        token("https://old.invalid/start", "tokenOfOld");
+        try {
+            assertThat(child(portal.getAddress().getPort(), "session", "old")).isEqualTo("O s t\nO s t\n");
+        } finally {
+            portal.stop(0);
+        }
+        assertThat(asked).hasSize(2).allSatisfy(line -> assertThat(line).contains("=123456789012", "=reader"));
+        assertThat(asked.getFirst()).startsWith("tokenOfSession ");
+        assertThat(asked.getLast()).startsWith("tokenOfOld ");
+    }
+
+    /** Writes a token where {@code aws sso login} leaves it. */
+    private void token(String of, String text) throws Exception {
+        String name = HexFormat.of().formatHex(
+                MessageDigest.getInstance("SHA-1").digest(of.getBytes(StandardCharsets.UTF_8)));
+        Files.writeString(Files.createDirectories(home.resolve(".aws/sso/cache")).resolve(name + ".json"),
+                "{\"accessToken\": \"%s\", \"expiresAt\": \"%s\"}".formatted(text, END));
+    }
+
+    private String child(int port, String... profiles) throws Exception {
+        String path = Stream.of("java.class.path", "jdk.module.path").map(name -> System.getProperty(name, ""))
+                .filter(each -> !each.isEmpty()).collect(Collectors.joining(":"));
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1", "-cp",
+                path + ":" + Path.of("target/test-classes").toAbsolutePath(), Printer.class.getName()));
+        command.addAll(List.of(profiles));
+        ProcessBuilder builder = new ProcessBuilder(command).redirectError(home.resolve("stderr").toFile());
+        builder.environment().keySet().removeIf(name -> name.startsWith("AWS_"));
+        builder.environment().put("HOME", home.toString());
+        builder.environment().put("AWS_ENDPOINT_URL_SSO", "http://127.0.0.1:" + port);
+        Process process = builder.start();
+        String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(process.waitFor()).as(Files.readString(home.resolve("stderr"))).isZero();
+        return printed;
+    }
+
+    /** Prints the credentials of profiles. */
+    static final class Printer {
+        private Printer() {
+        }
+
+        public static void main(String[] profiles) {
+            for (String profile : profiles) {
+                Map<String, String> variables = new HashMap<>(System.getenv());
+                variables.put("AWS_PROFILE", profile);
+                S3Credentials found = S3Options.fromEnvironment(variables).credentials().get();
+                System.out.printf("%s %s %s%n", found.accessKey(), found.secretKey(),
+                        found.sessionToken().orElseThrow());
+            }
+        }
     }
 
     @Test

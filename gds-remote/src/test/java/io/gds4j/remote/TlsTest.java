@@ -1,0 +1,139 @@
+package io.gds4j.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import com.sun.net.httpserver.HttpExchange;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsParameters;
+import com.sun.net.httpserver.HttpsServer;
+import io.gds4j.error.CuFileException;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.security.KeyStore;
+import java.time.Duration;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
+import javax.net.ssl.KeyManagerFactory;
+import javax.net.ssl.SSLContext;
+import javax.net.ssl.SSLParameters;
+import javax.net.ssl.TrustManagerFactory;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+
+/** A server behind TLS: what the two sides do not agree upon is asked for once, because a repetition changes nothing. */
+@Timeout(60)
+class TlsTest {
+    private static final char[] PASSWORD = "changeit".toCharArray();
+    private static final HttpOptions OPTIONS = HttpOptions.DEFAULTS
+            .withPatience(Duration.ofSeconds(20), 3, Duration.ofMillis(1));
+    private static final byte[] BYTES = RangeServer.random(100_000);
+
+    @TempDir
+    static Path folder;
+
+    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
+    private final AtomicInteger connections = new AtomicInteger();
+    private volatile boolean wantsCertificates;
+    private SSLContext context;
+    private HttpsServer server;
+    private URI uri;
+
+    @BeforeEach
+    void start() throws Exception {
+        context = context(true);
+        server = HttpsServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+        server.setHttpsConfigurator(new HttpsConfigurator(context) {
+            @Override
+            public void configure(HttpsParameters parameters) {
+                connections.incrementAndGet();
+                SSLParameters tls = context.getDefaultSSLParameters();
+                // Version 1.2 refuses a client during the handshake; 1.3 does so later, at times by a reset.
+                tls.setProtocols(new String[]{"TLSv1.2"});
+                tls.setNeedClientAuth(wantsCertificates);
+                parameters.setSSLParameters(tls);
+            }
+        });
+        server.setExecutor(threads);
+        server.createContext("/", TlsTest::answer);
+        server.start();
+        uri = URI.create("https://127.0.0.1:%s/object".formatted(server.getAddress().getPort()));
+    }
+
+    @AfterEach
+    void stop() {
+        server.stop(0);
+        threads.shutdownNow();
+    }
+
+    private static void answer(HttpExchange exchange) throws IOException {
+        try (exchange) {
+            int[] range = RangeServer.range(exchange, BYTES.length);
+            exchange.getResponseHeaders().set(
+                    "Content-Range", "bytes %s-%s/%s".formatted(range[0], range[1], BYTES.length));
+            exchange.sendResponseHeaders(206, range[1] - range[0] + 1);
+            exchange.getResponseBody().write(BYTES, range[0], range[1] - range[0] + 1);
+        }
+    }
+
+    /** Returns a context that trusts a certificate, which signs itself. */
+    private static SSLContext context(boolean withKey) throws Exception {
+        Path file = folder.resolve("keys");
+        if (!Files.exists(file)) {
+            Process keytool = new ProcessBuilder(
+                    Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
+                    "key",
+                    "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1", "-storetype", "PKCS12",
+                    "-storepass", new String(PASSWORD), "-keystore", file.toString()).redirectErrorStream(true).start();
+            String printed = new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+            assertThat(keytool.waitFor()).as(printed).isZero();
+        }
+        KeyStore keys = KeyStore.getInstance("PKCS12");
+        try (InputStream in = Files.newInputStream(file)) {
+            keys.load(in, PASSWORD);
+        }
+        KeyManagerFactory own = KeyManagerFactory.getInstance(KeyManagerFactory.getDefaultAlgorithm());
+        own.init(keys, PASSWORD);
+        KeyStore trusted = KeyStore.getInstance("PKCS12");
+        trusted.load(null, PASSWORD);
+        trusted.setCertificateEntry("key", keys.getCertificate("key"));
+        TrustManagerFactory trust = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        trust.init(trusted);
+        SSLContext context = SSLContext.getInstance("TLS");
+        context.init(withKey ? own.getKeyManagers() : null, trust.getTrustManagers(), null);
+        return context;
+    }
+
+    @Test
+    void objectOfATrustedServerIsRead() throws Exception {
+        wantsCertificates = true;
+        assertThat(Files.readAllBytes(HttpFiles.path(uri, OPTIONS.withTls(context)))).isEqualTo(BYTES);
+    }
+
+    @Test
+    void certificateThatIsNotTrustedIsAskedForOnce() {
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("the server's certificate is refused")
+                .hasMessageContaining("HttpOptions.withTls").hasMessageNotContaining("\n");
+        assertThat(connections).hasValue(1);
+    }
+
+    @Test
+    void serverThatRefusesTheClientIsAskedOnce() throws Exception {
+        wantsCertificates = true;
+        SSLContext withoutKey = context(false);
+        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS.withTls(withoutKey))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("fatal alert").hasMessageNotContaining("attempts");
+        assertThat(connections).hasValue(1);
+    }
+}
