@@ -158,7 +158,8 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public void dropCached(Path file) {
-        int fd = (int) check(file, "open the file", posix().open(file.toString(), PosixConstants.O_RDONLY, 0));
+        int fd = (int) check(file, "open the file",
+                posix().open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0));
         int result = posix().fdatasync(fd);
         posix().fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
         posix().close(fd);
