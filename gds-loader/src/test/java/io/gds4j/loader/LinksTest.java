@@ -238,6 +238,9 @@ class LinksTest {
             assertThat(e.rule()).as("%s", path).isEqualTo(CheckpointRule.FILE_TYPE);
             assertThat(e.getMessage()).contains("a loop of links");
         }
+        Files.delete(loop);
+        Files.createSymbolicLink(model.resolve("x.gguf"), Path.of("x.gguf"));
+        assertThat(failure(model).rule()).isEqualTo(CheckpointRule.FILE_TYPE);
     }
 
     @Test
