@@ -41,7 +41,8 @@ final class ConfigFile {
                         file, Errno.EINVAL, "is not a regular file, allowed: a JSON file", null);
             }
             try (InputStream in = Files.newInputStream(file)) {
-                bytes = in.readNBytes(LARGEST + 1);
+                // a file of /proc has a size of 0, and some never end
+                bytes = in.readNBytes((int) Math.min(attributes.size(), LARGEST + 1));
             }
         } catch (NoSuchFileException missing) {
             return Optional.empty();

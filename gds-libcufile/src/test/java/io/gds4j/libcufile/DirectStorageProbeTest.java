@@ -101,11 +101,11 @@ class DirectStorageProbeTest {
     }
 
     private static StatxResult file(int major, int minor) {
-        return new StatxResult(0, 0, REGULAR, 1, 4096, major, minor, 0, 0, 1, 0, 0, 0, 0, 0, 0);
+        return new StatxResult(0, 0, REGULAR, 1, 4096, major, minor, 0, 0, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0);
     }
 
     private static StatxResult device(int major, int minor) {
-        return new StatxResult(0, 0, BLOCK, 0, 4096, 0, 6, major, minor, 1, 0, 0, 0, 0, 0, 0);
+        return new StatxResult(0, 0, BLOCK, 0, 4096, 0, 6, major, minor, 1, 0, 0, 0, 0, 0, 0, 1, 0, 0);
     }
 
     private void disk(String number, String name) throws IOException {

@@ -7,6 +7,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -46,14 +47,16 @@ public final class Checkpoint {
     private final long bytes;
     private final boolean hasIndex;
     private final long headerNanos;
+    private final boolean followLinks;
     /** Finds the files and reads their headers. */
     private final Supplier<CheckpointFiles> look;
 
-    private Checkpoint(Path path, Supplier<CheckpointFiles> look) {
+    private Checkpoint(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {
         long start = System.nanoTime();
         CheckpointFiles found = look.get();
         this.headerNanos = System.nanoTime() - start;
         this.path = path;
+        this.followLinks = followLinks;
         this.look = look;
         this.hasIndex = found.hasIndex();
         this.format = found.format();
@@ -83,31 +86,39 @@ public final class Checkpoint {
      * Opens a checkpoint: a file, an index of shards ({@code *.index.json}), or a folder. Recognises the format by the content
      * of the files.
      *
+     * <p>
+     * The path may be a link. Links that it leads to may only lead to files below the folder (that of a file or index) and, in the
+     * Hugging Face cache, to the blobs of the same repository.
+     *
+     * @param links {@link FileVisitOption#FOLLOW_LINKS} if links of the folder may lead anywhere
      * @throws CheckpointException if there is no checkpoint, if no format recognises it, or if it breaks a rule; the message is
      *         one line
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
-    public static Checkpoint open(Path path) {
+    public static Checkpoint open(Path path, FileVisitOption... links) {
         Objects.requireNonNull(path, "path");
-        return read(path, () -> CheckpointFiles.open(path));
+        boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
+        return read(path, follow, () -> CheckpointFiles.open(path, follow));
     }
 
     /**
      * Opens a checkpoint of a given format: for a folder with checkpoints of two formats, or for a format with settings of the
      * program.
      *
-     * @throws CheckpointException as {@link #open(Path)}; a file of another format breaks a rule of this one
+     * @param links as {@link #open(Path, FileVisitOption...)}
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)}; a file of another format breaks a rule of this one
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
-    public static Checkpoint open(Path path, CheckpointFormat format) {
+    public static Checkpoint open(Path path, CheckpointFormat format, FileVisitOption... links) {
         Objects.requireNonNull(path, "path");
         Objects.requireNonNull(format, "format");
-        return read(path, () -> CheckpointFiles.open(path, format));
+        boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
+        return read(path, follow, () -> CheckpointFiles.open(path, format, follow));
     }
 
-    private static Checkpoint read(Path path, Supplier<CheckpointFiles> look) {
+    private static Checkpoint read(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {
         try {
-            return new Checkpoint(path, look);
+            return new Checkpoint(path, followLinks, look);
         } catch (OutOfMemoryError e) {
             // safetensors and pickles count what they make; indexes and other formats do not, and the program may have filled the heap
             throw CheckpointException.of(
@@ -118,7 +129,7 @@ public final class Checkpoint {
         }
     }
 
-    /** Returns the formats that {@link #open(Path)} recognises: those of gds4j first, then those of the program. */
+    /** Returns the formats that {@link #open(Path, FileVisitOption...)} recognises: those of gds4j first, then those of the program. */
     public static List<CheckpointFormat> formats() {
         return Formats.all();
     }
@@ -182,7 +193,7 @@ public final class Checkpoint {
         }
         Checkpoint now;
         try {
-            now = read(path, look);
+            now = read(path, followLinks, look);
         } catch (CheckpointException e) {
             changed.addSuppressed(e);
             throw changed;
@@ -211,6 +222,11 @@ public final class Checkpoint {
         Map<String, String> texts = new HashMap<>(metadata());
         texts.remove(SafetensorsText.CHECKSUMS);
         return texts;
+    }
+
+    /** Returns how the path was opened. */
+    List<FileVisitOption> links() {
+        return followLinks ? List.of(FileVisitOption.FOLLOW_LINKS) : List.of();
     }
 
     /** Returns the time of {@link #open} in nanoseconds. */

@@ -12,8 +12,12 @@ import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
+import io.gds4j.loader.internal.file.Links;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
+import java.io.IOException;
 import java.nio.ByteBuffer;
+import java.nio.file.FileSystems;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -44,6 +48,7 @@ record CheckpointFiles(
     private static final Set<CheckpointRule> SEEN_BESIDE_A_SAVE = Set.of(
             CheckpointRule.FILE_NOT_FOUND,
             CheckpointRule.FILE_CHANGED,
+            CheckpointRule.LINK_OUTSIDE,
             CheckpointRule.NO_CHECKPOINT,
             CheckpointRule.MISSING_SHARD,
             CheckpointRule.TENSOR_NOT_IN_SHARD,
@@ -66,13 +71,24 @@ record CheckpointFiles(
     }
 
     /** Finds the files, recognises their format and reads their headers. */
-    static CheckpointFiles open(Path path) {
-        return settled(() -> look(path));
+    static CheckpointFiles open(Path path, boolean followLinks) {
+        return settled(() -> bound(path, followLinks, () -> look(path)));
     }
 
     /** Finds the files of a format and reads their headers. */
-    static CheckpointFiles open(Path path, CheckpointFormat format) {
-        return settled(() -> look(path, format));
+    static CheckpointFiles open(Path path, CheckpointFormat format, boolean followLinks) {
+        return settled(() -> bound(path, followLinks, () -> look(path, format)));
+    }
+
+    private static CheckpointFiles bound(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {
+        if (followLinks) {
+            return look.get();
+        }
+        try {
+            return Links.bind(path, look);
+        } catch (IOException e) {
+            throw CheckpointException.of(path, OpenedFile.loopOr(path, e));
+        }
     }
 
     /** Looks again after what a save beside causes. The same failure twice is no accident. */
@@ -202,13 +218,25 @@ record CheckpointFiles(
         }
         List<CheckpointFile> combined = new ArrayList<>();
         for (CheckpointFile file : format.combine(files)) {
-            combined.add(file.withVersion(versions.getOrDefault(file.path(), file.version())));
+            combined.add(file.withVersion(identified(
+                    file.path(), versions.getOrDefault(file.path(), file.version()))));
             for (String warning : file.warnings()) {
                 warnings.add(file.path() + ": " + warning);
             }
         }
         combined.forEach(CheckpointFiles::checkNames);
         return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
+    }
+
+    /** Returns a version that tells the file from others: a format may know the size only, and never have opened the file. */
+    private static FileVersion identified(Path path, FileVersion version) {
+        if (!version.file().isEmpty() || path.getFileSystem() != FileSystems.getDefault()) {
+            return version;
+        }
+        try (FormatInput in = FormatInput.open(path)) {
+            OpenFiles.check(path, version, in.version());
+            return in.version();
+        }
     }
 
     private static void checkNames(CheckpointFile file) {

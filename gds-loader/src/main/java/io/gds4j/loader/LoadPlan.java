@@ -410,6 +410,7 @@ public final class LoadPlan {
     private static ParallelSource shared(Checkpoint checkpoint, LoadOptions options) {
         return new ParallelSource(
                 checkpoint.path(),
+                checkpoint.links(),
                 checkpoint.files(),
                 List.copyOf(checkpoint.tensors().values()),
                 checkpoint.typedMetadata(),

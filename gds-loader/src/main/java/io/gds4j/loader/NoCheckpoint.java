@@ -14,6 +14,7 @@ import java.io.IOException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
@@ -138,7 +139,8 @@ final class NoCheckpoint {
             return Optional.empty();
         }
         List<Path> folders = new ArrayList<>();
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder, Files::isDirectory)) {
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(
+                folder, entry -> Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS))) {
             for (Path entry : entries) {
                 if (folders.size() < MOST_FOLDERS) {
                     folders.add(entry);

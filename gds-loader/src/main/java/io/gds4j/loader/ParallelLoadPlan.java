@@ -9,6 +9,7 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryRange;
+import java.nio.file.FileVisitOption;
 import java.util.ArrayList;
 import java.util.LinkedHashSet;
 import java.util.List;
@@ -64,7 +65,10 @@ public final class ParallelLoadPlan {
                 chosen.add(tensor);
             }
         }
-        ParallelPlan ofModel = world == 1 ? rules : rules.forModel(source.path(), source.metadata());
+        ParallelPlan ofModel = world == 1
+                ? rules
+                : rules.forModel(
+                        source.path(), source.metadata(), source.links().toArray(FileVisitOption[]::new));
         List<TensorSlice> slices = ofModel.slice(source.path(), source.tensors(), chosen::contains, world);
         this.layout = ParallelLayoutPlanner.plan(source.files(), slices, destinations, source.options());
         this.bytes = layout.tensors().stream().mapToLong(TensorInfo::length).sum();

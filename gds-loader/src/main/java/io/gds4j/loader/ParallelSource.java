@@ -4,6 +4,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.function.Function;
@@ -12,6 +13,7 @@ import java.util.function.Function;
  * What ranks share: a checkpoint and the options of the plan that chose from it.
  *
  * @param path path of the checkpoint
+ * @param links how the path was opened
  * @param files its files
  * @param tensors all of its tensors
  * @param metadata its metadata
@@ -21,6 +23,7 @@ import java.util.function.Function;
  */
 record ParallelSource(
         Path path,
+        List<FileVisitOption> links,
         List<CheckpointFile> files,
         List<TensorInfo> tensors,
         Metadata metadata,

@@ -134,7 +134,9 @@ class GgufFormatTest {
                 arguments("four dimensions", gguf().tensor("a", 24, 16, 2, 2, 2, 2), 1),
                 arguments("five dimensions", gguf().tensor("a", 24, 16, 2, 1, 2, 2, 2), 1),
                 arguments("a name of 63 bytes", gguf().tensor("é".repeat(31) + "n", 24, 1, 1), 1),
-                arguments("a name of 4,096 bytes", gguf().tensor("n".repeat(4096), 24, 1, 1), 1));
+                arguments("a name of 4,096 bytes", gguf().tensor("n".repeat(4096), 24, 1, 1), 1),
+                arguments("a name of 4,096 characters", gguf().tensor("\u20ac".repeat(4096), 24, 1, 1), 1),
+                arguments("a key of 65,535 bytes", gguf().key("k".repeat(65_535), UINT8, new byte[1]), 0));
     }
 
     @ParameterizedTest(name = "[{index}] {0}")
@@ -208,8 +210,8 @@ class GgufFormatTest {
                         gguf().key("general.alignment", INT32, n.number(4, 32)), "type INT32"),
                 bad("alignment 2^31", GgufRules.TRUNCATED_DATA, gguf().tensor("a", 24, 5, 5)
                         .key("general.alignment", UINT32, n.number(4, 1L << 31)), "ends after 0 bytes"),
-                bad("a name of 65,536 bytes", GgufRules.TENSOR_NAME, gguf().tensor("n".repeat(65_536), 24, 1, 1),
-                        "at most 65535"),
+                bad("a name of 12,289 bytes", GgufRules.TENSOR_NAME, gguf().tensor("n".repeat(12_289), 24, 1, 1),
+                        "12289 bytes, at most 12288"),
                 bad("a zero byte in a name", GgufRules.TENSOR_NAME, gguf().tensor("a\0b", 24, 1, 1), "zero byte"),
                 bad("a name that occurs twice", CheckpointRule.DUPLICATE_TENSOR,
                         gguf().tensor("a", 24, 1, 1).tensor("a", 24, 1, 1), "'a' occurs twice"),
@@ -262,6 +264,13 @@ class GgufFormatTest {
         CheckpointException e = failure(path);
         assertThat(e.rule()).as(e.getMessage()).isEqualTo(rule);
         assertThat(e.getMessage()).as(what).contains(message, path.toString(), "at byte ");
+    }
+
+    @Test
+    void namesHaveTheLimitOfAllFormats() {
+        CheckpointException e = failure(write("model.gguf", gguf().tensor("n".repeat(4097), 24, 1, 1).file()));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.TENSOR_NAME);
+        assertThat(e.getMessage()).contains("4097 characters, at most 4096 are allowed");
     }
 
     @Test

@@ -4,6 +4,7 @@ import com.sun.management.ThreadMXBean;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
@@ -86,9 +87,14 @@ final class HostileFilesChild {
         }
     }
 
-    private void checkpoint(Path path, Path folder, Path out, CuFileDriver driver) {
+    private void checkpoint(Path path, Path folder, Path out, CuFileDriver driver) throws IOException {
         Checkpoint checkpoint = Checkpoint.open(path);
         opened++;
+        for (CheckpointFile file : checkpoint.files()) {
+            if (!file.path().equals(path) && !file.path().toRealPath().startsWith(folder.toRealPath())) {
+                throw new AssertionError(file.path() + " is outside");
+            }
+        }
         inert(checkpoint.warnings());
         checkpoint.typedMetadata().keys().forEach(key -> checkpoint.typedMetadata().get(key));
         LoadPlan plan = checkpoint.plan();
@@ -129,7 +135,7 @@ final class HostileFilesChild {
         for (String text : texts) {
             boolean hidden = text.codePoints().anyMatch(
                     c -> Character.isISOControl(c) || Character.getType(c) == Character.FORMAT || c == 0xfffe);
-            if (hidden || text.length() > 2000) {
+            if (hidden || text.length() > 2000 || text.contains("PRECIOUS")) {
                 throw new AssertionError("a message is not inert: " + text);
             }
         }

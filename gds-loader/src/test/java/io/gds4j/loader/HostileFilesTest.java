@@ -20,10 +20,11 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Random hostile folders do no harm: each ends in a checkpoint or in one inert line, within seconds, a small heap and the
- * descriptors of before, and nothing outside is written. {@code -Dgds4j.hostile.folders=N} makes N of them.
+ * descriptors of before, and nothing outside is read or written. {@code -Dgds4j.property.seconds} of 10 or more makes 5,000 of them,
+ * {@code -Dgds4j.hostile.folders=N} makes N.
  */
 class HostileFilesTest {
-    private static final int FOLDERS = 5000;
+    private static final int FOLDERS = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 5000 : 700;
 
     /** In memory, where it does not wait for a disk: many folders are saved. */
     private Path folder;

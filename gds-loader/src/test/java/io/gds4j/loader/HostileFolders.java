@@ -24,7 +24,7 @@ final class HostileFolders {
             "con", "*", "experts.1.w1.weight", "a".repeat(300)};
     private static final String[] PATHS = {
             "d.bin", "w.safetensors", "./d.bin", "x/../d.bin", "../canary/secret", "../../canary/secret",
-            "/etc/hostname", "",
+            "/etc/hostname", "out/secret", "out/../canary/secret", "",
             ".", "..", "link", "loop", "pipe", "down/secret", "zero", "none", "a\u0000b", "d.bin/", "broken"};
     private static final long[] NUMBERS = {
             0, 1, 2, 3, 4, 7, 8, 24, 64, 255, 4096, 1 << 20, Integer.MAX_VALUE, 1L << 32, 1L << 40, 1L << 62,
@@ -56,6 +56,7 @@ final class HostileFolders {
         for (int i = random.nextInt(3); i > 0; i--) {
             special(folder, pick(PATHS));
         }
+        Files.createSymbolicLink(folder.resolve("out"), canary);
         String name = switch (random.nextInt(9)) {
             case 0, 1 -> put(folder, "model.safetensors", safetensors());
             case 2 -> put(folder, "m.pt", torch());
@@ -95,7 +96,7 @@ final class HostileFolders {
         }
         Path path = folder.resolve(name);
         try {
-            switch (random.nextInt(9)) {
+            switch (random.nextInt(11)) {
                 case 0 -> Files.createLink(path, pipe);
                 case 1 -> Files.createSymbolicLink(path, path);
                 case 2 -> Files.createSymbolicLink(path, canary.resolve("secret"));
@@ -104,6 +105,8 @@ final class HostileFolders {
                 case 5 -> Files.createSymbolicLink(path, Path.of("/proc/self/status"));
                 case 6 -> Files.createDirectory(path);
                 case 7 -> Files.createSymbolicLink(path, pipe);
+                case 8 -> Files.createSymbolicLink(path, Path.of("out/secret"));
+                case 9 -> Files.createSymbolicLink(path, Path.of("d.bin"));
                 default -> Files.createSymbolicLink(path, folder);
             }
         } catch (FileAlreadyExistsException e) {

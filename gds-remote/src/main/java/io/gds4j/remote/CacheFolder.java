@@ -150,11 +150,13 @@ final class CacheFolder {
         }
     }
 
-    /** Returns whether a file is regular and of this user. Opening a pipe would wait, and bytes of others are not believed. */
+    /** Returns whether a file is regular, of this user and has one name. Opening a pipe would wait, and bytes of others are not believed. */
     private boolean isOwn(Path file) {
         try {
-            Map<String, Object> found = Files.readAttributes(file, "unix:uid,isRegularFile", LinkOption.NOFOLLOW_LINKS);
+            Map<String, Object> found = Files.readAttributes(
+                    file, "unix:uid,nlink,isRegularFile", LinkOption.NOFOLLOW_LINKS);
             return Boolean.TRUE.equals(found.get("isRegularFile"))
+                    && Integer.valueOf(1).equals(found.get("nlink"))
                     && user.equals(Optional.ofNullable(found.get("uid")));
         } catch (IOException e) {
             return false;
@@ -180,7 +182,8 @@ final class CacheFolder {
                 for (int start = 0; start < size; start += CHUNK) {
                     sums.putLong(checksum(name, start, bytes.asSlice(start, Math.min(CHUNK, size - start))));
                 }
-                try (FileChannel channel = FileChannel.open(part, StandardOpenOption.WRITE)) {
+                try (FileChannel channel = FileChannel.open(
+                        part, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
                     write(channel, bytes.asByteBuffer());
                     write(channel, sums.flip());
                 }

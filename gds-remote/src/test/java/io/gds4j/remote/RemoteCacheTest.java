@@ -91,6 +91,10 @@ class RemoteCacheTest {
         read(open("/a"), 0, BLOCK);
         assertThat(server.requests()).as("read from the server").isGreaterThan(before + 1);
         assertThat(block).isRegularFile();
+        Files.createLink(folder.resolve("d/other"), block);
+        before = server.requests();
+        read(open("/a"), 0, BLOCK);
+        assertThat(server.requests()).as("read from the server").isGreaterThan(before + 1);
         Files.delete(block);
         assertThat(new ProcessBuilder("mkfifo", block.toString()).start().waitFor()).isZero();
         before = server.requests();

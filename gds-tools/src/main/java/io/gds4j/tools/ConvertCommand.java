@@ -55,6 +55,9 @@ final class ConvertCommand implements Callable<Integer> {
     @SuppressWarnings("NullAway.Init")
     private String destination;
 
+    @Mixin
+    private final LinksOption links = new LinksOption();
+
     @Option(names = "--max-shard", paramLabel = "BYTES", converter = SizeConverter.class,
             description = "Largest sum of tensor bytes in a file. Default: 50,000,000,000.")
     private long maxShard = SaveOptions.DEFAULTS.maxShardBytes();
@@ -83,7 +86,7 @@ final class ConvertCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         ConvertArguments arguments = new ConvertArguments(
-                CheckpointPath.of(source, terminal.environment()),
+                CheckpointPath.of(source, terminal.environment()), links.value(),
                 CheckpointPath.of(destination, terminal.environment()), backend.value(), options());
         return ConvertRun.run(arguments, statistics.with(output.of(terminal, "convert"))).code();
     }

@@ -5,11 +5,13 @@ import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoRun;
 import io.gds4j.tools.io.JobFile;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.nio.file.Files;
+import java.io.InputStreamReader;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -108,7 +110,8 @@ final class IoCommand implements Callable<Integer> {
             }
         }
         int status = 0;
-        try (BufferedReader lines = Files.newBufferedReader(file)) {
+        try (BufferedReader lines = new BufferedReader(
+                new InputStreamReader(InputFile.open(file, "a series"), StandardCharsets.UTF_8))) {
             for (String line = line(lines, file); line != null; line = line(lines, file)) {
                 if (!line.isBlank()) {
                     List<String> words = new ArrayList<>(common);
@@ -123,7 +126,7 @@ final class IoCommand implements Callable<Integer> {
         return status;
     }
 
-    /** Reads a line, null at the end of the file. Limits its length: {@code /dev/zero} has no line break. */
+    /** Reads a line, null at the end of the file. Limits its length: a stream of zeros has no line break. */
     private static @Nullable String line(BufferedReader lines, Path file) throws IOException {
         StringBuilder line = new StringBuilder();
         for (int c = lines.read(); c >= 0; c = lines.read()) {

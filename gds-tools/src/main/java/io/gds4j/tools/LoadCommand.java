@@ -85,6 +85,9 @@ final class LoadCommand implements Callable<Integer> {
     @Mixin
     private final DirectStorageOption directStorage = new DirectStorageOption();
 
+    @Mixin
+    private final LinksOption links = new LinksOption();
+
     @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
             description = "Load only tensors whose name contains a match of this regular expression.")
     private @Nullable Pattern tensor;
@@ -111,7 +114,7 @@ final class LoadCommand implements Callable<Integer> {
             throw CommandFailure.usage("--heads is for slices: it needs --parallel column or --parallel plan:FILE");
         }
         LoadArguments arguments = new LoadArguments(
-                CheckpointPath.of(path, terminal.environment()), List.copyOf(targets), parallel,
+                CheckpointPath.of(path, terminal.environment()), links.value(), List.copyOf(targets), parallel,
                 Optional.ofNullable(heads), backend.value(),
                 directStorage.value(), tensor, verify, digest, list);
         return LoadRun.run(arguments, statistics.with(output.of(terminal, "load"))).code();

@@ -57,6 +57,9 @@ final class RecordsCommand implements Callable<Integer> {
             description = "Bytes in front of the first record of each file. Default: 0.")
     private long header;
 
+    @Mixin
+    private final LinksOption links = new LinksOption();
+
     @Option(names = "--batch", paramLabel = "N", defaultValue = "256",
             description = "Records of a batch. Default: 256.")
     private int batch = 1;
@@ -163,7 +166,8 @@ final class RecordsCommand implements Callable<Integer> {
             throw CommandFailure.usage("-T %s, --warm-up %s: allowed are positive seconds".formatted(seconds, warmUp));
         }
         RecordsArguments arguments = new RecordsArguments(
-                paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList(), record, header,
+                paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList(), links.value(),
+                record, header,
                 batch, order(), epochs, new Share(rank, world), remainder,
                 skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
                 seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value());

@@ -60,13 +60,15 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_TEXT, Rooms.JDK,
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_FILE, Rooms.INTERNAL_TEXT,
+                                Rooms.JDK,
                                 Rooms.FLIGHT_RECORDER,
                                 Rooms.JSPECIFY, "io.gds4j.ffi.posix", Rooms.LOADER)),
                 Arguments.of(
                         "gds-dataset",
                         new String[]{Rooms.DATASET},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT, Rooms.FLIGHT_RECORDER,
+                        Rooms.apiAnd(Rooms.INTERNAL_FILE, Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT,
+                                Rooms.FLIGHT_RECORDER,
                                 Rooms.DATASET)),
                 Arguments.of(
                         "gds-interop",

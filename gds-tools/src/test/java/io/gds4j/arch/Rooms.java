@@ -10,6 +10,7 @@ final class Rooms {
     /** The packages of gds-api, lowest first: each may know those before it. */
     static final String[] API = {
             "io.gds4j.internal.text",
+            "io.gds4j.internal.file",
             "io.gds4j.error",
             "io.gds4j.internal.lifetime",
             "io.gds4j.memory",
@@ -27,8 +28,10 @@ final class Rooms {
     /** What gds-api exports to gds4j's own modules alone. */
     static final String INTERNAL = "io.gds4j.internal..";
 
-    /** The only one of them for modules that need no access to the others. */
+    /** Those for modules that need no access to the others. */
     static final String INTERNAL_TEXT = "io.gds4j.internal.text";
+
+    static final String INTERNAL_FILE = "io.gds4j.internal.file";
 
     /** The packages of the engine, lowest first: each may know those before it. */
     static final String[] ENGINE_PACKAGES = {

@@ -149,7 +149,7 @@ class BadInputTest {
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
                     io /dev/zero                            | is not a regular file, so it cannot be a job file
-                    io -d host -f FILE --series /dev/zero   | has a line of more than 65536 characters
+                    io -d host -f FILE --series /dev/zero   | is not a regular file, so it cannot be a series
                     plot /dev/zero -o FILE.svg              | is not a regular file, so it cannot be a result of gds io
                     patterns --from /dev/zero               | is not a regular file, so it cannot be a result of gds pat
                     io /                                    | is a folder, not a job file

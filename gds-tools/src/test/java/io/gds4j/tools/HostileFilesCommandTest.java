@@ -11,6 +11,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
+import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
@@ -106,6 +107,61 @@ class HostileFilesCommandTest {
         assertThat(gds("io", "-f", named.toString(), "-I", "1", "-s", "8K", "-i", "4K", "-x", "1").status()).isZero();
         assertThat(gds("io", "-f", precious.toString(), "-I", "1", "-s", "8K", "-i", "4K", "-x", "1").status())
                 .as("the user names the file").isZero();
+    }
+
+    private Path pipe(String name) throws Exception {
+        Path pipe = folder.resolve(name);
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+        return pipe;
+    }
+
+    @Test
+    @Timeout(60)
+    void pipesHangNoCommand() throws Exception {
+        Path model = Files.createDirectory(folder.resolve("model"));
+        String file = checkpoint(List.of("model.norm.weight")).toString();
+        Files.copy(Path.of(file), model.resolve("model.safetensors"));
+        pipe("model/config.json");
+        Path indexed = Files.createDirectory(folder.resolve("indexed"));
+        pipe("indexed/model.safetensors.index.json");
+        String named = pipe("p.npy").toString();
+        Files.writeString(folder.resolve("read.gdsio"), "[a]\nrw=read\nxfer_type=1\nbs=4K\nfilename=" + named);
+        for (String line : List.of(
+                "load PIPE", "load PIPE --list", "load indexed", "load indexed --list",
+                "load m.safetensors -t host,host"
+                        + " --parallel plan:PIPE",
+                "convert PIPE out", "convert indexed out", "records PIPE", "records PIPE --record 8", "io PIPE",
+                "io -f x --series PIPE", "io -f PIPE -x 1 -i 4K", "io -f PIPE -x 1 -i 4K -I 1 -s 8K", "io read.gdsio",
+                "plot PIPE -o x.svg", "patterns --from PIPE")) {
+            GdsRun run = gds(Arrays.stream(line.split(" "))
+                    .map(word -> word.contains("PIPE") ? word.replace("PIPE", named)
+                            : Files.exists(folder.resolve(word)) ? folder.resolve(word).toString() : word)
+                    .toArray(String[]::new));
+            assertThat(run.status()).as("%s: %s", line, run.err()).isEqualTo(line.contains("-I 1") ? 4 : 3);
+            assertThat(run.err().lines().filter(text -> text.startsWith("gds: "))).as(line).hasSize(1);
+        }
+        GdsRun run = gds("load", model.toString(), "-t", "host,host", "--parallel", "column");
+        assertThat(run.status()).as("no pipe is the configuration: %s", run.err()).isIn(0, 3);
+    }
+
+    @Test
+    void linksThatLeadOutAreFollowedOnDemandOnly() throws IOException {
+        Path model = Files.createDirectory(folder.resolve("model"));
+        Path file = checkpoint(List.of("w"));
+        Files.createSymbolicLink(model.resolve("model.safetensors"), file);
+        for (String line : List.of("load MODEL -t host", "load MODEL --list", "convert MODEL OUT")) {
+            String[] words = line.replace("MODEL", model.toString()).replace("OUT", folder.resolve("out").toString())
+                    .split(" ");
+            GdsRun run = gds(words);
+            assertThat(run.status()).as(run.err()).isEqualTo(3);
+            assertThat(run.errorLine()).contains(model.resolve("model.safetensors").toString(),
+                    "it leads out of the folder, to '" + file.toRealPath(), "--follow-links");
+            String[] following = Arrays.copyOf(words, words.length + 1);
+            following[words.length] = "--follow-links";
+            assertThat(gds(following).status()).as(line).isZero();
+        }
+        assertThat(gds("load", model.resolve("model.safetensors").toString(), "-t", "host").status())
+                .as("the user names the link").isZero();
     }
 
     @Test

@@ -184,7 +184,10 @@ class DirectCutsTest {
                             bytes,
                             0,
                             s.mtimeSeconds(),
-                            s.mtimeNanos())
+                            s.mtimeNanos(),
+                            s.links(),
+                            s.user(),
+                            s.birth())
                     : answer;
         });
     }

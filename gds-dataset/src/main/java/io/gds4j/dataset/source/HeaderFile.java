@@ -8,6 +8,7 @@ import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.BasicFileAttributes;
 
 /** Reads the small parts of a file that say where its records are. */
 final class HeaderFile implements AutoCloseable {
@@ -23,8 +24,14 @@ final class HeaderFile implements AutoCloseable {
 
     static HeaderFile open(Path path) {
         try {
-            if (Files.isDirectory(path)) {
+            BasicFileAttributes attributes = Files.readAttributes(path, BasicFileAttributes.class);
+            if (attributes.isDirectory()) {
                 throw RecordFormatException.malformed(path, "is a folder, allowed: a regular file");
+            }
+            if (attributes.isOther()) {
+                // opening a pipe would wait for a writer
+                throw RecordFormatException.malformed(
+                        path, "is a pipe, socket or device, allowed: a regular file");
             }
             FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
             boolean opened = false;

@@ -1,10 +1,15 @@
 package io.gds4j.dataset.source;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.TrustedFolder;
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
+import java.util.Objects;
 import java.util.function.Function;
 
 /**
@@ -111,13 +116,17 @@ public final class RecordFiles {
 
     /**
      * Opens files whose names tell the format: .npy, the extensions of {@link #vectors}, or .bin next to a Megatron index .idx.
+     * Files may be links. An index may be a link to a file below its folder or, in the Hugging Face cache, to a blob of the same
+     * repository.
      *
      * @param files the files, at least one, all of one format
+     * @param links {@link FileVisitOption#FOLLOW_LINKS} if indexes may be links to anywhere
      * @return the records
-     * @throws RecordFormatException for a file that is missing, malformed, unlike the first or of no known format
+     * @throws RecordFormatException for a file that is missing, malformed, unlike the first or of no known format, and for an
+     *         index outside
      * @throws CuFileException INVALID_VALUE (EINVAL) for no files
      */
-    public static RecordSource open(List<Path> files) {
+    public static RecordSource open(List<Path> files, FileVisitOption... links) {
         Path first = map(files, path -> path).getFirst();
         String name = name(first);
         if (name.endsWith(NPY)) {
@@ -127,7 +136,8 @@ public final class RecordFiles {
             return vectors(files);
         }
         if (name.endsWith(BIN)) {
-            return VariableRecords.join(map(files, bin -> MegatronIndex.read(bin, index(bin))));
+            boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
+            return VariableRecords.join(map(files, bin -> MegatronIndex.read(bin, index(bin, follow))));
         }
         throw RecordFormatException.malformed(
                 first,
@@ -135,9 +145,18 @@ public final class RecordFiles {
                         + String.join(", ", VectorFile.extensions().stream().map(e -> "." + e).toList()));
     }
 
-    private static Path index(Path bin) {
+    private static Path index(Path bin, boolean followLinks) {
         String name = String.valueOf(bin.getFileName());
-        return bin.resolveSibling(name.substring(0, Math.max(0, name.length() - BIN.length())) + IDX);
+        Path index = bin.resolveSibling(name.substring(0, Math.max(0, name.length() - BIN.length())) + IDX);
+        if (!followLinks && bin.getFileSystem() == FileSystems.getDefault()) {
+            try {
+                Path folder = Objects.requireNonNullElse(bin.getParent(), Path.of("."));
+                new TrustedFolder(folder.toRealPath()).check(index, index.toRealPath());
+            } catch (IOException e) {
+                throw RecordFormatException.of(index, e);
+            }
+        }
+        return index;
     }
 
     private static String name(Path path) {

@@ -3,9 +3,11 @@ package io.gds4j.dataset.source;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.LinkOutsideException;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.AccessDeniedException;
+import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
@@ -18,6 +20,8 @@ import java.nio.file.Path;
 public final class RecordFormatException extends CuFileException {
     private static final long serialVersionUID = 1L;
     private static final String FUNCTION = "RecordFiles";
+    /** How java.nio ends the reason for ELOOP, which has no exception of its own. */
+    private static final String LOOP = "unable to access attributes of symbolic link";
 
     private RecordFormatException(CuFileException.Builder builder) {
         super(builder);
@@ -56,6 +60,10 @@ public final class RecordFormatException extends CuFileException {
                     .buildInterrupted();
             case NoSuchFileException missing -> new RecordFormatException(
                     failure.errno(Errno.ENOENT).detail("no such file"));
+            case LinkOutsideException outside -> new RecordFormatException(
+                    failure.errno(Errno.EACCES).detail("link not followed: " + outside.getReason()));
+            case FileSystemException loop when String.valueOf(loop.getReason()).endsWith(LOOP) ->
+                new RecordFormatException(failure.errno(Errno.ELOOP).detail("a loop of links"));
             case AccessDeniedException denied -> new RecordFormatException(
                     failure.errno(Errno.EACCES).detail("permission denied"));
             default -> new RecordFormatException(

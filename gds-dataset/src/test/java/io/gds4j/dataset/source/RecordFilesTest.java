@@ -4,16 +4,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Random;
 import java.util.function.Consumer;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -61,6 +64,39 @@ class RecordFilesTest {
         assertThat(source.fileOffset(2)).isEqualTo(26);
         assertThat(source.file(3)).isEqualTo(2);
         assertThat(source.fileOffset(4)).isEqualTo(18);
+    }
+
+    @Test
+    @Timeout(20)
+    void pipesAndLoopsOfLinksAreRefusedAtOnce() throws Exception {
+        Path pipe = folder.resolve("a.npy");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+        assertMalformed(pipe, "is a pipe, socket or device, allowed: a regular file");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(pipe), 0, 8)).hasMessageContaining("is a pipe");
+        Path loop = Files.createSymbolicLink(folder.resolve("b.npy"), Path.of("b.npy"));
+        assertMalformed(loop, "a loop of links");
+        assertThatThrownBy(() -> RecordFiles.open(List.of(loop))).isInstanceOfSatisfying(CuFileException.class,
+                e -> assertThat(e.errno()).hasValue(Errno.ELOOP));
+    }
+
+    @Test
+    void indexIsNoLinkToAnywhere(@TempDir Path outside) throws IOException {
+        Path bin = megatron(index -> {
+        });
+        long records = RecordFiles.open(List.of(bin)).records();
+        Path index = Files.move(folder.resolve("t.idx"), outside.resolve("t.idx"));
+        Path link = Files.createSymbolicLink(folder.resolve("t.idx"), index);
+        assertThatThrownBy(() -> RecordFiles.open(List.of(bin)))
+                .isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining("t.idx")
+                .hasMessageContaining("link not followed: it leads out of the folder, to '" + index.toRealPath());
+        assertThat(RecordFiles.open(List.of(bin), FileVisitOption.FOLLOW_LINKS).records()).isEqualTo(records);
+        assertThat(RecordFiles.megatron(bin, link).records()).as("the user names both").isEqualTo(records);
+        Path moved = Files.createSymbolicLink(outside.resolve("t.bin"), bin);
+        assertThat(RecordFiles.open(List.of(moved)).records()).as("the index beside the name").isEqualTo(records);
+        Files.delete(link);
+        Files.createSymbolicLink(link, Files.move(index, folder.resolve("inside")));
+        assertThat(RecordFiles.open(List.of(bin)).records()).isEqualTo(records);
     }
 
     @Test

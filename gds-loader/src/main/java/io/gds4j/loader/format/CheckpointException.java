@@ -3,12 +3,14 @@ package io.gds4j.loader.format;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
+import java.nio.file.FileSystemLoopException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
@@ -89,6 +91,10 @@ public final class CheckpointException extends CuFileException {
                         .buildInterrupted();
             case NoSuchFileException missing ->
                 of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, Errno.ENOENT, "no such file or folder");
+            case LinkOutsideException outside ->
+                of(CheckpointRule.LINK_OUTSIDE, path, -1, null, Errno.EACCES, outside.getReason());
+            case FileSystemLoopException loop ->
+                of(CheckpointRule.FILE_TYPE, path, -1, null, Errno.ELOOP, "a loop of links");
             case AccessDeniedException denied ->
                 of(CheckpointRule.FILE_NOT_READABLE, path, -1, null, Errno.EACCES, "permission denied");
             case NotDirectoryException file ->

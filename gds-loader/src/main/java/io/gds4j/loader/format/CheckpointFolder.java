@@ -2,6 +2,7 @@ package io.gds4j.loader.format;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.loader.internal.file.OpenedFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -192,7 +193,7 @@ public final class CheckpointFolder {
         } catch (NoSuchFileException e) {
             return Optional.empty(); // a link that leads nowhere
         } catch (IOException e) {
-            unreadable.put(entry, CheckpointException.of(entry, e));
+            unreadable.put(entry, CheckpointException.of(entry, OpenedFile.loopOr(entry, e)));
             return Optional.empty();
         } catch (CuFileException e) {
             // an object of a bucket that may not be read is often no part of the checkpoint

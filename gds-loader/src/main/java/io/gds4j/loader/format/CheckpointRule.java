@@ -73,6 +73,9 @@ public record CheckpointRule(String variant, String text, CuFileError error) imp
     /** Neither a regular file nor, where allowed, a folder. */
     public static final CheckpointRule FILE_TYPE =
             new CheckpointRule("FileType", "wrong kind of file", CuFileError.INVALID_FILE_TYPE);
+    /** A file that a link reaches, outside of the folder that the user named. */
+    public static final CheckpointRule LINK_OUTSIDE =
+            new CheckpointRule("LinkOutside", "link not followed", CuFileError.PERMISSION_DENIED);
     /** A file or folder without read permission. */
     public static final CheckpointRule FILE_NOT_READABLE =
             new CheckpointRule("FileNotReadable", "permission denied", CuFileError.PERMISSION_DENIED);

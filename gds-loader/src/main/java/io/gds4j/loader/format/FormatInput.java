@@ -34,9 +34,10 @@ public final class FormatInput implements FileHead, AutoCloseable {
     }
 
     /**
-     * Opens a regular file; opens neither pipes nor devices.
+     * Opens a regular file; opens neither pipes nor devices. While a checkpoint is opened, the calling thread opens only files
+     * that its folder holds, unless links are followed.
      *
-     * @throws CheckpointException FILE_NOT_FOUND, FILE_TYPE, FILE_NOT_READABLE or READ_FAILED
+     * @throws CheckpointException FILE_NOT_FOUND, FILE_TYPE, FILE_NOT_READABLE, LINK_OUTSIDE or READ_FAILED
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static FormatInput open(Path path) {
@@ -71,7 +72,7 @@ public final class FormatInput implements FileHead, AutoCloseable {
         try {
             attributes = Files.readAttributes(path, BasicFileAttributes.class);
         } catch (IOException e) {
-            throw CheckpointException.of(path, e);
+            throw CheckpointException.of(path, OpenedFile.loopOr(path, e));
         }
         if (attributes.isOther()) {
             // opening a pipe would wait for a writer

@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -54,12 +55,13 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
      *
      * @param checkpoint folder of the checkpoint, or a file in it
      * @param metadata metadata of the checkpoint
+     * @param links as of {@code Checkpoint.open}
      * @return empty if neither tells them, or if layers differ
-     * @throws CheckpointException INVALID_PLAN if the file is no JSON or a number is out of range
+     * @throws CheckpointException INVALID_PLAN if the file is no JSON or a number is out of range; LINK_OUTSIDE
      * @throws CuFileException if the file cannot be read
      */
-    public static Optional<AttentionHeads> of(Path checkpoint, Metadata metadata) {
-        return ModelConfig.of(checkpoint).heads().or(() -> ofGguf(metadata));
+    public static Optional<AttentionHeads> of(Path checkpoint, Metadata metadata, FileVisitOption... links) {
+        return ModelConfig.of(checkpoint, links).heads().or(() -> ofGguf(metadata));
     }
 
     static Optional<AttentionHeads> ofGguf(Metadata metadata) {

@@ -2,9 +2,12 @@ package io.gds4j.loader.parallel;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.internal.file.Links;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
+import java.io.IOException;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -46,10 +49,21 @@ final class ModelConfig {
     /**
      * Reads the configuration of a checkpoint; without a file nothing is known.
      *
-     * @throws CheckpointException INVALID_PLAN if a file is no JSON or a number is out of range
+     * @throws CheckpointException INVALID_PLAN if a file is no JSON or a number is out of range, LINK_OUTSIDE
      * @throws CuFileException if a file cannot be read
      */
-    static ModelConfig of(Path checkpoint) {
+    static ModelConfig of(Path checkpoint, FileVisitOption... links) {
+        if (List.of(links).contains(FileVisitOption.FOLLOW_LINKS)) {
+            return of(checkpoint);
+        }
+        try {
+            return Links.bind(checkpoint, () -> of(checkpoint));
+        } catch (IOException e) {
+            throw CheckpointException.of(checkpoint, e);
+        }
+    }
+
+    private static ModelConfig of(Path checkpoint) {
         ModelConfig config = new ModelConfig();
         boolean folder = Files.isDirectory(checkpoint);
         for (String name : List.of(NAME, QUANTIZATION_NAME)) {

@@ -8,6 +8,7 @@ import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.Split.Part;
 import java.io.Serializable;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -147,10 +148,12 @@ public final class ParallelPlan implements Serializable {
      *
      * @param checkpoint folder of the checkpoint, or a file in it
      * @param metadata metadata of the checkpoint
-     * @throws CheckpointException INVALID_PLAN if the plan needs {@code config.json}, and the file is malformed
+     * @param links as of {@code Checkpoint.open}
+     * @throws CheckpointException INVALID_PLAN if the plan needs {@code config.json}, and the file is malformed; LINK_OUTSIDE if
+     *         it needs a file outside
      * @throws CuFileException if a file cannot be read
      */
-    public ParallelPlan forModel(Path checkpoint, Metadata metadata) {
+    public ParallelPlan forModel(Path checkpoint, Metadata metadata, FileVisitOption... links) {
         boolean lacksHeads = rules.stream().anyMatch(AttentionLayers::lackHeads);
         boolean hasRows = rules.stream().anyMatch(rule -> rule.split() instanceof Split.Row);
         if (!lacksHeads && (naturalGroups || !hasRows)) {
@@ -158,7 +161,7 @@ public final class ParallelPlan implements Serializable {
         }
         ModelConfig config;
         try {
-            config = ModelConfig.of(checkpoint);
+            config = ModelConfig.of(checkpoint, links);
         } catch (CheckpointException e) {
             if (lacksHeads) {
                 throw e;

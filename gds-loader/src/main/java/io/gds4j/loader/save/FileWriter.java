@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.loader.internal.CheckedFiles;
 import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.OpenFiles;
@@ -84,14 +85,18 @@ final class FileWriter implements AutoCloseable {
         writeContent();
     }
 
-    /** Opens the temporary files as one of several writers. */
-    void openShare(Publication publication) {
+    /** Opens the temporary files as one of several writers, and returns which they are. */
+    List<ShareFile.Identity> openShare(Publication publication) {
         openOriginals();
+        List<ShareFile.Identity> claimed = new ArrayList<>();
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
-            GuessableName.claim(publication.temporary(i));
+            StatxResult file = GuessableName.claim(publication.temporary(i));
+            outputs.expect(publication.temporary(i), file.version());
+            claimed.add(ShareFile.Identity.of(file));
         }
         create(publication, StandardOpenOption.WRITE);
+        return claimed;
     }
 
     private void create(Publication publication, OpenOption creation) {
@@ -143,10 +148,20 @@ final class FileWriter implements AutoCloseable {
         return List.copyOf(shareChecksums);
     }
 
-    /** Writes ranges of whole pages of the temporary files, and forces these to the disk. */
-    void writeShared(Publication publication, List<ShareFile.Fragment> ranges) {
+    /**
+     * Writes ranges of whole pages of the temporary files, and forces these to the disk.
+     *
+     * @param files which the temporary files are
+     */
+    void writeShared(Publication publication, List<ShareFile.Identity> files, List<ShareFile.Fragment> ranges) {
         for (int i = 0; i < content.files().size(); i++) {
-            outputs.add(publication.temporary(i));
+            Path path = publication.temporary(i);
+            StatxResult file = GuessableName.check(path);
+            if (!files.get(i).isSameAs(ShareFile.Identity.of(file))) {
+                throw SaveFailure.replaced(path);
+            }
+            outputs.expect(path, file.version());
+            outputs.add(path);
         }
         control.run(
                 new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new PieceWriter() {

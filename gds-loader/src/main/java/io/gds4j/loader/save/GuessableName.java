@@ -5,14 +5,14 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.StatxResult;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
-import java.util.Map;
 
 /**
- * Files at names that several writers share, so that others can guess them. Who may write to the folder could lay a link there, and
+ * Files at names that several writers share, so that others can find them. Who may write to the folder could lay a link there, and
  * a save would write through it.
  */
 final class GuessableName {
@@ -24,50 +24,75 @@ final class GuessableName {
     /**
      * Creates a file, or checks that the file there is one that a writer of this user has created: regular, with one name.
      *
+     * @return what the file is; it must still be this one when it is open
      * @throws CuFileException with an errno: ELOOP for a symbolic link, EPERM for a file of another user, with other names, or of
      *         another kind
      */
-    static void claim(Path file) {
+    static StatxResult claim(Path file) {
         Posix posix = FfmPosix.instance();
         int created = posix.open(
                 file.toString(), PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL, MODE);
         if (created >= 0) {
-            posix.close(created);
-            return;
+            return describeAndClose(posix, file, created);
         }
         if (created != -Errno.EEXIST) {
             throw SaveFailure.of(file, "create the file", -created);
         }
-        Map<String, Object> there = attributes(file);
-        if (Boolean.TRUE.equals(there.get("isSymbolicLink"))) {
+        return check(file);
+    }
+
+    /** Checks a file that exists, as {@link #claim}. */
+    static StatxResult check(Path file) {
+        StatxResult there = describe(file);
+        if (there.isSymbolicLink()) {
             throw SaveFailure.of(file, "write to the file: it is a symbolic link", Errno.ELOOP);
         }
-        if (!Boolean.TRUE.equals(there.get("isRegularFile"))) {
+        if (!there.isRegularFile()) {
             throw SaveFailure.of(file, "write to the file: it is not regular", Errno.EPERM);
         }
-        if ((Integer) there.get("nlink") > 1) {
+        checkOwn(file, there);
+        return there;
+    }
+
+    /**
+     * Checks that a writer of this user has created a file or a link, and that it has no other name.
+     *
+     * @throws CuFileException EPERM
+     */
+    static void checkOwn(Path file, StatxResult there) {
+        if (there.links() > 1) {
             throw SaveFailure.of(file, "write to the file: it has another name, too", Errno.EPERM);
         }
-        if (!there.get("uid").equals(ownerIn(file))) {
+        if (there.user() != ownerIn(file)) {
             throw SaveFailure.of(file, "write to the file: another user has made it", Errno.EPERM);
         }
     }
 
-    private static Map<String, Object> attributes(Path file) {
-        try {
-            return Files.readAttributes(
-                    file, "unix:uid,nlink,isRegularFile,isSymbolicLink", LinkOption.NOFOLLOW_LINKS);
-        } catch (IOException e) {
-            throw SaveFailure.of(file, "read the owner of the file", Errno.EIO);
+    /** Returns what a file or a link itself is. */
+    static StatxResult describe(Path file) {
+        Posix posix = FfmPosix.instance();
+        int fd = posix.open(file.toString(), PosixConstants.O_PATH | PosixConstants.O_NOFOLLOW, 0);
+        if (fd < 0) {
+            throw SaveFailure.of(file, "find the file", -fd);
         }
+        return describeAndClose(posix, file, fd);
+    }
+
+    private static StatxResult describeAndClose(Posix posix, Path file, int fd) {
+        StatxResult status = posix.statx(fd);
+        posix.close(fd);
+        if (status.error() != 0) {
+            throw SaveFailure.of(file, "read the owner of the file", -status.error());
+        }
+        return status;
     }
 
     /** Returns whom the file system names as the owner of this process's files: servers map users, root to nobody. */
-    private static Object ownerIn(Path file) {
+    private static int ownerIn(Path file) {
         try {
             Path probe = Files.createTempFile(file.toAbsolutePath().getParent(), ".gds4j-", ".tmp");
             try {
-                return Files.getAttribute(probe, "unix:uid", LinkOption.NOFOLLOW_LINKS);
+                return (Integer) Files.getAttribute(probe, "unix:uid", LinkOption.NOFOLLOW_LINKS);
             } finally {
                 Files.delete(probe);
             }

@@ -5,6 +5,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.source.FileVersion;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -27,6 +28,8 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     private final Map<Path, OpenOption> creations = new ConcurrentHashMap<>();
     /** Files with writes that are not forced to the disk. */
     private final Set<Path> written = ConcurrentHashMap.newKeySet();
+    /** Which files they are: others could lay a link at a name while the file is closed. */
+    private final Map<Path, FileVersion> versions = new ConcurrentHashMap<>();
 
     OutputFiles(CuFileDriver driver, boolean direct) {
         this.driver = driver;
@@ -44,6 +47,11 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     /** Forgets all files, which are closed. */
     void forget() {
         paths.clear();
+    }
+
+    /** Says which file the name of an existing one must lead to. */
+    void expect(Path path, FileVersion version) {
+        versions.put(path, version);
     }
 
     /** Adds a file that exists. */
@@ -86,7 +94,19 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
         }
         CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
         creations.remove(path);
-        return handle;
+        boolean right = false;
+        try {
+            FileVersion known = versions.putIfAbsent(path, handle.version());
+            if (known != null && !handle.version().isSameFileAs(known)) {
+                throw SaveFailure.replaced(path);
+            }
+            right = true;
+            return handle;
+        } finally {
+            if (!right) {
+                handle.close();
+            }
+        }
     }
 
     @Override

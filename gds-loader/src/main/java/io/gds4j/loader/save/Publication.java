@@ -38,12 +38,19 @@ final class Publication {
     private final List<String> temporaries = new ArrayList<>();
     private final String temporaryIndex;
     private final String id;
+    private final String secret;
     /** Permissions of the old files, by their names; read once, before the first of them is replaced. */
     private @Nullable SortedMap<String, Integer> oldPermissions;
     private boolean committed;
 
     /** @param id 16 hexadecimal digits, different for each save */
     Publication(SaveTarget target, FileCalls calls, List<SaveFile> files, String id) {
+        this(target, calls, files, id, "");
+    }
+
+    /** @param secret name of the link that the writers of a save share */
+    Publication(SaveTarget target, FileCalls calls, List<SaveFile> files, String id, String secret) {
+        this.secret = secret;
         this.target = target;
         this.calls = calls;
         this.files = files;
@@ -192,13 +199,16 @@ final class Publication {
         return true;
     }
 
-    /** Goes on where a commit failed after it had replaced the index. */
+    /** Goes on where a commit failed after it had replaced the index, or the only file. */
     void finish() {
         if (isNamed()) {
             removeAllButTemporaries();
             useFinalNames(target.folder().resolve(target.indexName()));
         } else {
             temporaries.forEach(this::delete);
+            if (files.size() == 1) {
+                finishFile();
+            }
         }
     }
 
@@ -264,7 +274,7 @@ final class Publication {
         Set<String> others = present(name -> target.isPart(name) || target.isTemporary(name));
         others.removeAll(current);
         // until the commit has ended: one that is interrupted may be repeated
-        others.removeIf(name -> target.isShare(name, id));
+        others.removeIf(name -> target.isShare(name, id) || name.equals(secret));
         if (others.remove(target.indexName())) {
             delete(target.indexName());
             sync();

@@ -31,6 +31,16 @@ final class SaveFailure {
                 .build();
     }
 
+    /** Returns the exception for a temporary file that is not the one which the save wrote. */
+    static CuFileException replaced(Path file) {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.ESTALE)
+                .path(file)
+                .detail("another save has removed the files of this one")
+                .build();
+    }
+
     /** Returns the exception for a save of a name that another one writes. */
     static CuFileException busy(Path path) {
         return CuFileException.builder(FUNCTION)

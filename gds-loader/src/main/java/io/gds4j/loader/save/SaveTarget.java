@@ -85,13 +85,18 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
     boolean isTemporary(String name) {
         return name.startsWith(".") && Pattern.matches(
                 "\\." + Pattern.quote(stem) + "(" + NUMBERS + ")?\\." + ID
-                        + "(\\.safetensors(\\.index\\.json)?|\\.part-\\d{5})",
+                        + "(\\.safetensors(\\.index\\.json)?|\\.part-\\d{5}|\\.names)",
                 name);
     }
 
     /** Returns the hidden name of what one of several writers leaves for the one that commits. */
     String shareName(String id, int rank) {
         return String.format(Locale.ROOT, ".%s.%s.part-%05d", stem, id, rank);
+    }
+
+    /** Returns the hidden name of the link that tells several writers the random part of their names. */
+    String secretName(String id) {
+        return "." + stem + "." + id + ".names";
     }
 
     /** Returns true for names of {@link #shareName} of one save. */

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.StatxResult;
 import java.io.ByteArrayInputStream;
 import java.io.ByteArrayOutputStream;
 import java.io.DataInputStream;
@@ -17,12 +18,27 @@ import java.util.List;
  * the parts of pages that it shares with others.
  *
  * @param layout digest of the layout, equal for all writers
- * @param inodes the temporary files that it has written to
+ * @param identities the temporary files that it has written to
  * @param tensors the tensors that it has written
  */
-record ShareFile(int world, long layout, List<Long> inodes, List<Tensor> tensors, List<Fragment> fragments) {
+record ShareFile(int world, long layout, List<Identity> identities, List<Tensor> tensors, List<Fragment> fragments) {
 
-    private static final long MAGIC = 0x6764_7334_6a5f_0001L;
+    private static final long MAGIC = 0x6764_7334_6a5f_0002L;
+
+    /**
+     * What tells a file from others that have its name later. An inode is used again when its file is gone.
+     *
+     * @param birth time of creation; 0 if the file system or the kernel does not tell it
+     */
+    record Identity(long inode, long birth) {
+        static Identity of(StatxResult file) {
+            return new Identity(file.inode(), file.birth());
+        }
+
+        boolean isSameAs(Identity other) {
+            return inode == other.inode && (birth == 0 || other.birth == 0 || birth == other.birth);
+        }
+    }
 
     record Tensor(int file, int tensor, int crc) {
     }
@@ -41,9 +57,10 @@ record ShareFile(int world, long layout, List<Long> inodes, List<Tensor> tensors
             out.writeLong(MAGIC);
             out.writeInt(world);
             out.writeLong(layout);
-            out.writeInt(inodes.size());
-            for (long inode : inodes) {
-                out.writeLong(inode);
+            out.writeInt(identities.size());
+            for (Identity file : identities) {
+                out.writeLong(file.inode);
+                out.writeLong(file.birth);
             }
             out.writeInt(tensors.size());
             for (Tensor tensor : tensors) {
@@ -70,9 +87,9 @@ record ShareFile(int world, long layout, List<Long> inodes, List<Tensor> tensors
             if (in.readLong() != MAGIC || in.readInt() != world || in.readLong() != layout) {
                 throw broken(path, "another writer has other tensors, options or a different number of writers");
             }
-            List<Long> inodes = new ArrayList<>();
+            List<Identity> identities = new ArrayList<>();
             for (int left = checked(path, in.readInt(), files.size()); left > 0; left--) {
-                inodes.add(in.readLong());
+                identities.add(new Identity(in.readLong(), in.readLong()));
             }
             List<Tensor> tensors = new ArrayList<>();
             for (int left = checked(path, in.readInt(), bytes.length); left > 0; left--) {
@@ -91,7 +108,7 @@ record ShareFile(int world, long layout, List<Long> inodes, List<Tensor> tensors
                 }
                 fragments.add(new Fragment(file, offset, in.readNBytes(length)));
             }
-            return new ShareFile(world, layout, inodes, tensors, fragments);
+            return new ShareFile(world, layout, identities, tensors, fragments);
         } catch (IOException e) {
             throw broken(path, "it ends too early");
         }

@@ -4,8 +4,9 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.text.InertText;
-import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -18,6 +19,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.IntFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -50,21 +52,20 @@ import java.util.stream.IntStream;
 public final class SharedSave {
     private static final int MOST_WRITERS = 99_999;
     private static final int ID_BYTES = 8;
-    private static final String INODE = "unix:ino";
 
     private final SaveContent content;
     private final FileCalls calls = FileCalls.SYSTEM;
-    private final List<String> ids;
+    private final String name;
+    /** Link that tells the writers the random part of their names. */
+    private final Path secret;
     private final int rank;
     private final int world;
 
-    /**
-     * @param ids two identifiers of the save. All writers take the first whose files are not those of the checkpoint: it has one of
-     *        them if a save of the same name was interrupted while it replaced the old checkpoint
-     */
-    private SharedSave(SaveContent content, List<String> ids, int rank, int world) {
+    private SharedSave(SaveContent content, String name, int rank, int world) {
         this.content = content;
-        this.ids = ids;
+        this.name = name;
+        SaveTarget target = content.target();
+        this.secret = target.folder().resolve(target.secretName(ids("").getFirst()));
         this.rank = rank;
         this.world = world;
     }
@@ -73,7 +74,7 @@ public final class SharedSave {
      * Returns one writer of a save.
      *
      * @param plan the tensors of all writers
-     * @param name a name that all writers of this save give, such as the step. A save whose commit was interrupted may be repeated
+     * @param name a name that all writers of this save give, such as the step. A save or a commit that was interrupted may be repeated
      *        with the same name
      * @param rank number of this writer, from 0
      * @param world number of writers, 1 to 99,999
@@ -88,11 +89,19 @@ public final class SharedSave {
                     "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
                             MOST_WRITERS));
         }
-        byte[] digest = sha256(List.of(name.getBytes(StandardCharsets.UTF_8)));
-        List<String> ids = List.of(
+        return new SharedSave(plan.content(), name, rank, world);
+    }
+
+    /**
+     * Returns two identifiers of the save. All writers take the first whose files are not those of the checkpoint: it has one of them
+     * if a save of the same name was interrupted while it replaced the old checkpoint.
+     */
+    private List<String> ids(String random) {
+        byte[] digest = sha256(
+                List.of(random.getBytes(StandardCharsets.UTF_8), name.getBytes(StandardCharsets.UTF_8)));
+        return List.of(
                 HexFormat.of().formatHex(digest, 0, ID_BYTES),
                 HexFormat.of().formatHex(digest, ID_BYTES, 2 * ID_BYTES));
-        return new SharedSave(plan.content(), ids, rank, world);
     }
 
     /** Writes without a listener; see {@link #write(CuFileDriver, SaveListener)}. */
@@ -159,13 +168,14 @@ public final class SharedSave {
      * @throws CuFileException with an errno if a file cannot be deleted
      */
     public void abandon() {
-        for (String id : ids) {
+        for (String id : ids(SharedSecret.find(secret))) {
             Publication publication = publication(id);
             if (!publication.isLive()) {
                 publication.abandon();
             }
             removeShares(publication);
         }
+        calls.delete(secret);
     }
 
     /** The work of one writer. */
@@ -179,15 +189,15 @@ public final class SharedSave {
         @Override
         void work() {
             createFolder();
-            Publication publication = publication();
+            List<String> ids = ids(SharedSecret.layOrFind(secret));
+            Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes
             ids.forEach(id -> calls.delete(share(publication(id), rank)));
             awaitStreams();
             List<Run> runs = Run.of(content.files());
             try (Snapshot sources = sources();
                     FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
-                writer.openShare(publication);
-                List<Long> opened = inodes(publication);
+                List<ShareFile.Identity> opened = writer.openShare(publication);
                 List<ShareFile.Fragment> fragments = writer.writeShare(runs);
                 tensors = SharedSave.tensors(runs, writer.shareChecksums());
                 written();
@@ -195,8 +205,8 @@ public final class SharedSave {
                 sync(() -> {
                     writer.sync();
                     // another save may have removed the files, and another writer made them anew
-                    if (!inodes(publication).equals(opened)) {
-                        throw replaced(content.target().path());
+                    if (!leadTo(opened, publication::temporary)) {
+                        throw SaveFailure.replaced(content.target().path());
                     }
                     ShareFile share = new ShareFile(world, layout(), opened, tensors, fragments);
                     calls.write(share(publication, rank), share.toBytes());
@@ -240,19 +250,29 @@ public final class SharedSave {
             SaveTarget target = content.target();
             SaveLock lock = SaveLock.take(target.folder(), target.lockName());
             try {
-                Publication publication = publication();
+                List<String> ids = ids(SharedSecret.find(secret));
+                Publication publication = publication(ids);
                 Optional<Publication> live = ids.stream().map(SharedSave.this::publication).filter(Publication::isLive)
                         .findFirst();
                 if (live.isPresent() && !hasShares(publication) && hasShares(live.get())) {
                     parseShares(live.get());
-                    live.get().finish();
-                    removeShares(live.get());
+                    finish(live.get());
                     return;
                 }
-                List<ShareFile> shares = shares(publication);
+                List<ShareFile> shares = parseShares(publication);
+                List<ShareFile.Identity> files = shares.getFirst().identities();
+                if (shares.stream().allMatch(share -> leadTo(share.identities(), publication::place))) {
+                    finish(publication);
+                    return;
+                }
+                for (int i = 0; i < world; i++) {
+                    if (!leadTo(shares.get(i).identities(), publication::temporary)) {
+                        throw SaveFailure.replaced(share(publication, i));
+                    }
+                }
                 try (Snapshot sources = Snapshot.none(content);
                         FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
-                    writer.writeShared(publication, new SharedPages(content.files()).of(shares));
+                    writer.writeShared(publication, files, new SharedPages(content.files()).of(shares));
                 }
                 if (!publication.publish()) {
                     throw CuFileException.builder(SaveFailure.FUNCTION)
@@ -263,20 +283,29 @@ public final class SharedSave {
                             .build();
                 }
                 removeShares(publication);
+                calls.delete(secret);
             } finally {
                 lock.close();
             }
         }
+
+        /** Ends a commit that was interrupted after it had replaced the checkpoint. */
+        private void finish(Publication publication) {
+            publication.finish();
+            removeShares(publication);
+            calls.delete(secret);
+        }
     }
 
     /** Returns the files of this save, none of which belongs to the checkpoint. */
-    private Publication publication() {
+    private Publication publication(List<String> ids) {
         Publication first = publication(ids.getFirst());
         return first.isLive() ? publication(ids.getLast()) : first;
     }
 
     private Publication publication(String id) {
-        return new Publication(content.target(), calls, content.files(), id);
+        return new Publication(
+                content.target(), calls, content.files(), id, String.valueOf(secret.getFileName()));
     }
 
     private Path share(Publication publication, int writer) {
@@ -303,18 +332,7 @@ public final class SharedSave {
         return tensors;
     }
 
-    /** Returns the shares of all writers, which have written to the files that are there. */
-    private List<ShareFile> shares(Publication publication) {
-        List<ShareFile> shares = parseShares(publication);
-        List<Long> inodes = inodes(publication);
-        for (int i = 0; i < world; i++) {
-            if (!shares.get(i).inodes().equals(inodes)) {
-                throw replaced(share(publication, i));
-            }
-        }
-        return shares;
-    }
-
+    /** Returns the shares of all writers. */
     private List<ShareFile> parseShares(Publication publication) {
         List<ShareFile> shares = new ArrayList<>();
         for (int i = 0; i < world; i++) {
@@ -331,27 +349,15 @@ public final class SharedSave {
         return shares;
     }
 
-    /** Returns what tells the temporary files from others of the same names. */
-    private List<Long> inodes(Publication publication) {
-        List<Long> inodes = new ArrayList<>();
-        for (int i = 0; i < content.files().size(); i++) {
-            Path file = publication.temporary(i);
-            try {
-                inodes.add((Long) Files.getAttribute(file, INODE));
-            } catch (IOException e) {
-                throw replaced(file);
-            }
-        }
-        return inodes;
+    /** Returns whether the names of all files lead to these. */
+    private boolean leadTo(List<ShareFile.Identity> files, IntFunction<Path> names) {
+        return files.size() == content.files().size()
+                && IntStream.range(0, files.size()).allMatch(i -> isSame(files.get(i), names.apply(i)));
     }
 
-    private static CuFileException replaced(Path file) {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.ESTALE)
-                .path(file)
-                .detail("another save has removed the files of this one")
-                .build();
+    private static boolean isSame(ShareFile.Identity file, Path name) {
+        StatxResult found = FfmPosix.instance().statx(name.toString());
+        return found.error() == 0 && file.isSameAs(ShareFile.Identity.of(found));
     }
 
     /** Returns a digest of the files, their tensors and offsets. */

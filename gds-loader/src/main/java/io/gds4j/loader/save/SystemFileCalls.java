@@ -129,7 +129,14 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public void setPermissions(Path file, int permissions) {
-        int result = posix().chmod(file.toString(), permissions);
+        // by a descriptor: a link that took the name of the file would lead to another one
+        int fd = (int) check(file, "find the file",
+                posix().open(file.toString(), PosixConstants.O_PATH | PosixConstants.O_NOFOLLOW, 0));
+        int result = posix().chmod("/proc/self/fd/" + fd, permissions);
+        posix().close(fd);
+        if (result == -Errno.ENOENT) {
+            result = posix().chmod(file.toString(), permissions); // no /proc
+        }
         if (!NO_PERMISSIONS.contains(-result)) {
             check(file, "set the permissions of the file", result);
         }
@@ -158,7 +165,8 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public void dropCached(Path file) {
-        int fd = (int) check(file, "open the file", posix().open(file.toString(), PosixConstants.O_RDONLY, 0));
+        int fd = (int) check(file, "open the file",
+                posix().open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0));
         int result = posix().fdatasync(fd);
         posix().fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
         posix().close(fd);

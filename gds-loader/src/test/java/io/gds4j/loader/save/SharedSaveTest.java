@@ -2,9 +2,11 @@ package io.gds4j.loader.save;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.HostStream;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
@@ -17,7 +19,9 @@ import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -43,6 +47,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class SharedSaveTest {
     private static final int WORLD = 3;
+    private static final String KNOWN = "0123456789abcdef".repeat(2);
     private static final int[] SHARDED = {300_000, 6000, 400_000};
     private static final SaveOptions TWO_FILES = SaveOptions.DEFAULTS.withMaxShardBytes(350_000);
 
@@ -88,10 +93,163 @@ class SharedSaveTest {
         }
     }
 
-    /** The name of a step gives the hidden names, so others can lay something there. */
-    private Path hidden(String suffix) throws Exception {
-        byte[] digest = MessageDigest.getInstance("SHA-256").digest("step-1".getBytes(StandardCharsets.UTF_8));
+    private Path named(String seed, String suffix) throws Exception {
+        byte[] digest = MessageDigest.getInstance("SHA-256").digest(seed.getBytes(StandardCharsets.UTF_8));
         return folder.resolve(".model." + HexFormat.of().formatHex(digest, 0, 8) + suffix);
+    }
+
+    /** The name of a step gives the name of the link that has the random part of all others. */
+    private Path secret() throws Exception {
+        return named("step-1", ".names");
+    }
+
+    /** Who learns the random part, by a look at the folder, can lay something at the other names. */
+    private Path hidden(String suffix) throws Exception {
+        if (!Files.isSymbolicLink(secret())) {
+            Files.createSymbolicLink(secret(), Path.of(KNOWN));
+        }
+        return named(KNOWN + "step-1", suffix);
+    }
+
+    @Test
+    void hiddenNamesHaveARandomPartThatTheFirstWriterShares() throws Exception {
+        int[] sizes = {5000, 6000, 7000};
+        writer(2, sizes, SaveOptions.DEFAULTS).write(driver);
+        List<String> first = names();
+        String random = Files.readSymbolicLink(secret()).toString();
+        assertThat(random).matches("[0-9a-f]{32}");
+        assertThat(first).hasSize(3).contains(
+                secret().getFileName().toString(), named(random + "step-1", ".safetensors").getFileName().toString());
+        writer(1, sizes, SaveOptions.DEFAULTS).write(driver);
+        assertThat(Files.readSymbolicLink(secret())).hasToString(random);
+        writer(0, sizes, SaveOptions.DEFAULTS).abandon();
+        assertThat(names()).isEmpty();
+        writer(2, sizes, SaveOptions.DEFAULTS).write(driver);
+        assertThat(Files.readSymbolicLink(secret()).toString()).isNotEqualTo(random);
+        for (int rank = 0; rank < 2; rank++) {
+            writer(rank, sizes, SaveOptions.DEFAULTS).write(driver);
+        }
+        writer(1, sizes, SaveOptions.DEFAULTS).commit(driver);
+        assertThat(names()).containsExactly("model.safetensors");
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    @Test
+    void randomPartOfOthersIsNotBelieved() throws Exception {
+        int[] sizes = {5000, 6000, 7000};
+        SharedSave writer = writer(0, sizes, SaveOptions.DEFAULTS);
+        Path other = Files.createSymbolicLink(folder.resolve("other"), Path.of(KNOWN));
+        Files.createLink(secret(), other);
+        assertThatThrownBy(() -> writer.write(driver)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining(secret().toString()).hasMessageContaining("it has another name, too");
+        Files.delete(secret());
+        Files.createSymbolicLink(secret(), Path.of("../../etc/passwd"));
+        assertThatThrownBy(() -> writer.write(driver)).hasMessageContaining("a save has not made it");
+        Files.delete(secret());
+        Files.writeString(secret(), KNOWN);
+        assertThatThrownBy(() -> writer.write(driver)).hasMessageContaining("a save has not made it");
+        assertThat(names()).containsExactlyInAnyOrder("other", secret().getFileName().toString());
+    }
+
+    /** Swaps a temporary file for a link between the look at it and the use of it. */
+    @Test
+    void linkThatTakesTheNameOfAFileIsNotWrittenThrough(@TempDir Path elsewhere) throws Exception {
+        byte[] precious = "PRECIOUS".repeat(4000).getBytes(StandardCharsets.US_ASCII);
+        Path victim = Files.write(elsewhere.resolve("home.txt"), precious);
+        int[] sizes = {50_000, 60_000, 70_000};
+        Path laid = hidden(".safetensors");
+        AtomicBoolean stop = new AtomicBoolean();
+        Thread attacker = Thread.ofPlatform().start(() -> {
+            Path link = elsewhere.resolve("link");
+            while (!stop.get()) {
+                try {
+                    Files.createSymbolicLink(link, victim);
+                    Files.move(link, laid, StandardCopyOption.ATOMIC_MOVE);
+                    Files.delete(laid);
+                } catch (IOException e) {
+                    // the save was first
+                }
+            }
+        });
+        int refused = 0;
+        // the reference backend looks at the name of an open file
+        try (CuFileDriver compat = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+            for (int i = 0; i < 15; i++) {
+                try {
+                    for (int rank = 0; rank < WORLD; rank++) {
+                        writer(rank, sizes, SaveOptions.DEFAULTS).write(compat);
+                    }
+                    writer(0, sizes, SaveOptions.DEFAULTS).commit(compat);
+                } catch (CuFileException e) {
+                    refused++; // it is not the file that the save created
+                }
+                memories.forEach(MemoryAllocation::close);
+                memories.clear();
+                assertThat(victim).hasBinaryContent(precious);
+                hidden("");
+            }
+        } finally {
+            stop.set(true);
+            attacker.join();
+        }
+        assertThat(refused).isPositive();
+    }
+
+    /** Puts back what a crash leaves that ends a commit behind its last change of the checkpoint. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void commitThatAllButEndedIsRepeated(boolean sharded, @TempDir Path aside) throws Exception {
+        SaveOptions options = sharded ? TWO_FILES : SaveOptions.DEFAULTS;
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, SHARDED, options).write(driver);
+        }
+        List<String> left = names().stream().filter(name -> name.contains(".part-") || name.endsWith(".names"))
+                .toList();
+        assertThat(left).hasSize(WORLD + 1);
+        for (String name : left) {
+            Files.copy(folder.resolve(name), aside.resolve(name), LinkOption.NOFOLLOW_LINKS);
+        }
+        writer(0, SHARDED, options).commit(driver);
+        List<String> whole = names();
+        for (String name : left) {
+            Files.copy(aside.resolve(name), folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
+        }
+        writer(1, SHARDED, options).commit(driver);
+        assertThat(names()).isEqualTo(whole);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        // not if a writer has begun again
+        for (String name : left) {
+            Files.copy(aside.resolve(name), folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
+        }
+        SharedSave.of(plan(1, SHARDED, options, 6), "step-1", 1, WORLD).write(driver);
+        assertThatThrownBy(() -> writer(0, SHARDED, options).commit(driver)).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ESTALE));
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    @Test
+    void fileWithTheInodeOfARemovedOneIsAnotherFile() throws Exception {
+        int[] sizes = {5000, 6000, 7000};
+        Path file = hidden(".safetensors");
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, sizes, SaveOptions.DEFAULTS).write(driver);
+        }
+        Object inode = Files.getAttribute(file, "unix:ino");
+        List<Path> others = new ArrayList<>();
+        Files.delete(file);
+        for (int i = 0; i < 200 && !Files.exists(file); i++) {
+            Path next = Files.createFile(folder.resolve("next" + i));
+            others.add(next);
+            if (Files.getAttribute(next, "unix:ino").equals(inode)) {
+                Files.move(next, file);
+            }
+        }
+        for (Path other : others) {
+            Files.deleteIfExists(other);
+        }
+        assumeTrue(Files.exists(file), "the file system does not use an inode again");
+        assertThatThrownBy(() -> writer(0, sizes, SaveOptions.DEFAULTS).commit(driver)).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ESTALE));
     }
 
     @Test
@@ -415,7 +573,10 @@ class SharedSaveTest {
         List<SharedSave> writers = writers(seed);
         writers.forEach(writer -> writer.write(driver));
         List<String> temporaries = names().stream().filter(name -> name.endsWith(".safetensors")).toList();
+        String secret = names().stream().filter(name -> name.endsWith(".names")).findFirst().orElseThrow();
+        Path random = Files.readSymbolicLink(folder.resolve(secret));
         writers.get(0).commit(driver);
+        Files.createSymbolicLink(folder.resolve(secret), random);
         for (String name : temporaries) {
             String last = name.substring(1, name.indexOf('.', 1)) + ".safetensors";
             Files.createLink(folder.resolve(name), folder.resolve(last));

@@ -9,8 +9,9 @@ import java.lang.invoke.VarHandle;
 
 /** {@code struct statx} of {@code linux/stat.h}, the same on all architectures. */
 final class StatxBuffer {
-    /** STATX_BASIC_STATS, STATX_DIOALIGN and STATX_DIO_READ_ALIGN. */
-    static final int REQUESTED = 0x7ff | StatxResult.MASK_DIRECT_ALIGNMENT | 0x20000;
+    private static final int MASK_BIRTH = 0x800;
+    /** STATX_BASIC_STATS, STATX_BTIME, STATX_DIOALIGN and STATX_DIO_READ_ALIGN. */
+    static final int REQUESTED = 0x7ff | MASK_BIRTH | StatxResult.MASK_DIRECT_ALIGNMENT | 0x20000;
 
     static final StructLayout LAYOUT = MemoryLayout.structLayout(
             ValueLayout.JAVA_INT.withName("stx_mask"),
@@ -59,14 +60,22 @@ final class StatxBuffer {
     private static final VarHandle MTIME_SECONDS = field("stx_mtime", "tv_sec");
     private static final VarHandle MTIME_NANOS = field("stx_mtime", "tv_nsec");
 
+    private static final VarHandle LINKS = field("stx_nlink");
+    private static final VarHandle USER = field("stx_uid");
+    private static final VarHandle BIRTH_SECONDS = field("stx_btime", "tv_sec");
+    private static final VarHandle BIRTH_NANOS = field("stx_btime", "tv_nsec");
+    private static final long NANOS = 1_000_000_000;
+
     private StatxBuffer() {
     }
 
     /** Returns the result that the kernel wrote into {@code buffer}. */
     static StatxResult read(MemorySegment buffer) {
+        int mask = (int) MASK.get(buffer, 0L);
+        long birth = (long) BIRTH_SECONDS.get(buffer, 0L) * NANOS + (int) BIRTH_NANOS.get(buffer, 0L);
         return new StatxResult(
                 0,
-                (int) MASK.get(buffer, 0L),
+                mask,
                 Short.toUnsignedInt((short) MODE.get(buffer, 0L)),
                 (long) SIZE.get(buffer, 0L),
                 (int) BLOCK_SIZE.get(buffer, 0L),
@@ -80,7 +89,10 @@ final class StatxBuffer {
                 (int) DIO_OFFSET_ALIGN.get(buffer, 0L),
                 (int) DIO_READ_OFFSET_ALIGN.get(buffer, 0L),
                 (long) MTIME_SECONDS.get(buffer, 0L),
-                (int) MTIME_NANOS.get(buffer, 0L));
+                (int) MTIME_NANOS.get(buffer, 0L),
+                (int) LINKS.get(buffer, 0L),
+                (int) USER.get(buffer, 0L),
+                (mask & MASK_BIRTH) == 0 ? 0 : birth);
     }
 
     private static MemoryLayout timestamp(String name) {

@@ -21,6 +21,9 @@ import io.gds4j.source.FileVersion;
  * @param directReadOffsetAlignment the same for reads, if smaller; 0 if unknown
  * @param mtimeSeconds time of the last change, seconds since 1970
  * @param mtimeNanos nanoseconds of that time
+ * @param links number of names
+ * @param user owner
+ * @param birth time of creation, nanoseconds since 1970; 0 if unknown
  */
 public record StatxResult(
         int error,
@@ -38,7 +41,10 @@ public record StatxResult(
         int directOffsetAlignment,
         int directReadOffsetAlignment,
         long mtimeSeconds,
-        int mtimeNanos) {
+        int mtimeNanos,
+        int links,
+        int user,
+        long birth) {
 
     /** STATX_DIOALIGN. */
     public static final int MASK_DIRECT_ALIGNMENT = 0x2000;
@@ -47,10 +53,11 @@ public record StatxResult(
     private static final int REGULAR = 0x8000;
     private static final int BLOCK = 0x6000;
     private static final int DIRECTORY = 0x4000;
+    private static final int SYMBOLIC_LINK = 0xA000;
 
     /** A failed call. */
     public static StatxResult failed(int negativeErrno) {
-        return new StatxResult(negativeErrno, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
+        return new StatxResult(negativeErrno, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0);
     }
 
     /** Returns the version of the file's content. */
@@ -64,6 +71,11 @@ public record StatxResult(
 
     public boolean isBlockDevice() {
         return (mode & TYPE_MASK) == BLOCK;
+    }
+
+    /** Returns true for a link itself: of a descriptor opened with O_PATH and O_NOFOLLOW. */
+    public boolean isSymbolicLink() {
+        return (mode & TYPE_MASK) == SYMBOLIC_LINK;
     }
 
     public boolean isDirectory() {

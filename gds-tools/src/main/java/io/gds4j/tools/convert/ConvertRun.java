@@ -26,6 +26,7 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -73,7 +74,8 @@ public final class ConvertRun {
             Targets.resolve(Target.gpu(gpu));
         }
         long start = System.nanoTime();
-        Checkpoint checkpoint = Checkpoint.open(arguments.source());
+        Checkpoint checkpoint = Checkpoint.open(
+                arguments.source(), arguments.links().toArray(FileVisitOption[]::new));
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         SavePlan plan = plan(checkpoint, folder);
         Growth.note(output, checkpoint, plan.bytes(), "storage");

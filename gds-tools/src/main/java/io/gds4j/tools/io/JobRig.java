@@ -38,6 +38,10 @@ import org.jspecify.annotations.Nullable;
 
 /** Resources of a job for one request size: open files, memory, registrations. Closes them in reverse order. */
 final class JobRig implements AutoCloseable {
+    private static final int FILE_TYPE = 0170000;
+    private static final int REGULAR_FILE = 0100000;
+    private static final int BLOCK_DEVICE = 0060000;
+
     private static final long PAGE = 4096;
     private static final byte FILLING = (byte) 0xab;
 
@@ -123,8 +127,15 @@ final class JobRig implements AutoCloseable {
         if (Files.isDirectory(file)) {
             throw CommandFailure.badInput(file.toString(), file + ": is a folder; use -D for a folder");
         }
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
-            return channel.size();
+        try {
+            int type = (int) Files.getAttribute(file, "unix:mode") & FILE_TYPE;
+            if (type != REGULAR_FILE && type != BLOCK_DEVICE) {
+                // opening a pipe would wait for a writer
+                throw CommandFailure.badInput(file.toString(), file + ": is neither a regular file nor a block device");
+            }
+            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+                return channel.size();
+            }
         } catch (NoSuchFileException e) {
             throw CommandFailure.badInput(
                     file.toString(),

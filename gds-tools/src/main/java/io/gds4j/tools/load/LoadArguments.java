@@ -2,6 +2,7 @@ package io.gds4j.tools.load;
 
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.parallel.AttentionHeads;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -12,6 +13,7 @@ import org.jspecify.annotations.Nullable;
  * Arguments of {@code gds load}.
  *
  * @param path path of the checkpoint
+ * @param links whether links may lead out of the folder
  * @param targets destinations of the tensors; none for gpu:0 if there is a GPU, else the host
  * @param parallel how the targets share the tensors; null if not requested
  * @param heads attention heads of the model; empty for those that it tells itself
@@ -24,6 +26,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record LoadArguments(
         Path path,
+        List<FileVisitOption> links,
         List<Target> targets,
         @Nullable ParallelMode parallel,
         Optional<AttentionHeads> heads,
@@ -34,6 +37,7 @@ public record LoadArguments(
         boolean digest,
         boolean list) {
     public LoadArguments {
+        links = List.copyOf(links);
         targets = List.copyOf(targets);
     }
 

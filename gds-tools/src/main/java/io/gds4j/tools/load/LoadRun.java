@@ -20,6 +20,7 @@ import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -196,7 +197,8 @@ public final class LoadRun {
     }
 
     private LoadPlan plan() {
-        Checkpoint checkpoint = Checkpoint.open(arguments.path());
+        Checkpoint checkpoint = Checkpoint.open(
+                arguments.path(), arguments.links().toArray(FileVisitOption[]::new));
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {

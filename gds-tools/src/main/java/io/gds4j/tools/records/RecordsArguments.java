@@ -5,6 +5,7 @@ import io.gds4j.dataset.RecordOrder;
 import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.tools.load.Target;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
@@ -13,6 +14,7 @@ import org.jspecify.annotations.Nullable;
  * Arguments of {@code gds records}.
  *
  * @param paths the files, one data set
+ * @param links whether indexes beside the files may be links to anywhere
  * @param record bytes of a record; null if the names tell the format
  * @param header bytes in front of the first record of each file
  * @param batch records of a batch
@@ -31,6 +33,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record RecordsArguments(
         List<Path> paths,
+        List<FileVisitOption> links,
         @Nullable Long record,
         long header,
         int batch,
@@ -49,5 +52,6 @@ public record RecordsArguments(
     /** Copies the list. */
     public RecordsArguments {
         paths = List.copyOf(paths);
+        links = List.copyOf(links);
     }
 }

@@ -16,6 +16,7 @@ import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.math.BigInteger;
+import java.nio.file.FileVisitOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
@@ -62,7 +63,7 @@ public final class RecordsRun {
 
     private ExitStatus run() {
         RecordSource source = arguments.record() == null
-                ? RecordFiles.open(arguments.paths())
+                ? RecordFiles.open(arguments.paths(), arguments.links().toArray(FileVisitOption[]::new))
                 : RecordFiles.fixed(arguments.paths(), arguments.header(), arguments.record());
         Targets target = Targets.resolve(arguments.target());
         try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {

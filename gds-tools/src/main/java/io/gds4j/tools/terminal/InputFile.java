@@ -7,12 +7,19 @@ import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
 
-/** Reads small input files that a user names: only regular files and pipes, and never more than a limit. */
+/**
+ * Reads small input files that a user names: only regular files and what the shell passes as {@code <(...)}, and never more than a
+ * limit.
+ */
 public final class InputFile {
     private static final int FILE_TYPE = 0170000;
     private static final int REGULAR_FILE = 0100000;
-    private static final int PIPE = 0010000;
+    /** Where the shell's {@code <(...)} and the standard input are. A named pipe elsewhere may never have a writer. */
+    private static final List<Path> DESCRIPTORS =
+            List.of(Path.of("/dev/fd"), Path.of("/dev/stdin"), Path.of("/proc/self/fd"));
     private static final int FOLDER = 0040000;
 
     private InputFile() {
@@ -23,25 +30,39 @@ public final class InputFile {
      *
      * @param mostBytes size limit, bytes
      * @param kind what the file should be, such as {@code a job file}
-     * @throws CommandFailure with status 3 for a folder or a device, or if the file exceeds the limit
+     * @throws CommandFailure with status 3 for a folder, a device or a named pipe, or if the file exceeds the limit
      * @throws IOException if the file cannot be read
      */
     public static byte[] bytes(Path file, int mostBytes, String kind) throws IOException {
-        int type = (int) Files.getAttribute(file, "unix:mode") & FILE_TYPE;
-        if (type == FOLDER) {
-            throw refused(file, "is a folder, not " + kind);
-        }
-        // A device such as /dev/zero never ends; a pipe is what the shell's <(...) passes.
-        if (type != REGULAR_FILE && type != PIPE) {
-            throw refused(file, "is not a regular file, so it cannot be " + kind);
-        }
-        try (InputStream in = Files.newInputStream(file)) {
+        try (InputStream in = open(file, kind)) {
             byte[] bytes = in.readNBytes(mostBytes + 1);
             if (bytes.length > mostBytes) {
                 throw refused(file, "is larger than %s MiB, so it cannot be %s".formatted(mostBytes >> 20, kind));
             }
             return bytes;
         }
+    }
+
+    /**
+     * Opens the file.
+     *
+     * @throws CommandFailure with status 3 for a folder, a device, a named pipe or a file of /proc
+     */
+    public static InputStream open(Path file, String kind) throws IOException {
+        Map<String, Object> attributes = Files.readAttributes(file, "unix:mode,size");
+        int type = (int) attributes.get("mode") & FILE_TYPE;
+        if (type == FOLDER) {
+            throw refused(file, "is a folder, not " + kind);
+        }
+        boolean passed = DESCRIPTORS.stream().anyMatch(file::startsWith);
+        // a device such as /dev/zero never ends, nor do files of /proc, whose size is 0
+        if (type != REGULAR_FILE && !passed) {
+            throw refused(file, "is not a regular file, so it cannot be " + kind);
+        }
+        if (type == REGULAR_FILE && (long) attributes.get("size") == 0) {
+            return InputStream.nullInputStream();
+        }
+        return Files.newInputStream(file);
     }
 
     /**

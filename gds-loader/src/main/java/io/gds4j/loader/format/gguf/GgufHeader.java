@@ -26,8 +26,11 @@ final class GgufHeader {
     static final long LONGEST_STRING = 1 << 30;
     /** Longest key of the specification, in bytes. */
     private static final long LONGEST_KEY = 65_535;
-    /** Longest tensor name in bytes. ggml reads 63 by default, programs that set GGML_MAX_NAME more, gguf-py any. */
-    private static final long LONGEST_NAME = 65_535;
+    /**
+     * Longest tensor name in bytes: what the 4,096 characters need that the loader allows in every format. The specification says
+     * 64; ggml reads 63 by default, programs that set GGML_MAX_NAME more, and gguf-py writes any.
+     */
+    private static final long LONGEST_NAME = 3 * 4096;
     /** Most dimensions. ggml reads 4; the specification says that this may change. */
     private static final int MOST_DIMENSIONS = 64;
     /** Fewest bytes of a key with its value: lengths, a letter, a type, a byte. */

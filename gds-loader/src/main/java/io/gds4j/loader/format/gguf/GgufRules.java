@@ -22,7 +22,7 @@ public final class GgufRules {
     public static final CheckpointRule VALUE = new CheckpointRule("BadValue", BROKEN);
     /** {@code general.alignment} that is not a UINT32, 0, or no power of two. */
     public static final CheckpointRule ALIGNMENT = new CheckpointRule("BadAlignment", BROKEN);
-    /** A tensor name of 65,536 bytes or more, with a zero byte, or not UTF-8. */
+    /** A tensor name of more than 12,288 bytes, which 4,096 characters never need, with a zero byte, or not UTF-8. */
     public static final CheckpointRule TENSOR_NAME = new CheckpointRule("BadTensorName", BROKEN);
     /** More than 64 dimensions, a negative one, or rows that do not fill their last block. */
     public static final CheckpointRule SHAPE = new CheckpointRule("BadShape", BROKEN);

@@ -1,6 +1,7 @@
 package io.gds4j.loader.internal.file;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -11,14 +12,18 @@ import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.file.FileSystemException;
+import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import org.jspecify.annotations.Nullable;
 
 /**
  * A file that is open for reading by java.nio and tells its version. A channel hides its descriptor, and a look at the name may
- * find another file. So this class opens a descriptor, and the channel through it. Thread-safe.
+ * find another file. So this class opens a descriptor, checks what and where it is, and opens the channel through it.
+ * Thread-safe.
  */
 public final class OpenedFile implements AutoCloseable {
     private static final int NONE = -1;
@@ -40,24 +45,72 @@ public final class OpenedFile implements AutoCloseable {
         if (path instanceof SourcePath remote) {
             return new OpenedFile(path, channel(path), NONE, remote.openSource());
         }
-        int fd = path.getFileSystem() == FileSystems.getDefault() ? descriptor(path) : NONE;
+        if (path.getFileSystem() != FileSystems.getDefault()) {
+            return new OpenedFile(path, channel(path), NONE, null);
+        }
+        int fd = descriptor(path);
+        if (fd >= 0) {
+            boolean opened = false;
+            try {
+                if (!posix().statx(fd).isRegularFile()) {
+                    throw new FileSystemException(path.toString(), null, "not a regular file");
+                }
+                Links.check(path, place(fd));
+                OpenedFile file = new OpenedFile(path, channel(itself(fd)), fd, null);
+                opened = true;
+                return file;
+            } catch (NoSuchFileException e) {
+                // no /proc
+            } finally {
+                if (!opened) {
+                    posix().close(fd);
+                }
+            }
+        }
+        Links.check(path, path.toRealPath());
+        return new OpenedFile(path, channel(path), NONE, null);
+    }
+
+    /** Returns the absolute path of a folder without links, spelt as the kernel spells the paths of the files below. */
+    static Path realPath(Path folder) throws IOException {
+        int fd = descriptor(folder);
         if (fd >= 0) {
             try {
-                return new OpenedFile(path, channel(Path.of("/proc/self/fd/" + fd)), fd, null);
-            } catch (IOException e) {
+                return place(fd);
+            } catch (NoSuchFileException e) {
+                // no /proc
+            } finally {
                 posix().close(fd);
             }
         }
-        return new OpenedFile(path, channel(path), NONE, null);
+        return folder.toRealPath();
+    }
+
+    /** Returns the exception for a loop of links if the path is one; java.nio has no exception of its own for that. */
+    public static IOException loopOr(Path path, IOException e) {
+        int fd = path.getFileSystem() == FileSystems.getDefault() ? descriptor(path) : NONE;
+        if (fd >= 0) {
+            posix().close(fd);
+        }
+        return fd == -Errno.ELOOP ? new FileSystemLoopException(path.toString()) : e;
+    }
+
+    private static Path itself(int fd) {
+        return Path.of("/proc/self/fd/" + fd);
+    }
+
+    private static Path place(int fd) throws IOException {
+        return Files.readSymbolicLink(itself(fd));
     }
 
     private static FileChannel channel(Path path) throws IOException {
         return FileChannel.open(path, StandardOpenOption.READ);
     }
 
+    /** Opens what the path leads to without access to it: does not wait for the writer of a pipe, and wakes no device. */
     private static int descriptor(Path path) {
         try {
-            return posix().open(path.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0);
+            return posix().open(path.toString(), PosixConstants.O_PATH, 0);
         } catch (CuFileException e) {
             return NONE; // no access to libc; the driver will say so if it needs any
         }
