@@ -46,6 +46,18 @@ package io.gds4j.statistics;
  * @param batchCompletionLatencySumMicros time to all completions, microseconds
  * @param lastBatchReadBytes bytes that the last batch read
  * @param lastBatchWriteBytes bytes that the last batch wrote
+ * @param readvOps {@code cuFileReadv}; this and the following counters are 0 before cuFile 1.19
+ * @param writevOps {@code cuFileWritev}
+ * @param readvBytes bytes read into vectors; not part of {@code readBytes}
+ * @param readvBytesPerSecond bytes read into vectors in the last second
+ * @param readvLatencyAverageMicros average time of a read into a vector, microseconds
+ * @param readvOpsPerSecond reads into vectors in the last second
+ * @param readvLatencySumMicros time of all reads into vectors, microseconds
+ * @param writevBytes bytes written from vectors; not part of {@code writeBytes}
+ * @param writevBytesPerSecond bytes written from vectors in the last second
+ * @param writevLatencyAverageMicros average time of a write from a vector, microseconds
+ * @param writevOpsPerSecond writes from vectors in the last second
+ * @param writevLatencySumMicros time of all writes from vectors, microseconds
  * @since 0.1
  */
 public record StatisticsLevel1(
@@ -91,5 +103,17 @@ public record StatisticsLevel1(
         long batchSubmitLatencySumMicros,
         long batchCompletionLatencySumMicros,
         long lastBatchReadBytes,
-        long lastBatchWriteBytes) {
+        long lastBatchWriteBytes,
+        OperationCount readvOps,
+        OperationCount writevOps,
+        long readvBytes,
+        long readvBytesPerSecond,
+        long readvLatencyAverageMicros,
+        long readvOpsPerSecond,
+        long readvLatencySumMicros,
+        long writevBytes,
+        long writevBytesPerSecond,
+        long writevLatencyAverageMicros,
+        long writevOpsPerSecond,
+        long writevLatencySumMicros) {
 }

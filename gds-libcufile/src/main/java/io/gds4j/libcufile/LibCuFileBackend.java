@@ -276,7 +276,7 @@ final class LibCuFileBackend extends LibraryDriver {
         return transferVector("cuFileWritev", CuFileFunction.WRITEV, true, file, ranges, fileOffset, flags);
     }
 
-    /** Counts the vector as one request, and for the GPU that holds the first range. */
+    /** Counts the vector as one request. */
     private long transferVector(
             String function,
             CuFileFunction needed,
@@ -299,7 +299,7 @@ final class LibCuFileBackend extends LibraryDriver {
         } finally {
             if (begun != 0) {
                 long size = ranges.stream().mapToLong(MemoryRange::length).sum();
-                counters.end(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, 0, succeeded, moved);
+                counters.endVector(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, succeeded, moved);
             }
         }
     }

@@ -162,9 +162,12 @@ class LibraryStatisticsTest extends SessionRig {
             assertThat(later.readv(file, List.of(), 0, 0)).isZero();
             expect(CuFileError.INVALID_VALUE, () -> later.readv(file, ranges, -1, 0));
         }
-        assertThat(later.getStatsL1().readOps()).isEqualTo(new OperationCount(1, 1));
-        assertThat(later.getStatsL1().readBytes()).isEqualTo(300);
-        assertThat(later.getStatsL1().writeOps()).isEqualTo(new OperationCount(1, 0));
+        StatisticsLevel1 counted = later.getStatsL1();
+        assertThat(counted.readvOps()).isEqualTo(new OperationCount(1, 1));
+        assertThat(counted.readvBytes()).isEqualTo(300);
+        assertThat(counted.writevOps()).isEqualTo(new OperationCount(1, 0));
+        assertThat(counted.writevBytes()).isEqualTo(300);
+        assertThat(counted.readOps()).as("calls of cuFileRead").isEqualTo(new OperationCount(0, 0));
         assertThat(later.getStatsL3().gpus().getFirst().writeBytes()).isEqualTo(300);
         later.driverClose();
     }

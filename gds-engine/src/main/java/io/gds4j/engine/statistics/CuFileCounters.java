@@ -50,6 +50,8 @@ public final class CuFileCounters {
 
     private final TransferCounter reads = new TransferCounter();
     private final TransferCounter writes = new TransferCounter();
+    private final TransferCounter vectorReads = new TransferCounter();
+    private final TransferCounter vectorWrites = new TransferCounter();
     private final CallCounter handleRegistrations = new CallCounter();
     private final CallCounter handleDeregistrations = new CallCounter();
     private final CallCounter bufferRegistrations = new CallCounter();
@@ -130,6 +132,8 @@ public final class CuFileCounters {
     public synchronized void reset() {
         reads.reset();
         writes.reset();
+        vectorReads.reset();
+        vectorWrites.reset();
         handleRegistrations.reset();
         handleDeregistrations.reset();
         bufferRegistrations.reset();
@@ -173,8 +177,45 @@ public final class CuFileCounters {
             long bufferOffset,
             boolean succeeded,
             long moved) {
+        end(write ? writes : reads, begun, path, write, memory, size, fileOffset, bufferOffset, succeeded, moved);
+    }
+
+    /**
+     * A read into or a write from a vector ends. It counts apart from plain reads and writes, and for the GPU of its first range.
+     *
+     * @param begun the answer of {@link #begin}, not 0
+     * @param path path that serves its file
+     * @param first the first range
+     * @param size bytes requested
+     * @param succeeded false if it failed
+     * @param moved bytes moved
+     */
+    public void endVector(
+            long begun,
+            IoPath path,
+            boolean write,
+            MemoryRange first,
+            long size,
+            long fileOffset,
+            boolean succeeded,
+            long moved) {
+        TransferCounter transfers = write ? vectorWrites : vectorReads;
+        end(transfers, begun, path, write, first, size, fileOffset, 0, succeeded, moved);
+    }
+
+    private void end(
+            TransferCounter transfers,
+            long begun,
+            IoPath path,
+            boolean write,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            boolean succeeded,
+            long moved) {
         long now = System.nanoTime();
-        (write ? writes : reads).count(succeeded, moved, size, begun, now, counted >= 2);
+        transfers.count(succeeded, moved, size, begun, now, counted >= 2);
         GpuCounters gpu = (begun & COUNTED_ON_GPU) == 0 ? null : gpu(memory);
         if (gpu != null) {
             gpu.end(path, write, memory, size, fileOffset, bufferOffset, succeeded, moved, begun, now);
@@ -350,7 +391,19 @@ public final class CuFileCounters {
                 batches.submitNanos.sum() / MICRO,
                 batches.completionNanos.sum() / MICRO,
                 batches.lastReadBytes,
-                batches.lastWriteBytes);
+                batches.lastWriteBytes,
+                vectorReads.calls().snapshot(),
+                vectorWrites.calls().snapshot(),
+                vectorReads.bytes(),
+                vectorReads.bytesPerSecond(now),
+                vectorReads.averageMicros(),
+                vectorReads.callsPerSecond(now),
+                vectorReads.micros(),
+                vectorWrites.bytes(),
+                vectorWrites.bytesPerSecond(now),
+                vectorWrites.averageMicros(),
+                vectorWrites.callsPerSecond(now),
+                vectorWrites.micros());
     }
 
     private void checkLevel(String function, int needed) {

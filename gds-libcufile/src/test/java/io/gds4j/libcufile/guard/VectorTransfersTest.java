@@ -23,7 +23,7 @@ class VectorTransfersTest extends SessionRig {
 
     @Override
     protected FakeMachine machine() {
-        return new FakeMachine(true);
+        return new FakeMachine(true).withDirectStorage();
     }
 
     private static List<MemoryRange> pages(MemoryAllocation memory, int count) {
@@ -41,6 +41,36 @@ class VectorTransfersTest extends SessionRig {
         assertThat(backend.writev(file, pages(memory, 4), SIZE, 0)).isEqualTo(4 * PAGE);
         assertThat(file.size()).isEqualTo(SIZE + 4 * PAGE);
         assertThat(fake.transfers().vectors()).isEqualTo(2);
+    }
+
+    /** Found by attack: libcufile 1.19.1 and 1.20.0 abort the process at a range of 0 bytes. */
+    @Test
+    void emptyRangesNeverReachTheLibrary() {
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 2 * PAGE);
+        MemoryRange empty = memory.range().slice(PAGE, 0);
+        BackendFile file = file();
+        assertThat(backend.readv(file, List.of(empty, memory.range(), empty), 100, 0)).isEqualTo(2 * PAGE);
+        assertThat(bytes(memory, 0, 2 * PAGE)).isEqualTo(expected(100, 2 * PAGE));
+        assertThat(backend.writev(file, List.of(empty, memory.range(), empty), SIZE, 0)).isEqualTo(2 * PAGE);
+        assertThat(backend.readv(file, List.of(empty, empty), 0, 0)).isZero();
+        assertThat(fake.transfers().vectors()).isEqualTo(2);
+    }
+
+    /** The library answers EINVAL to more than 128 ranges. */
+    @Test
+    void longVectorTakesSeveralCalls() {
+        int count = 2 * 128 + 3;
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, (long) count * PAGE);
+        List<MemoryRange> ranges = IntStream.range(0, count)
+                .mapToObj(i -> memory.range().slice((long) i * PAGE, 100))
+                .toList();
+        BackendFile file = file();
+        assertThat(backend.readv(file, ranges, 7, 0)).isEqualTo(count * 100L);
+        for (int i = 0; i < count; i++) {
+            assertThat(bytes(memory, (long) i * PAGE, 100)).isEqualTo(expected(7 + i * 100L, 100));
+        }
+        assertThat(backend.writev(file, ranges, SIZE, 0)).isEqualTo(count * 100L);
+        assertThat(fake.transfers().vectors()).isEqualTo(6);
     }
 
     @Test

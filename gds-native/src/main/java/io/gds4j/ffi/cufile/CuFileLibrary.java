@@ -22,6 +22,9 @@ public interface CuFileLibrary {
     /** Name and version of the loaded library, for messages. */
     String description();
 
+    /** The version that the library reports. */
+    CuFileVersion version();
+
     boolean has(CuFileFunction function);
 
     long handleRegister(int fd);

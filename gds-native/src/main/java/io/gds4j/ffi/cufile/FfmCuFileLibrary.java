@@ -1,6 +1,7 @@
 package io.gds4j.ffi.cufile;
 
 import static java.lang.foreign.ValueLayout.JAVA_BOOLEAN;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import static java.lang.foreign.ValueLayout.JAVA_INT;
 import static java.lang.foreign.ValueLayout.JAVA_LONG;
 
@@ -27,6 +28,8 @@ import java.util.List;
 public final class FfmCuFileLibrary implements CuFileLibrary {
     private static final long SECOND = Long.BYTES;
     private static final int TEXT_BYTES = 4096;
+    /** A byte that no counter begins with. */
+    private static final byte UNTOUCHED = (byte) 0xA5;
 
     private final CuFileCalls calls;
     /** A copy of a field of {@link #calls}: one dereference less saves nanoseconds of a short transfer. */
@@ -34,6 +37,8 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
 
     private final MemorySegment write;
     private final String description;
+    private final CuFileVersion version;
+    private final StatsLevel3 statistics;
 
     /**
      * Over the symbols of a library, which must stay loaded.
@@ -52,11 +57,18 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
                     "cuFileDriverOpen",
                     "%s is not libcufile: it lacks %s".formatted(description, String.join(", ", calls.missing())));
         }
+        this.version = new CuFileVersion(calls.has(CuFileFunction.GET_VERSION) ? getVersion() : 0);
+        this.statistics = StatsLevel3.of(version);
     }
 
     @Override
     public String description() {
         return description;
+    }
+
+    @Override
+    public CuFileVersion version() {
+        return version;
     }
 
     @Override
@@ -328,27 +340,46 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
     @Override
     public StatisticsLevel1 getStatsL1() {
         try (Arena arena = Arena.ofConfined()) {
-            return StatsLevel1.read(statistics(arena, CuFileFunction.GET_STATS_L1));
+            return statistics.detailed().basic().read(statistics(arena, CuFileFunction.GET_STATS_L1));
         }
     }
 
     @Override
     public StatisticsLevel2 getStatsL2() {
         try (Arena arena = Arena.ofConfined()) {
-            return StatsLevel2.read(statistics(arena, CuFileFunction.GET_STATS_L2));
+            return statistics.detailed().read(statistics(arena, CuFileFunction.GET_STATS_L2));
         }
     }
 
     @Override
     public StatisticsLevel3 getStatsL3() {
         try (Arena arena = Arena.ofConfined()) {
-            return StatsLevel3.read(statistics(arena, CuFileFunction.GET_STATS_L3));
+            return statistics.read(statistics(arena, CuFileFunction.GET_STATS_L3));
         }
     }
 
+    /**
+     * Fetches a structure. Versions insert fields, so that counters behind them would appear under other names. Level 1 is written
+     * whole, and the other levels begin with it: a version in which it is longer than known is refused.
+     */
     private MemorySegment statistics(Arena arena, CuFileFunction function) {
         MemorySegment buffer = arena.allocate(StatsLevel3.BUFFER_BYTES, Long.BYTES);
-        check(require(function), calls.status(function, buffer));
+        long known = statistics.detailed().basic().layout().byteSize();
+        MemorySegment behind = buffer.asSlice(known).fill(UNTOUCHED);
+        check(require(function), calls.status(CuFileFunction.GET_STATS_L1, buffer));
+        for (long at = 0; at < behind.byteSize(); at++) {
+            if (behind.get(JAVA_BYTE, at) != UNTOUCHED) {
+                throw CuFileException.of(
+                        CuFileError.IO_NOT_SUPPORTED,
+                        function.cName(),
+                        "level 1 of cuFile %s is longer than the %d bytes that gds4j knows (%s)"
+                                .formatted(version, known, description));
+            }
+        }
+        if (function != CuFileFunction.GET_STATS_L1) {
+            behind.fill((byte) 0);
+            check(function, calls.status(function, buffer));
+        }
         return buffer;
     }
 

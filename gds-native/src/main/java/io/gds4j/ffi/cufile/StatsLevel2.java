@@ -14,23 +14,35 @@ import java.util.List;
 final class StatsLevel2 {
     static final int BUCKETS = 32;
 
-    static final StructLayout LAYOUT = MemoryLayout.structLayout(
-            StatsLevel1.LAYOUT.withName("basic"),
-            MemoryLayout.sequenceLayout(BUCKETS, JAVA_LONG).withName("read_size_kb_hist"),
-            MemoryLayout.sequenceLayout(BUCKETS, JAVA_LONG).withName("write_size_kb_hist"));
+    private final StatsLevel1 basic;
+    private final StructLayout layout;
 
-    private StatsLevel2() {
+    StatsLevel2(StatsLevel1 basic) {
+        this.basic = basic;
+        this.layout = MemoryLayout.structLayout(
+                basic.layout().withName("basic"),
+                MemoryLayout.sequenceLayout(BUCKETS, JAVA_LONG).withName("read_size_kb_hist"),
+                MemoryLayout.sequenceLayout(BUCKETS, JAVA_LONG).withName("write_size_kb_hist"));
     }
 
-    static StatisticsLevel2 read(MemorySegment buffer) {
+    StatsLevel1 basic() {
+        return basic;
+    }
+
+    StructLayout layout() {
+        return layout;
+    }
+
+    /** Reads the counters at the start of {@code buffer}. */
+    StatisticsLevel2 read(MemorySegment buffer) {
         return new StatisticsLevel2(
-                StatsLevel1.read(buffer),
+                basic.read(buffer),
                 histogram(buffer, "read_size_kb_hist"),
                 histogram(buffer, "write_size_kb_hist"));
     }
 
-    private static List<Long> histogram(MemorySegment buffer, String name) {
-        long at = LAYOUT.byteOffset(PathElement.groupElement(name));
+    private List<Long> histogram(MemorySegment buffer, String name) {
+        long at = layout.byteOffset(PathElement.groupElement(name));
         List<Long> buckets = new ArrayList<>(BUCKETS);
         for (int i = 0; i < BUCKETS; i++) {
             buckets.add(buffer.get(JAVA_LONG, at + i * JAVA_LONG.byteSize()));

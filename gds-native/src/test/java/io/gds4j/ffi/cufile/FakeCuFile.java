@@ -114,8 +114,15 @@ public final class FakeCuFile implements SymbolLookup {
         plain(batches, "BatchIODestroy", null, JAVA_LONG);
     }
 
-    /** Makes a library with all functions that came after 1.15. */
+    /** Makes a library that reports another version, and whose level 1 of statistics has so many numbers of 8 bytes. */
+    public FakeCuFile reporting(int version, int basicNumbers) {
+        driver.reportVersion(version, basicNumbers);
+        return this;
+    }
+
+    /** Makes cuFile 1.20: a library with all functions that came after 1.15, and its statistics. */
     public FakeCuFile withLaterFunctions() {
+        reporting(1200, 78);
         status(driver, "DriverSetP2PFlags", JAVA_INT, JAVA_INT);
         status(driver, "DriverGetP2PFlags", JAVA_INT, ADDRESS);
         status(driver, "ExportPCIeTopology", ADDRESS);

@@ -49,6 +49,9 @@ public final class FakeDriver {
     private boolean counted;
     private long failNextOpen;
     private long[] gpuSlabs = {};
+    private int version = 1150;
+    /** Numbers of 8 bytes of {@code CUfileStatsLevel1_t}. */
+    private int basicNumbers = 64;
     private final AtomicInteger inside = new AtomicInteger();
     private final AtomicInteger settingLimits = new AtomicInteger();
     private volatile Runnable onLimit = () -> {
@@ -58,6 +61,12 @@ public final class FakeDriver {
 
     FakeDriver(FakeCuFile fake) {
         this.fake = fake;
+    }
+
+    /** Makes the library report a version, whose level 1 of statistics has so many numbers of 8 bytes. */
+    void reportVersion(int number, int numbers) {
+        version = number;
+        basicNumbers = numbers;
     }
 
     /** Makes the next open answer this status. */
@@ -238,7 +247,7 @@ public final class FakeDriver {
     }
 
     long getVersion(MemorySegment out) {
-        FakeCuFile.at(out, 4).set(JAVA_INT, 0, 1150);
+        FakeCuFile.at(out, 4).set(JAVA_INT, 0, version);
         return 0;
     }
 
@@ -351,20 +360,21 @@ public final class FakeDriver {
     }
 
     long getStatsL1(MemorySegment out) {
-        return statistics(out, 1, 64);
+        return statistics(out, 1, basicNumbers);
     }
 
     long getStatsL2(MemorySegment out) {
-        return statistics(out, 2, 128);
+        return statistics(out, 2, basicNumbers + 64);
     }
 
     long getStatsL3(MemorySegment out) {
-        long status = statistics(out, 3, 128);
+        long status = statistics(out, 3, basicNumbers + 64);
         if (status == 0) {
-            MemorySegment l3 = FakeCuFile.at(out, 5000);
-            l3.set(JAVA_INT, 1024, 2);
+            long detailed = (basicNumbers + 64) * 8L;
+            MemorySegment l3 = FakeCuFile.at(out, detailed + 8 + 16 * 248);
+            l3.set(JAVA_INT, detailed, 2);
             for (int gpu = 0; gpu < 2; gpu++) {
-                long at = 1032 + gpu * 248L;
+                long at = detailed + 8 + gpu * 248L;
                 for (int i = 0; i < 16; i++) {
                     l3.set(JAVA_BYTE, at + i, (byte) (gpu * 16 + i));
                 }

@@ -398,10 +398,16 @@ public final class FakeTransfers {
 
     private long vectored(boolean write, long handle, MemorySegment vector, long count, long fileOffset) {
         vectors.incrementAndGet();
+        if (count < 1 || count > 128) {
+            return failed(-1, Errno.EINVAL);
+        }
         MemorySegment entries = FakeCuFile.at(vector, count * 16);
         long done = 0;
         for (long i = 0; i < count; i++) {
             long length = entries.getAtIndex(JAVA_LONG, 2 * i + 1);
+            if (length == 0) {
+                fake.violated("a vector with a range of 0 bytes: the library aborts the process");
+            }
             long moved =
                     transfer(write, handle, entries.getAtIndex(JAVA_LONG, 2 * i), length, fileOffset + done, 0);
             if (moved < 0) {

@@ -42,6 +42,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Calls every function through native stubs: arguments, structures by value, out-parameters. */
 class FfmCuFileLibraryTest {
@@ -313,7 +314,7 @@ class FfmCuFileLibraryTest {
 
         List<Long> numbers = numbers(library.getStatsL1());
 
-        assertThat(numbers).containsExactlyInAnyOrderElementsOf(LongStream.rangeClosed(1, 64).boxed().toList());
+        assertThat(numbers).containsExactlyInAnyOrderElementsOf(LongStream.rangeClosed(1, 78).boxed().toList());
         StatisticsLevel1 level = library.getStatsL1();
         assertThat(level.readOps()).isEqualTo(new OperationCount(1, 2));
         assertThat(level.bufferDeregisterOps()).isEqualTo(new OperationCount(11, 12));
@@ -325,7 +326,56 @@ class FfmCuFileLibraryTest {
         assertThat(level.batchTotalSubmitOps()).isEqualTo(new OperationCount(51, 52));
         assertThat(level.batchReadBytes()).isEqualTo(53);
         assertThat(level.lastBatchWriteBytes()).isEqualTo(64);
+        assertThat(level.readvOps()).isEqualTo(new OperationCount(65, 66));
+        assertThat(level.writevBytes()).isEqualTo(70);
+        assertThat(level.writevLatencySumMicros()).isEqualTo(78);
         library.statsStop();
+    }
+
+    @Test
+    void statisticsBeforeCuFile119LackVectors() throws ReflectiveOperationException {
+        FakeCuFile older = new FakeCuFile(cuda);
+        CuFileLibrary first = older.library();
+        first.driverOpen();
+        first.setStatsLevel(3);
+
+        assertThat(first.version()).hasToString("1.15");
+        assertThat(first.getStatsL1().lastBatchWriteBytes()).isEqualTo(64);
+        assertThat(first.getStatsL1().readvOps()).isEqualTo(new OperationCount(0, 0));
+        assertThat(first.getStatsL1().writevLatencySumMicros()).isZero();
+        assertThat(first.getStatsL2().readSizeKbHistogram())
+                .isEqualTo(LongStream.rangeClosed(65, 96).boxed().toList());
+        assertThat(numbers(first.getStatsL3().gpus().get(1)))
+                .isEqualTo(IntStream.range(0, 29).mapToObj(i -> 2000L + i).toList());
+        first.driverClose();
+    }
+
+    @Test
+    void newerVersionIsServedByTheNewestKnownStructures() {
+        CuFileLibrary newer = new FakeCuFile(cuda).withLaterFunctions().reporting(1250, 78).library();
+        newer.setStatsLevel(1);
+
+        assertThat(newer.version().isNewerThanKnown()).isTrue();
+        assertThat(newer.version()).hasToString("1.25");
+        assertThat(newer.getStatsL1().writevLatencySumMicros()).isEqualTo(78);
+        assertThat(library.version()).isEqualTo(CuFileVersion.NEWEST_KNOWN);
+        assertThat(library.version().isNewerThanKnown()).isFalse();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {1, 2, 3})
+    void structureThatGrewIsRefused(int level) {
+        CuFileLibrary newer = new FakeCuFile(cuda).withLaterFunctions().reporting(1250, 79).library();
+        newer.setStatsLevel(3);
+
+        CuFileException failure = failure(switch (level) {
+            case 1 -> newer::getStatsL1;
+            case 2 -> newer::getStatsL2;
+            default -> newer::getStatsL3;
+        });
+
+        assertThat(failure.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+        assertThat(failure).hasMessageContaining("cuFile 1.25").hasMessageContaining("longer");
     }
 
     /** Returns all numbers of a record in the order of its components. */
@@ -347,8 +397,8 @@ class FfmCuFileLibraryTest {
         library.setStatsLevel(2);
         StatisticsLevel2 level = library.getStatsL2();
         assertThat(level.basic().readBytes()).isEqualTo(13);
-        assertThat(level.readSizeKbHistogram()).isEqualTo(LongStream.rangeClosed(65, 96).boxed().toList());
-        assertThat(level.writeSizeKbHistogram()).isEqualTo(LongStream.rangeClosed(97, 128).boxed().toList());
+        assertThat(level.readSizeKbHistogram()).isEqualTo(LongStream.rangeClosed(79, 110).boxed().toList());
+        assertThat(level.writeSizeKbHistogram()).isEqualTo(LongStream.rangeClosed(111, 142).boxed().toList());
         assertThat(failure(library::getStatsL3).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }
 
@@ -365,7 +415,7 @@ class FfmCuFileLibraryTest {
 
     @Test
     void versionAndApertureAreRead() {
-        assertThat(library.getVersion()).isEqualTo(1150);
+        assertThat(library.getVersion()).isEqualTo(1200);
         assertThat(library.getBarSizeInKb(0)).isEqualTo(268435456);
         assertThat(failure(() -> library.getBarSizeInKb(9)).error()).isEqualTo(CuFileError.INVALID_VALUE);
     }

@@ -3,6 +3,7 @@ package io.gds4j.ffi.cufile;
 import io.gds4j.config.BoolParameter;
 import io.gds4j.config.SizeParameter;
 import io.gds4j.config.StringParameter;
+import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
 import io.gds4j.spi.BatchStatus;
 import java.io.IOException;
@@ -17,13 +18,13 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.regex.Pattern;
 
 /**
  * Asks the C compiler about {@code cufile.h} by a program that prints size and offset of every field that has a layout here,
  * and the value of every constant. The expected answers come from this code.
  */
 final class HeaderProbe {
-    private static final Map<String, MemoryLayout> STRUCTURES = structures();
     /** The C path to the fields of a structure, if they are not at its top. */
     private static final Map<String, String> INSIDE = Map.of(
             "CUfileIOParams_t.devPtr_base", "u.batch.devPtr_base",
@@ -31,14 +32,25 @@ final class HeaderProbe {
             "CUfileIOParams_t.devPtr_offset", "u.batch.devPtr_offset",
             "CUfileIOParams_t.size", "u.batch.size");
 
+    private final Path include;
+    private final String header;
     private final Map<String, String> expressions = new LinkedHashMap<>();
     private final Map<String, Long> believed = new LinkedHashMap<>();
 
-    private HeaderProbe() {
+    /** @param include a folder with cufile.h */
+    private HeaderProbe(Path include) throws IOException {
+        this.include = include;
+        this.header = Files.readString(include.resolve("cufile.h"));
     }
 
-    /** Everything that cuFile 1.15 declares. */
-    private static Map<String, MemoryLayout> structures() {
+    /** Returns whether this version of the header has a name. */
+    private boolean declares(String name) {
+        return Pattern.compile("\\b" + name + "\\b").matcher(header).find();
+    }
+
+    /** Everything that some version of cuFile declares. */
+    private Map<String, MemoryLayout> structures() {
+        StatsLevel3 statistics = StatsLevel3.of(new CuFileVersion(declares("readv_ops") ? 1190 : 1150));
         Map<String, MemoryLayout> all = new LinkedHashMap<>();
         all.put("CUfileError_t", CuFileResults.STATUS);
         all.put("CUfileDescr_t", FileDescr.LAYOUT);
@@ -46,20 +58,23 @@ final class HeaderProbe {
         all.put("CUfileIOParams_t", IoParams.LAYOUT);
         all.put("CUfileIOEvents_t", IoEvents.LAYOUT);
         all.put("CUfileOpCounter_t", StatsLevel1.COUNTER);
-        all.put("CUfileStatsLevel1_t", StatsLevel1.LAYOUT);
-        all.put("CUfileStatsLevel2_t", StatsLevel2.LAYOUT);
+        all.put("CUfileStatsLevel1_t", statistics.detailed().basic().layout());
+        all.put("CUfileStatsLevel2_t", statistics.detailed().layout());
         all.put("CUfilePerGpuStats_t", PerGpuStats.LAYOUT);
-        all.put("CUfileStatsLevel3_t", StatsLevel3.LAYOUT);
+        all.put("CUfileStatsLevel3_t", statistics.layout());
+        all.put("CUfileIOVec_t", IoVec.LAYOUT);
         all.put("struct timespec", Timespec.LAYOUT);
         return all;
     }
 
     /** Sizes of structures, offsets and sizes of their fields. */
-    static HeaderProbe ofLayouts() {
-        HeaderProbe probe = new HeaderProbe();
-        STRUCTURES.forEach((name, layout) -> {
-            probe.ask("sizeof(" + name + ")", layout.byteSize());
-            probe.fields(name, "", layout, 0);
+    static HeaderProbe ofLayouts(Path include) throws IOException {
+        HeaderProbe probe = new HeaderProbe(include);
+        probe.structures().forEach((name, layout) -> {
+            if (name.startsWith("struct ") || probe.declares(name)) {
+                probe.ask("sizeof(" + name + ")", layout.byteSize());
+                probe.fields(name, "", layout, 0);
+            }
         });
         return probe;
     }
@@ -82,28 +97,37 @@ final class HeaderProbe {
     }
 
     /** Numbers of errors, states of batch entries and parameters. */
-    static HeaderProbe ofConstants() {
-        HeaderProbe probe = new HeaderProbe();
+    static HeaderProbe ofConstants(Path include) throws IOException {
+        HeaderProbe probe = new HeaderProbe(include);
         for (CuFileError error : CuFileError.values()) {
-            probe.ask("CU_FILE_" + error.name(), error.code());
+            probe.askIfDeclared("CU_FILE_" + error.name(), error.code());
         }
         for (BatchStatus status : BatchStatus.values()) {
-            probe.ask("CUFILE_" + status.name(), status.value());
+            probe.askIfDeclared("CUFILE_" + status.name(), status.value());
         }
         for (SizeParameter parameter : SizeParameter.values()) {
-            probe.ask(parameter.cName(), parameter.index());
+            probe.askIfDeclared(parameter.cName(), parameter.index());
         }
         for (BoolParameter parameter : BoolParameter.values()) {
-            probe.ask(parameter.cName(), parameter.index());
+            probe.askIfDeclared(parameter.cName(), parameter.index());
         }
         for (StringParameter parameter : StringParameter.values()) {
-            probe.ask(parameter.cName(), parameter.index());
+            probe.askIfDeclared(parameter.cName(), parameter.index());
+        }
+        for (TargetType type : TargetType.values()) {
+            probe.askIfDeclared("CU_FILE_" + type.name() + "_SUPPORTED", type.number());
         }
         probe.ask("CU_FILE_HANDLE_TYPE_OPAQUE_FD", FileDescr.OPAQUE_FD);
         probe.ask("CUFILE_BATCH", IoParams.BATCH);
         probe.ask("CUFILE_READ", IoParams.READ);
         probe.ask("CUFILE_WRITE", IoParams.WRITE);
         return probe;
+    }
+
+    private void askIfDeclared(String name, long value) {
+        if (declares(name)) {
+            ask(name, value);
+        }
     }
 
     private void ask(String expression, long value) {
@@ -125,7 +149,7 @@ final class HeaderProbe {
     }
 
     /** The compiler's values by C expression. */
-    Map<String, Long> compiled(Path folder, Path include) throws IOException, InterruptedException {
+    Map<String, Long> compiled(Path folder) throws IOException, InterruptedException {
         Path source = Files.writeString(folder.resolve("header.c"), source());
         Path program = folder.resolve("header");
         run(List.of("gcc", "-w", "-I" + include, source.toString(), "-o", program.toString()));

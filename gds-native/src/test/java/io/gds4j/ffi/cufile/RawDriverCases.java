@@ -7,6 +7,7 @@ import static java.lang.foreign.ValueLayout.JAVA_LONG;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.StatisticsLevel3;
 import java.lang.foreign.MemorySegment;
+import java.util.function.ToLongFunction;
 import java.util.stream.Collectors;
 
 /** Cases of the driver, parameters and statistics. */
@@ -123,8 +124,7 @@ final class RawDriverCases {
         CuFileCalls.transfer(calls.entry(CuFileFunction.WRITE), handle, library.device, 4096, 0, 0);
         MemorySegment out = library.arena.allocate(StatsLevel3.BUFFER_BYTES, 8);
         library.status("getL3", calls.status(CuFileFunction.GET_STATS_L3, out));
-        StatisticsLevel3 all = StatsLevel3.read(out);
-        GpuStatistics gpu = all.gpus().getFirst();
+        StatisticsLevel3 all = StatsLevel3.of(library.version()).read(out);
         library.row("counts",
                 "reads ok %d err %d bytes %d writes ok %d hdl %d gpus %d posix_reads %d unaligned %d total %d"
                         .formatted(
@@ -134,9 +134,9 @@ final class RawDriverCases {
                                 all.detailed().basic().writeOps().ok(),
                                 all.detailed().basic().handleRegisterOps().ok(),
                                 all.gpus().size(),
-                                gpu.posixReads(),
-                                gpu.unalignedReads(),
-                                gpu.totalReads()));
+                                ofFirst(all, GpuStatistics::posixReads),
+                                ofFirst(all, GpuStatistics::unalignedReads),
+                                ofFirst(all, GpuStatistics::totalReads)));
         library.row("read histogram",
                 all.detailed().readSizeKbHistogram().stream().map(String::valueOf).collect(Collectors.joining(" ")));
         library.status("getL1", calls.status(CuFileFunction.GET_STATS_L1, out));
@@ -144,5 +144,9 @@ final class RawDriverCases {
         library.status("stop", calls.status(CuFileFunction.STATS_STOP));
         library.status("getL1(null)", calls.status(CuFileFunction.GET_STATS_L1, MemorySegment.NULL));
         library.driverClose("close");
+    }
+
+    private static long ofFirst(StatisticsLevel3 all, ToLongFunction<GpuStatistics> counter) {
+        return all.gpus().stream().limit(1).mapToLong(counter).sum();
     }
 }

@@ -53,6 +53,13 @@ public final class RawLibrary {
         this.direct = open(PosixConstants.O_RDWR | PosixConstants.O_DIRECT);
     }
 
+    /** The version that the library reports. */
+    CuFileVersion version() {
+        MemorySegment out = arena.allocate(JAVA_INT);
+        calls.status(CuFileFunction.GET_VERSION, out);
+        return new CuFileVersion(out.get(JAVA_INT, 0));
+    }
+
     /** The library of this machine. */
     static RawLibrary ofThisMachine(Path file) {
         if (!(LibCuFile.locate() instanceof LibCuFile.Found found)

@@ -13,8 +13,11 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 
-/** Checks sizes and offsets against those of a C compiler for the header of cuFile 1.15.1 on LP64. */
+/** Checks sizes and offsets against those of a C compiler for the headers of cuFile 1.15.1 and 1.20.0 on LP64. */
 class StructLayoutsTest {
+    private static final StatsLevel3 FIRST = StatsLevel3.of(new CuFileVersion(1180));
+    private static final StatsLevel3 NEWEST = StatsLevel3.of(new CuFileVersion(1190));
+
     static Stream<Arguments> sizes() {
         return Stream.of(
                 arguments("CUfileError_t", CuFileResults.STATUS, 8),
@@ -25,10 +28,13 @@ class StructLayoutsTest {
                 arguments("CUfileIOVec_t", IoVec.LAYOUT, 16),
                 arguments("struct timespec", Timespec.LAYOUT, 16),
                 arguments("CUfileOpCounter_t", StatsLevel1.COUNTER, 16),
-                arguments("CUfileStatsLevel1_t", StatsLevel1.LAYOUT, 512),
-                arguments("CUfileStatsLevel2_t", StatsLevel2.LAYOUT, 1024),
-                arguments("CUfilePerGpuStats_t", PerGpuStats.LAYOUT, 248),
-                arguments("CUfileStatsLevel3_t", StatsLevel3.LAYOUT, 5000));
+                arguments("CUfileStatsLevel1_t of 1.15", FIRST.detailed().basic().layout(), 512),
+                arguments("CUfileStatsLevel2_t of 1.15", FIRST.detailed().layout(), 1024),
+                arguments("CUfileStatsLevel3_t of 1.15", FIRST.layout(), 5000),
+                arguments("CUfileStatsLevel1_t of 1.19", NEWEST.detailed().basic().layout(), 624),
+                arguments("CUfileStatsLevel2_t of 1.19", NEWEST.detailed().layout(), 1136),
+                arguments("CUfileStatsLevel3_t of 1.19", NEWEST.layout(), 5112),
+                arguments("CUfilePerGpuStats_t", PerGpuStats.LAYOUT, 248));
     }
 
     @ParameterizedTest(name = "{0} has {2} bytes")
@@ -63,24 +69,31 @@ class StructLayoutsTest {
                 row(DrvProps.LAYOUT, "max_device_pinned_mem_size", 44),
                 row(DrvProps.LAYOUT, "max_batch_io_size", 48),
                 row(DrvProps.LAYOUT, "max_batch_io_timeout_msecs", 52),
-                row(StatsLevel1.LAYOUT, "read_ops", 0),
-                row(StatsLevel1.LAYOUT, "buf_deregister_ops", 80),
-                row(StatsLevel1.LAYOUT, "read_bytes", 96),
-                row(StatsLevel1.LAYOUT, "write_bytes", 104),
-                row(StatsLevel1.LAYOUT, "write_lat_sum_us", 168),
-                row(StatsLevel1.LAYOUT, "batch_submit_ops", 176),
-                row(StatsLevel1.LAYOUT, "batch_total_submit_ops", 400),
-                row(StatsLevel1.LAYOUT, "batch_read_bytes", 416),
-                row(StatsLevel1.LAYOUT, "last_batch_write_bytes", 504),
-                row(StatsLevel2.LAYOUT, "read_size_kb_hist", 512),
-                row(StatsLevel2.LAYOUT, "write_size_kb_hist", 768),
+                row(NEWEST.detailed().basic().layout(), "read_ops", 0),
+                row(NEWEST.detailed().basic().layout(), "buf_deregister_ops", 80),
+                row(NEWEST.detailed().basic().layout(), "read_bytes", 96),
+                row(NEWEST.detailed().basic().layout(), "write_bytes", 104),
+                row(NEWEST.detailed().basic().layout(), "write_lat_sum_us", 168),
+                row(NEWEST.detailed().basic().layout(), "batch_submit_ops", 176),
+                row(NEWEST.detailed().basic().layout(), "batch_total_submit_ops", 400),
+                row(NEWEST.detailed().basic().layout(), "batch_read_bytes", 416),
+                row(NEWEST.detailed().basic().layout(), "last_batch_write_bytes", 504),
+                row(NEWEST.detailed().basic().layout(), "readv_ops", 512),
+                row(NEWEST.detailed().basic().layout(), "readv_bytes", 544),
+                row(NEWEST.detailed().basic().layout(), "writev_lat_sum_us", 616),
+                row(FIRST.detailed().layout(), "read_size_kb_hist", 512),
+                row(FIRST.detailed().layout(), "write_size_kb_hist", 768),
+                row(NEWEST.detailed().layout(), "read_size_kb_hist", 624),
+                row(NEWEST.detailed().layout(), "write_size_kb_hist", 880),
                 row(PerGpuStats.LAYOUT, "uuid", 0),
                 row(PerGpuStats.LAYOUT, "read_bytes", 16),
                 row(PerGpuStats.LAYOUT, "writes_bytes", 120),
                 row(PerGpuStats.LAYOUT, "n_mmap", 208),
                 row(PerGpuStats.LAYOUT, "reg_bytes", 240),
-                row(StatsLevel3.LAYOUT, "num_gpus", 1024),
-                row(StatsLevel3.LAYOUT, "per_gpu_stats", 1032));
+                row(FIRST.layout(), "num_gpus", 1024),
+                row(FIRST.layout(), "per_gpu_stats", 1032),
+                row(NEWEST.layout(), "num_gpus", 1136),
+                row(NEWEST.layout(), "per_gpu_stats", 1144));
     }
 
     private static Arguments row(StructLayout layout, String field, long offset) {
@@ -108,6 +121,6 @@ class StructLayoutsTest {
     void outParametersFitTheMemoryOfAThread() {
         assertThat(DrvProps.LAYOUT.byteSize()).isLessThanOrEqualTo(CallState.SCRATCH_BYTES);
         assertThat(Long.BYTES + FileDescr.LAYOUT.byteSize()).isLessThanOrEqualTo(CallState.SCRATCH_BYTES);
-        assertThat(StatsLevel3.LAYOUT.byteSize()).isLessThan(StatsLevel3.BUFFER_BYTES);
+        assertThat(NEWEST.layout().byteSize()).isLessThan(StatsLevel3.BUFFER_BYTES);
     }
 }

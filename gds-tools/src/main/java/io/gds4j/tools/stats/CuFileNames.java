@@ -14,6 +14,8 @@ final class CuFileNames {
             Map.entry("bufferDeregisterOps", "buf_deregister_ops"),
             Map.entry("readBytesPerSecond", "read_bw_bytes_per_sec"),
             Map.entry("writeBytesPerSecond", "write_bw_bytes_per_sec"),
+            Map.entry("readvBytesPerSecond", "readv_bw_bytes_per_sec"),
+            Map.entry("writevBytesPerSecond", "writev_bw_bytes_per_sec"),
             Map.entry("batchSetUpOps", "batch_setup_ops"),
             Map.entry("batchReadBytesPerSecond", "batch_read_bw_bytes"),
             Map.entry("batchWriteBytesPerSecond", "batch_write_bw_bytes"),
