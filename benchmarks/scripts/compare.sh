@@ -15,6 +15,7 @@
 #   SETTLE=10       seconds between the rounds that wait for the disk and the others
 #   PAUSE=3         host: seconds after who gave gigabytes of memory back
 #   LIBRARY=3       rounds in which libcufile takes part
+#   LIBRARIES="1.15.1=FOLDER 1.20.0=FOLDER"   several libcufile, each with a column; a folder has libcufile.so.0
 #   BEFORE_CP=CP    class path of another version of gds4j, which takes turns with this one; the table compares the two
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
@@ -67,6 +68,9 @@ elif ! gcc $flags -DGPU "$here/limits.c" -o "$work/limits" $libs -lcuda 2>"$work
     exit 6
 fi
 need_gds
+# VERSION=FOLDER of each libcufile; the one that the linker finds has neither.
+read -r -a libraries <<<"${LIBRARIES:-}"
+[ ${#libraries[@]} -gt 0 ] || libraries=(=)
 
 jvm=("$java" $jvm_options ${JAVA_OPTS:-})
 command=(io.gds4j.tools.GdsCommand io ${GDS_OPTS:-} --json)
@@ -222,8 +226,8 @@ ask_c() { # file, cases
         echo "$result"
     done
 }
-c_cases() { # engine, columns of its cases
-    local engine=$1 file i column spec fields
+c_cases() { # engine, columns of its cases; for libcufile: library_version and library_folder say which
+    local engine=$1 file i column spec fields name=$1${library_version:+-$library_version}
     shift
     for file in "$data" "$data.wc" "$data.wd"; do
         local specs=()
@@ -241,12 +245,12 @@ c_cases() { # engine, columns of its cases
         if [ "$mode" = host ]; then
             ask_c "$file" "${specs[@]}" >"$work/out" || echo "limits $file: does not answer" >>"$work/errors"
         else
-            timeout 60 "$work/limits" "$mode" "$engine" "$file" "${specs[@]}" 2>>"$work/errors" >"$work/out" ||
-                echo "limits $engine $file: status $?" >>"$work/errors"
+            LD_LIBRARY_PATH=${library_folder:+$library_folder:}${LD_LIBRARY_PATH:-} timeout 60 "$work/limits" "$mode" "$engine" "$file" "${specs[@]}" \
+                2>>"$work/errors" >"$work/out" || echo "limits $name $file: status $?" >>"$work/errors"
         fi
         while read -r spec value cpu; do
-            echo "$value" >>"$work/$engine.$spec"
-            [ -z "$cpu" ] || echo "$cpu" >>"$work/$engine.$spec.cpu"
+            echo "$value" >>"$work/$name.$spec"
+            [ -z "$cpu" ] || echo "$cpu" >>"$work/$name.$spec.cpu"
         done <"$work/out"
     done
 }
@@ -300,7 +304,9 @@ run_rounds() { # what they are, seconds after which no further one begins, cases
         done
         # Opening the library costs half a second: three figures are enough for a column that nobody has to reach. (With a GPU there
         # is one group.)
-        [ -n "$cufile" ] && [ "$round" -lt "${LIBRARY:-3}" ] && c_cases cufile 2
+        if [ -n "$cufile" ] && [ "$round" -lt "${LIBRARY:-3}" ]; then
+            for who in "${libraries[@]}"; do library_version=${who%%=*} library_folder=${who#*=} c_cases cufile 2; done
+        fi
         echo "$1: round $((round + 1)) of $ROUNDS, $((SECONDS - began)) s" >&2
     done
     rounds_done+="$round $1, "
@@ -320,16 +326,26 @@ echo
 echo "$(machine "$mode"); medians of as many alternations: $rounds_done$THREADS threads in the limit$([ "$mode" = gpu ] && echo ", $TUNED in the tuned one")"
 echo "GB/s where not said otherwise; ratio: ours over the better limit, for latencies below 1 is better; CPU: milliseconds per GB of ours, C: of the better limit"
 echo
-printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s | %6s |\n' case limit tuned libcufile ours ratio CPU "CPU, C"
-printf '|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: ----------: ----------: -------: -------: -------:
+columns=() lines=()
+for who in "${libraries[@]}"; do
+    name=${who%%=*}
+    columns+=("$(printf '%9s' "${name:-libcufile}")") lines+=(----------:)
+done
+between() { local IFS='|'; echo "$*"; }
+printf '| %-52s | %9s | %9s |%s | %9s | %6s | %6s | %6s |\n' case limit tuned "$(printf ' %s |' "${columns[@]}" | sed 's/ |$//')" ours ratio CPU "CPU, C"
+printf '|%s|%s|%s|%s|%s|%s|%s|%s|\n' "$(printf -- '-%.0s' {1..54})" ----------: ----------: "$(between "${lines[@]}")" ----------: -------: -------: -------:
 status=0
 for i in "${!cases[@]}"; do
-    IFS='|' read -r name limit library _ what tuned <<<"${cases[$i]}"
+    IFS='|' read -r case limit library _ what tuned <<<"${cases[$i]}"
     limit_cpu=$(median "$work/limit.${limit//:/_}.cpu")
     tuned_cpu=$(median "$work/limit.${tuned//:/_}.cpu")
     limit=$(median "$work/limit.${limit//:/_}")
     tuned=$(median "$work/limit.${tuned//:/_}")
-    library=$(median "$work/cufile.${library//:/_}")
+    figures=()
+    for who in "${libraries[@]}"; do
+        name=${who%%=*} figure=$(median "$work/cufile${name:+-$name}.${library//:/_}")
+        figures+=("$(printf ' %9s' "${figure:--}")")
+    done
     ours=$(median "$work/$i.ours")
     cpu=$(median "$work/$i.cpu")
     [ -n "$ours" ] || status=4
@@ -337,7 +353,7 @@ for i in "${!cases[@]}"; do
         if (!us && t + 0 > l + 0) l = t
         if (o > 0 && l > 0) printf "%.2f", o / l; else print "-"
     }')
-    printf '| %-52s | %9s | %9s | %9s | %9s | %6s | %6s | %6s |\n' "$name" "${limit:--}" "${tuned:--}" "${library:--}" "${ours:--}" "$ratio" \
+    printf '| %-52s | %9s | %9s |%s | %9s | %6s | %6s | %6s |\n' "$case" "${limit:--}" "${tuned:--}" "$(IFS='|'; echo "${figures[*]}" | sed 's/|/ |/g')" "${ours:--}" "$ratio" \
         "$(awk -v c="${cpu:-0}" 'BEGIN {if (c > 0) printf "%.0f", c * 1000; else print "-"}')" \
         "$(awk -v l="${limit:-0}" -v t="${tuned:-0}" -v lc="${limit_cpu:--}" -v tc="${tuned_cpu:--}" 'BEGIN {print (t + 0 > l + 0 ? tc : lc)}')"
 done
