@@ -207,7 +207,7 @@ public final class CuFileDriver implements AutoCloseable {
     /**
      * Returns the version of cuFile that the backend implements ({@code cuFileGetVersion}).
      *
-     * @return the version times 1000: 1150 is 1.15
+     * @return the version times 1000: 1200 is 1.20
      */
     public int version() {
         return session.backend().getVersion();

@@ -17,7 +17,7 @@ public enum BoolParameter implements CuFileParameter {
     FS_MISC_API_CHECK_AGGRESSIVE,
     /** {@code execution.parallel_io}. */
     EXECUTION_PARALLEL_IO,
-    /** {@code profile.nvtx}. */
+    /** {@code profile.nvtx}; libcufile has it before cuFile 1.17 only. */
     PROFILE_NVTX,
     /** {@code properties.allow_system_memory}. */
     PROPERTIES_ALLOW_SYSTEM_MEMORY,
@@ -30,7 +30,11 @@ public enum BoolParameter implements CuFileParameter {
     /** {@code miscellaneous.skip_topology_detection}. */
     SKIP_TOPOLOGY_DETECTION,
     /** {@code miscellaneous.stream_memops_bypass}. */
-    STREAM_MEMOPS_BYPASS;
+    STREAM_MEMOPS_BYPASS,
+    /** {@code properties.vanilla_posix_io_mode}; from cuFile 1.19 on. */
+    PROPERTIES_POSIX_IO_MODE,
+    /** {@code properties.gds_fallback_io}; from cuFile 1.19 on. */
+    GDS_FALLBACK_IO;
 
     @Override
     public int index() {

@@ -9,7 +9,7 @@ import java.util.Optional;
  *
  * <pre>{@code
  * long threads = config.get(CuFileKeys.MAX_IO_THREADS);
- * System.out.println(CuFileKeys.MAX_IO_THREADS.allowed());    // an integer, 0 to 32
+ * System.out.println(CuFileKeys.MAX_IO_THREADS.allowed());    // an integer, 0 to 128
  * }</pre>
  *
  * @param <T> Long, Boolean, String, List of Long, List of String, or {@link MountTable}
@@ -69,7 +69,7 @@ public final class ConfigKey<T> {
     }
 
     /**
-     * Describes the allowed values, such as {@code an integer, 0 to 32}.
+     * Describes the allowed values, such as {@code an integer, 0 to 128}.
      *
      * @return type and range in words
      */

@@ -58,14 +58,14 @@ public final class CuFileKeys {
                     .variable("CUFILE_LOGGING_LEVEL", TEXT, "a text").parameter(StringParameter.LOGGING_LEVEL)
                     .compat().engine().about("log level; DEBUG and TRACE make libcufile very slow");
     /**
-     * {@code logging.max_file_size_mb}: largest size of cufile.log; -1: no limit. Always 32 before 1.17.
+     * {@code logging.max_file_size_mb}: largest size of cufile.log; -1: no limit. Always 32 before 1.18.
      * Allowed: an integer, -1 or 1 to 1099511627776. Default: {@code 32}. Unit: MiB. Environment: {@code
-     * CUFILE_LOGFILE_MAX_SIZE_MB}. Since cuFile 1.17. Used by gds4j's engine and libcufile.
+     * CUFILE_LOGFILE_MAX_SIZE_MB}. Since cuFile 1.18. Used by gds4j's engine and libcufile.
      */
     public static final ConfigKey<Long> LOGGING_MAX_FILE_SIZE_MB =
             KEY.number("logging.max_file_size_mb", 32).allow(numberOr(-1, 1, 1L << 40)).unit("MiB")
-                    .variable("CUFILE_LOGFILE_MAX_SIZE_MB", NUMBER, "a decimal number").since("1.17")
-                    .compat().engine().about("largest size of cufile.log; -1: no limit. Always 32 before 1.17");
+                    .variable("CUFILE_LOGFILE_MAX_SIZE_MB", NUMBER, "a decimal number").since("1.18")
+                    .compat().engine().about("largest size of cufile.log; -1: no limit. Always 32 before 1.18");
 
     // ---- profile
 
@@ -79,10 +79,12 @@ public final class CuFileKeys {
     /**
      * {@code profile.cufile_stats}: statistics: 0 none, 1 calls and bytes, 2 also histograms, 3 also counters of each
      * GPU.
-     * Allowed: an integer, 0 to 3. Default: {@code 0}. Used by gds4j's engine and libcufile.
+     * Allowed: an integer, 0 to 3. Default: {@code 0}. Environment: {@code CUFILE_STATS_LEVEL}. Used by gds4j's engine
+     * and libcufile.
      */
     public static final ConfigKey<Long> PROFILE_CUFILE_STATS =
-            KEY.number("profile.cufile_stats", 0, 0, 3, 1).parameter(SizeParameter.PROFILE_STATS).compat()
+            KEY.number("profile.cufile_stats", 0, 0, 3, 1).variable("CUFILE_STATS_LEVEL", NUMBER, "a decimal number")
+                    .parameter(SizeParameter.PROFILE_STATS).compat()
                     .engine()
                     .about("statistics: 0 none, 1 calls and bytes, 2 also histograms, 3 also counters of each GPU");
 
@@ -98,12 +100,15 @@ public final class CuFileKeys {
                     .compat().about("largest number of pieces that wait for the worker threads of one GPU");
     /**
      * {@code execution.max_io_threads}: worker threads of one GPU; 0 switches parallel and stream-ordered I/O off.
-     * Allowed: an integer, 0 to 32. Default: {@code 4}. Used by gds4j's engine and libcufile.
+     * libcufile before 1.17 refuses more than 32.
+     * Allowed: an integer, 0 to 128. Default: {@code 4}. Used by gds4j's engine and libcufile.
      */
     public static final ConfigKey<Long> MAX_IO_THREADS =
-            KEY.number("execution.max_io_threads", 4, 0, 32, 1).parameter(SizeParameter.EXECUTION_MAX_IO_THREADS)
+            KEY.number("execution.max_io_threads", 4, 0, 128, 1).parameter(SizeParameter.EXECUTION_MAX_IO_THREADS)
                     .compat()
-                    .engine().about("worker threads of one GPU; 0 switches parallel and stream-ordered I/O off");
+                    .engine()
+                    .about("worker threads of one GPU; 0 switches parallel and stream-ordered I/O off. libcufile before 1.17"
+                            + " refuses more than 32");
     /**
      * {@code execution.parallel_io}: cut large requests into pieces that run in parallel; stream-ordered I/O needs it.
      * Allowed: true or false. Default: {@code true}. Used by gds4j's engine and libcufile.
@@ -360,13 +365,80 @@ public final class CuFileKeys {
      * Allowed: one of "DC_V1", "EXT_RC_V1". Default: {@code "DC_V1"}. Since cuFile 1.19. Used by libcufile.
      */
     public static final ConfigKey<String> RDMA_TRANSPORT_TYPE = KEY.text("properties.rdma_transport_type", "DC_V1")
-            .allow(oneOf("DC_V1", "EXT_RC_V1")).since("1.19").about("RDMA transport");
+            .allow(oneOf("DC_V1", "EXT_RC_V1")).parameter(StringParameter.RDMA_TRANSPORT).since("1.19")
+            .about("RDMA transport");
     /**
      * {@code properties.allow_rdma_token_reset}: allow RDMA tokens to be renewed.
-     * Allowed: true or false. Default: {@code false}. Since cuFile 1.19. Used by libcufile.
+     * Allowed: true or false. Default: {@code false}. Environment: {@code CUFILE_RDMA_ALLOW_RDMA_TOKEN_RESET}. Since
+     * cuFile 1.19. Used by libcufile.
      */
     public static final ConfigKey<Boolean> ALLOW_RDMA_TOKEN_RESET =
-            KEY.flag("properties.allow_rdma_token_reset", false).since("1.19").about("allow RDMA tokens to be renewed");
+            KEY.flag("properties.allow_rdma_token_reset", false)
+                    .variable("CUFILE_RDMA_ALLOW_RDMA_TOKEN_RESET", SWITCH, SWITCH_TEXT).since("1.19")
+                    .about("allow RDMA tokens to be renewed");
+    /**
+     * {@code properties.rdma_multipath_enabled}: use other RDMA adapters when one fails.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> RDMA_MULTIPATH_ENABLED =
+            KEY.flag("properties.rdma_multipath_enabled", false).since("1.18")
+                    .about("use other RDMA adapters when one fails");
+    /**
+     * {@code properties.rdma_max_backup_devices}: number of other adapters to keep ready.
+     * Allowed: an integer, 0 to 1024. Default: {@code 2}. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Long> RDMA_MAX_BACKUP_DEVICES =
+            KEY.number("properties.rdma_max_backup_devices", 2, 0, 1024, 1).since("1.18")
+                    .about("number of other adapters to keep ready");
+    /**
+     * {@code properties.rdma_io_retry_count}: times that a request is repeated by way of another adapter.
+     * Allowed: an integer, 0 to 1024. Default: {@code 3}. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Long> RDMA_IO_RETRY_COUNT =
+            KEY.number("properties.rdma_io_retry_count", 3, 0, 1024, 1).since("1.18")
+                    .about("times that a request is repeated by way of another adapter");
+    /**
+     * {@code properties.rdma_io_retry_delay_ms}: time between these repetitions.
+     * Allowed: an integer, 0 to 3600000. Default: {@code 100}. Unit: ms. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Long> RDMA_IO_RETRY_DELAY_MS =
+            KEY.number("properties.rdma_io_retry_delay_ms", 100, 0, 3600000, 1).unit("ms").since("1.18")
+                    .about("time between these repetitions");
+    /**
+     * {@code properties.rdma_failback_enabled}: return to the first adapter when it works again.
+     * Allowed: true or false. Default: {@code true}. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> RDMA_FAILBACK_ENABLED =
+            KEY.flag("properties.rdma_failback_enabled", true).since("1.18")
+                    .about("return to the first adapter when it works again");
+    /**
+     * {@code properties.rdma_failback_delay_ms}: time before that return.
+     * Allowed: an integer, 0 to 3600000. Default: {@code 100}. Unit: ms. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Long> RDMA_FAILBACK_DELAY_MS =
+            KEY.number("properties.rdma_failback_delay_ms", 100, 0, 3600000, 1).unit("ms").since("1.18")
+                    .about("time before that return");
+    /**
+     * {@code properties.rdma_health_check_interval_ms}: time between checks of the adapters.
+     * Allowed: an integer, 0 to 3600000. Default: {@code 100}. Unit: ms. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Long> RDMA_HEALTH_CHECK_INTERVAL_MS =
+            KEY.number("properties.rdma_health_check_interval_ms", 100, 0, 3600000, 1).unit("ms").since("1.18")
+                    .about("time between checks of the adapters");
+    /**
+     * {@code properties.rdma_async_event_monitoring}: watch the events of the adapters.
+     * Allowed: true or false. Default: {@code true}. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> RDMA_ASYNC_EVENT_MONITORING =
+            KEY.flag("properties.rdma_async_event_monitoring", true).since("1.18")
+                    .about("watch the events of the adapters");
+    /**
+     * {@code properties.rdma_unhealthy_threshold}: failed checks after which an adapter counts as failed.
+     * Allowed: an integer, 0 to 1024. Default: {@code 3}. Since cuFile 1.18. Used by libcufile.
+     */
+    public static final ConfigKey<Long> RDMA_UNHEALTHY_THRESHOLD =
+            KEY.number("properties.rdma_unhealthy_threshold", 3, 0, 1024, 1).since("1.18")
+                    .about("failed checks after which an adapter counts as failed");
 
     // ---- properties: later versions
 
@@ -391,25 +463,30 @@ public final class CuFileKeys {
                     .allow(numbers(0, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).since("1.17")
                     .about("number of buffers of each size; as many entries as slab_size_kb");
     /**
-     * {@code properties.vanilla_posix_io_mode}: use plain POSIX I/O without checks of the platform.
+     * {@code properties.vanilla_posix_io_mode}: use plain POSIX I/O without checks of the platform; gds4j's engine
+     * always does.
      * Allowed: true or false. Default: {@code false}. Since cuFile 1.19. Used by libcufile.
      */
     public static final ConfigKey<Boolean> VANILLA_POSIX_IO_MODE = KEY.flag("properties.vanilla_posix_io_mode", false)
-            .since("1.19").compat().about("use plain POSIX I/O without checks of the platform");
+            .parameter(BoolParameter.PROPERTIES_POSIX_IO_MODE).since("1.19").compat()
+            .about("use plain POSIX I/O without checks of the platform; gds4j's engine always does");
     /**
-     * {@code properties.gds_fallback_io}: repeat requests with POSIX I/O after GPUDirect Storage fails.
-     * Allowed: true or false. Default: {@code false}. Since cuFile 1.19. Used by libcufile.
+     * {@code properties.gds_fallback_io}: repeat requests with POSIX I/O after GPUDirect Storage fails; backend auto
+     * always does if compat mode is allowed.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.17. Used by libcufile.
      */
-    public static final ConfigKey<Boolean> GDS_FALLBACK_IO = KEY.flag("properties.gds_fallback_io", false).since("1.19")
-            .compat().about("repeat requests with POSIX I/O after GPUDirect Storage fails");
+    public static final ConfigKey<Boolean> GDS_FALLBACK_IO = KEY.flag("properties.gds_fallback_io", false)
+            .parameter(BoolParameter.GDS_FALLBACK_IO).since("1.17")
+            .compat()
+            .about("repeat requests with POSIX I/O after GPUDirect Storage fails; backend auto always does if compat mode is allowed");
     /**
      * {@code properties.compat_odirect_unaligned_read_split}: in compat mode, bypass the page cache for the aligned
-     * middle of an unaligned read.
+     * middle of an unaligned read; gds4j's engine always does.
      * Allowed: true or false. Default: {@code false}. Since cuFile 1.19. Used by libcufile.
      */
     public static final ConfigKey<Boolean> COMPAT_ODIRECT_UNALIGNED_READ_SPLIT =
             KEY.flag("properties.compat_odirect_unaligned_read_split", false).since("1.19").compat()
-                    .about("in compat mode, bypass the page cache for the aligned middle of an unaligned read");
+                    .about("in compat mode, bypass the page cache for the aligned middle of an unaligned read; gds4j's engine always does");
     /**
      * {@code properties.compat_odirect_unaligned_read_split_min_size_kb}: smallest read that
      * compat_odirect_unaligned_read_split applies to.
@@ -450,6 +527,13 @@ public final class CuFileKeys {
     public static final ConfigKey<MountTable> FS_LUSTRE_MOUNT_TABLE =
             KEY.mounts("fs.lustre.mount_table").about("Lustre: adapters of each mount point");
     /**
+     * {@code fs.lustre.use_pci_p2pdma}: Lustre: use PCI peer-to-peer DMA.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.16. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> FS_LUSTRE_USE_PCI_P2PDMA =
+            KEY.flag("fs.lustre.use_pci_p2pdma", false).since("1.16")
+                    .about("Lustre: use PCI peer-to-peer DMA");
+    /**
      * {@code fs.beegfs.posix_gds_min_kb}: BeeGFS: largest request that uses POSIX I/O.
      * Allowed: an integer, 0 to 18014398509481980, a multiple of 4. Default: {@code 0}. Unit: KiB. Used by libcufile.
      */
@@ -471,6 +555,13 @@ public final class CuFileKeys {
     public static final ConfigKey<MountTable> FS_BEEGFS_MOUNT_TABLE =
             KEY.mounts("fs.beegfs.mount_table").about("BeeGFS: adapters of each mount point");
     /**
+     * {@code fs.beegfs.use_pci_p2pdma}: BeeGFS: use PCI peer-to-peer DMA.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.16. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> FS_BEEGFS_USE_PCI_P2PDMA =
+            KEY.flag("fs.beegfs.use_pci_p2pdma", false).since("1.16")
+                    .about("BeeGFS: use PCI peer-to-peer DMA");
+    /**
      * {@code fs.scatefs.posix_gds_min_kb}: ScaTeFS: largest request that uses POSIX I/O.
      * Allowed: an integer, 0 to 18014398509481980, a multiple of 4. Default: {@code 0}. Unit: KiB. Used by libcufile.
      */
@@ -491,6 +582,13 @@ public final class CuFileKeys {
      */
     public static final ConfigKey<MountTable> FS_SCATEFS_MOUNT_TABLE =
             KEY.mounts("fs.scatefs.mount_table").about("ScaTeFS: adapters of each mount point");
+    /**
+     * {@code fs.scatefs.use_pci_p2pdma}: ScaTeFS: use PCI peer-to-peer DMA.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.16. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> FS_SCATEFS_USE_PCI_P2PDMA =
+            KEY.flag("fs.scatefs.use_pci_p2pdma", false).since("1.16")
+                    .about("ScaTeFS: use PCI peer-to-peer DMA");
     /**
      * {@code fs.nfs.rdma_dev_addr_list}: NFS: addresses of RDMA network adapters.
      * Allowed: an array of IPv4 addresses. Default: {@code []}. Used by libcufile.
@@ -536,6 +634,13 @@ public final class CuFileKeys {
     public static final ConfigKey<MountTable> FS_GPFS_MOUNT_TABLE =
             KEY.mounts("fs.gpfs.mount_table").about("Spectrum Scale: adapters of each mount point");
     /**
+     * {@code fs.gpfs.use_pci_p2pdma}: Spectrum Scale: use PCI peer-to-peer DMA.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.16. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> FS_GPFS_USE_PCI_P2PDMA =
+            KEY.flag("fs.gpfs.use_pci_p2pdma", false).since("1.16")
+                    .about("Spectrum Scale: use PCI peer-to-peer DMA");
+    /**
      * {@code fs.weka.rdma_write_support}: WekaFS: use RDMA to write.
      * Allowed: true or false. Default: {@code false}. Used by libcufile.
      */
@@ -561,6 +666,27 @@ public final class CuFileKeys {
      */
     public static final ConfigKey<Boolean> FS_VIRTIOFS_USE_PCI_P2PDMA =
             KEY.flag("fs.virtiofs.use_pci_p2pdma", false).since("1.16").about("virtiofs: use PCI peer-to-peer DMA");
+    /**
+     * {@code fs.panfs.rdma_dev_addr_list}: PanFS: addresses of RDMA network adapters.
+     * Allowed: an array of IPv4 addresses. Default: {@code []}. Since cuFile 1.19. Used by libcufile.
+     */
+    public static final ConfigKey<List<String>> FS_PANFS_RDMA_DEV_ADDR_LIST =
+            KEY.texts("fs.panfs.rdma_dev_addr_list").allow(ipv4List()).since("1.19")
+                    .about("PanFS: addresses of RDMA network adapters");
+    /**
+     * {@code fs.panfs.mount_table}: PanFS: adapters of each mount point.
+     * Allowed: an object {"MOUNT POINT": {"rdma_dev_addr_list": [..]}} of absolute mount points and IPv4 addresses.
+     * Default: {@code {}}. Since cuFile 1.19. Used by libcufile.
+     */
+    public static final ConfigKey<MountTable> FS_PANFS_MOUNT_TABLE =
+            KEY.mounts("fs.panfs.mount_table").since("1.19").about("PanFS: adapters of each mount point");
+    /**
+     * {@code fs.panfs.use_pci_p2pdma}: PanFS: use PCI peer-to-peer DMA.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.19. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> FS_PANFS_USE_PCI_P2PDMA =
+            KEY.flag("fs.panfs.use_pci_p2pdma", false).since("1.19")
+                    .about("PanFS: use PCI peer-to-peer DMA");
 
     // ---- block
 
@@ -646,10 +772,11 @@ public final class CuFileKeys {
             .since("1.19").compat().about("use POSIX I/O for holes of a file and p2pdma for the rest");
     /**
      * {@code sparse.min_p2pdma_threshold_kb}: smallest part of a file with holes that uses p2pdma.
-     * Allowed: an integer, 0 to 18014398509481980. Default: {@code 8}. Unit: KiB. Since cuFile 1.19. Used by libcufile.
+     * Allowed: an integer, 0 to 18014398509481980. Default: {@code 16}. Unit: KiB. Since cuFile 1.19. Used by
+     * libcufile.
      */
     public static final ConfigKey<Long> SPARSE_MIN_P2PDMA_THRESHOLD_KB =
-            KEY.number("sparse.min_p2pdma_threshold_kb", 8, 0, MAX_KB, 1).unit("KiB").since("1.19").compat()
+            KEY.number("sparse.min_p2pdma_threshold_kb", 16, 0, MAX_KB, 1).unit("KiB").since("1.19").compat()
                     .about("smallest part of a file with holes that uses p2pdma");
 
     // ---- miscellaneous
@@ -703,11 +830,28 @@ public final class CuFileKeys {
                     .since("1.17")
                     .about("file with the PCI topology");
     /**
+     * {@code miscellaneous.enable_static_config}: read facts of the hardware from static_config_filepath, so that
+     * opening is faster.
+     * Allowed: true or false. Default: {@code false}. Since cuFile 1.20. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> ENABLE_STATIC_CONFIG =
+            KEY.flag("miscellaneous.enable_static_config", false).since("1.20")
+                    .about("read facts of the hardware from static_config_filepath, so that opening is faster");
+    /**
+     * {@code miscellaneous.static_config_filepath}: file with facts of the hardware.
+     * Allowed: a string, the path of a file or directory. Default: {@code ""}. Since cuFile 1.20. Used by libcufile.
+     */
+    public static final ConfigKey<String> STATIC_CONFIG_FILEPATH =
+            KEY.text("miscellaneous.static_config_filepath", "").allow(Constraint.path()).since("1.20")
+                    .about("file with facts of the hardware");
+    /**
      * {@code miscellaneous.rdma_token_reset_timeout_secs}: longest time to renew RDMA tokens.
-     * Allowed: an integer, 0 to 86400. Default: {@code 30}. Unit: s. Since cuFile 1.19. Used by libcufile.
+     * Allowed: an integer, 0 to 86400. Default: {@code 30}. Unit: s. Environment: {@code
+     * CUFILE_RDMA_TOKEN_RESET_TIMEOUT_SECS}. Since cuFile 1.19. Used by libcufile.
      */
     public static final ConfigKey<Long> RDMA_TOKEN_RESET_TIMEOUT_SECS =
-            KEY.number("miscellaneous.rdma_token_reset_timeout_secs", 30, 0, 86400, 1).unit("s").since("1.19")
+            KEY.number("miscellaneous.rdma_token_reset_timeout_secs", 30, 0, 86400, 1).unit("s")
+                    .variable("CUFILE_RDMA_TOKEN_RESET_TIMEOUT_SECS", NUMBER, "a decimal number").since("1.19")
                     .about("longest time to renew RDMA tokens");
 
     // ---- environment only
@@ -727,6 +871,23 @@ public final class CuFileKeys {
     public static final ConfigKey<Boolean> EXPERIMENTAL_FS = KEY.flag("CUFILE_EXPERIMENTAL_FS", false)
             .variable("CUFILE_EXPERIMENTAL_FS", SWITCH, SWITCH_TEXT).onlyEnvironment()
             .about("use GPUDirect Storage on file systems that NVIDIA has not tested");
+    /**
+     * {@code CUFILE_VISIBLE_DEVICES}: numbers of the GPUs that libcufile uses, separated by commas; empty: all.
+     * Allowed: a string. Default: {@code ""}. Environment: {@code CUFILE_VISIBLE_DEVICES}. Since cuFile 1.17. Used by
+     * libcufile.
+     */
+    public static final ConfigKey<String> VISIBLE_DEVICES = KEY.text("CUFILE_VISIBLE_DEVICES", "")
+            .variable("CUFILE_VISIBLE_DEVICES", TEXT, "a text").onlyEnvironment().since("1.17")
+            .about("numbers of the GPUs that libcufile uses, separated by commas; empty: all");
+    /**
+     * {@code CUFILE_SKIP_BUFFER_VALIDITY_CHECK}: do not check whether registered memory was freed.
+     * Allowed: true or false. Default: {@code false}. Environment: {@code CUFILE_SKIP_BUFFER_VALIDITY_CHECK}. Since
+     * cuFile 1.20. Used by libcufile.
+     */
+    public static final ConfigKey<Boolean> SKIP_BUFFER_VALIDITY_CHECK =
+            KEY.flag("CUFILE_SKIP_BUFFER_VALIDITY_CHECK", false)
+                    .variable("CUFILE_SKIP_BUFFER_VALIDITY_CHECK", SWITCH, SWITCH_TEXT).onlyEnvironment().since("1.20")
+                    .about("do not check whether registered memory was freed");
 
     /**
      * {@code GDS4J_IO_POLICY}: source of reads by the compat backend. auto: page cache if the bytes are cached, else

@@ -15,7 +15,7 @@ public enum SizeParameter implements CuFileParameter {
     /** {@code execution.max_io_queue_depth}. */
     EXECUTION_MAX_IO_QUEUE_DEPTH(new ParameterRange(1, 256)),
     /** {@code execution.max_io_threads}. */
-    EXECUTION_MAX_IO_THREADS(new ParameterRange(0, 32)),
+    EXECUTION_MAX_IO_THREADS(new ParameterRange(0, 128)),
     /** {@code execution.min_io_threshold_size_kb}. */
     EXECUTION_MIN_IO_THRESHOLD_SIZE_KB(new ParameterRange(4, 4294967295L)),
     /** {@code execution.max_request_parallelism}. */
@@ -58,7 +58,8 @@ public enum SizeParameter implements CuFileParameter {
     }
 
     /**
-     * Returns the range that {@code cuFileGetParameterMinMaxValue} of cuFile 1.15 reports on an H200. The maximum of the two
+     * Returns the range that {@code cuFileGetParameterMinMaxValue} of cuFile 1.20 reports on an H200. Before
+     * 1.17 the maximum of {@link #EXECUTION_MAX_IO_THREADS} is 32. The maximum of the two
      * device sizes is the BAR1 aperture of this GPU; {@link ConfigKey#range()} of cufile.json is larger.
      *
      * @return the range; empty for {@link #PROFILE_STATS}, where cuFile returns INVALID_VALUE

@@ -12,7 +12,9 @@ public enum StringParameter implements CuFileParameter {
     /** The variable {@code CUFILE_LOGFILE_PATH}; INVALID_VALUE if it is not set. */
     ENV_LOGFILE_PATH,
     /** {@code logging.dir}. */
-    LOG_DIR;
+    LOG_DIR,
+    /** {@code properties.rdma_transport_type}; from cuFile 1.19 on. */
+    RDMA_TRANSPORT;
 
     @Override
     public int index() {

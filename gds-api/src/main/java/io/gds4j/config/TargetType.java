@@ -32,7 +32,9 @@ public enum TargetType {
     /** ScaTeFS. */
     SCATEFS(12),
     /** virtiofs; from cuFile 1.17 on. */
-    VIRTIOFS(13);
+    VIRTIOFS(13),
+    /** PanFS; from cuFile 1.19 on. */
+    PANFS(14);
 
     private final int number;
 
@@ -43,7 +45,7 @@ public enum TargetType {
     /**
      * Returns the number of the C constant, which is the position of its bit in the flags.
      *
-     * @return 0 to 13
+     * @return 0 to 14
      */
     public int number() {
         return number;

@@ -334,7 +334,7 @@ public interface CuFileBackend {
     /**
      * {@code cuFileGetVersion}: 1000 times the major plus 10 times the minor version of cuFile that is implemented.
      *
-     * @return 1150 for 1.15
+     * @return 1200 for 1.20
      */
     default int getVersion() {
         throw unsupported("cuFileGetVersion", "1.8");

@@ -25,7 +25,7 @@ class CuFileKeysTest {
     @CsvSource({
             "profile.cufile_stats, 0, 0, 3, 1",
             "execution.max_io_queue_depth, 128, 1, 256, 1",
-            "execution.max_io_threads, 4, 0, 32, 1",
+            "execution.max_io_threads, 4, 0, 128, 1",
             "execution.min_io_threshold_size_kb, 8192, 4, 4294967295, 4",
             "execution.max_request_parallelism, 4, 0, 8, 1",
             "properties.max_direct_io_size_kb, 16384, 64, 16384, 64",
@@ -119,7 +119,31 @@ class CuFileKeysTest {
 
     @ParameterizedTest
     @CsvSource({
-            "logging.max_file_size_mb, 1.17",
+            "logging.max_file_size_mb, 1.18",
+            "properties.rdma_multipath_enabled, 1.18",
+            "properties.rdma_max_backup_devices, 1.18",
+            "properties.rdma_io_retry_count, 1.18",
+            "properties.rdma_io_retry_delay_ms, 1.18",
+            "properties.rdma_failback_enabled, 1.18",
+            "properties.rdma_failback_delay_ms, 1.18",
+            "properties.rdma_health_check_interval_ms, 1.18",
+            "properties.rdma_async_event_monitoring, 1.18",
+            "properties.rdma_unhealthy_threshold, 1.18",
+            "miscellaneous.enable_static_config, 1.20",
+            "miscellaneous.static_config_filepath, 1.20",
+            "fs.lustre.use_pci_p2pdma, 1.16",
+            "fs.beegfs.use_pci_p2pdma, 1.16",
+            "fs.scatefs.use_pci_p2pdma, 1.16",
+            "fs.gpfs.use_pci_p2pdma, 1.16",
+            "fs.panfs.use_pci_p2pdma, 1.19",
+            "fs.panfs.mount_table, 1.19",
+            "fs.panfs.rdma_dev_addr_list, 1.19",
+            "CUFILE_VISIBLE_DEVICES, 1.17",
+            "CUFILE_SKIP_BUFFER_VALIDITY_CHECK, 1.20",
+            "block.raid1.use_pci_p2pdma, 1.19",
+            "block.raid10.use_pci_p2pdma, 1.19",
+            "properties.allow_rdma_token_reset, 1.19",
+            "miscellaneous.rdma_token_reset_timeout_secs, 1.19",
             "properties.gpu_bounce_buffer_slab_config.slab_size_kb, 1.17",
             "properties.gpu_bounce_buffer_slab_config.slab_count, 1.17",
             "miscellaneous.enable_static_routing, 1.17",
@@ -130,7 +154,7 @@ class CuFileKeysTest {
             "fs.nfs.use_pci_p2pdma, 1.16",
             "fs.virtiofs.use_pci_p2pdma, 1.16",
             "properties.vanilla_posix_io_mode, 1.19",
-            "properties.gds_fallback_io, 1.19",
+            "properties.gds_fallback_io, 1.17",
             "properties.compat_odirect_unaligned_read_split, 1.19",
             "properties.compat_odirect_unaligned_read_split_min_size_kb, 1.19",
             "properties.rdma_transport_type, 1.19",
@@ -234,7 +258,7 @@ class CuFileKeysTest {
     @ParameterizedTest(name = "{0} {1}: {2} in {3}..{4}")
     @CsvSource({
             "1, EXECUTION_MAX_IO_QUEUE_DEPTH, 128, 1, 256",
-            "2, EXECUTION_MAX_IO_THREADS, 4, 0, 32",
+            "2, EXECUTION_MAX_IO_THREADS, 4, 0, 128",
             "3, EXECUTION_MIN_IO_THRESHOLD_SIZE_KB, 8192, 4, 4294967295",
             "4, EXECUTION_MAX_REQUEST_PARALLELISM, 4, 0, 8",
             "5, PROPERTIES_MAX_DIRECT_IO_SIZE_KB, 16384, 64, 16384",
@@ -271,14 +295,16 @@ class CuFileKeysTest {
             "8, PREFER_IO_URING",
             "9, FORCE_ODIRECT_MODE",
             "10, SKIP_TOPOLOGY_DETECTION",
-            "11, STREAM_MEMOPS_BYPASS"
+            "11, STREAM_MEMOPS_BYPASS",
+            "12, PROPERTIES_POSIX_IO_MODE",
+            "13, GDS_FALLBACK_IO"
     })
     void boolParametersMatchHeader(int index, BoolParameter parameter) {
         assertThat(parameter.index()).isEqualTo(index);
     }
 
     @ParameterizedTest
-    @CsvSource({"0, LOGGING_LEVEL, ERROR", "1, ENV_LOGFILE_PATH, ''", "2, LOG_DIR, ''"})
+    @CsvSource({"0, LOGGING_LEVEL, ERROR", "1, ENV_LOGFILE_PATH, ''", "2, LOG_DIR, ''", "3, RDMA_TRANSPORT, DC_V1"})
     void stringParametersMatchLibrary(int index, StringParameter parameter, String current) {
         assertThat(parameter.index()).isEqualTo(index);
         assertThat(parameter.key().defaultValue()).isEqualTo(current);

@@ -81,8 +81,8 @@ class DefaultConfigFileTest {
     @Test
     void keyIsWrittenBelowItsComments() {
         assertThat(DefaultConfigFile.text()).contains("""
-                    // worker threads of one GPU; 0 switches parallel and stream-ordered I/O off
-                    // allowed: an integer, 0 to 32
+                    // worker threads of one GPU; 0 switches parallel and stream-ordered I/O off. libcufile before 1.17 refuses more than 32
+                    // allowed: an integer, 0 to 128
                     "max_io_threads": 4,
             """);
         assertThat(DefaultConfigFile.text().lines()).allSatisfy(line -> assertThat(line)

@@ -3,16 +3,10 @@ package io.gds4j.compat;
 import io.gds4j.compat.transfer.CompatFile;
 import io.gds4j.compat.transfer.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.config.BoolParameter;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
-import io.gds4j.config.ParameterRange;
-import io.gds4j.config.SizeParameter;
-import io.gds4j.config.SlabArray;
-import io.gds4j.config.StringParameter;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
-import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -28,15 +22,13 @@ import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
-import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.DriverLimits;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.spi.TransferArguments;
+import io.gds4j.spi.VectorTransfer;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
-import io.gds4j.statistics.StatisticsLevel1;
-import io.gds4j.statistics.StatisticsLevel2;
-import io.gds4j.statistics.StatisticsLevel3;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -45,19 +37,13 @@ import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** cuFile over POSIX: forwards the functions of cuFile 1.0 to the {@link CompatSession} of the open driver. */
-public final class CompatBackend implements CuFileBackend {
+public final class CompatBackend extends CompatDriver {
     public static final String NAME = "compat";
 
-    private static final int VERSION = 1150;
-
     private final Posix posix;
-    private final CompatParameters parameters;
-    private final CudaAvailability cuda;
-    private final Apertures apertures;
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
     private final PathCounters counters = new PathCounters();
-    private final CuFileCounters statistics;
     private volatile DriverLimits limits;
     private volatile DriverProperties properties;
 
@@ -74,12 +60,9 @@ public final class CompatBackend implements CuFileBackend {
 
     /** @param nvml loads NVML when a function needs it */
     public CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
-        this.cuda = cuda;
-        this.apertures = new Apertures(cuda, nvml);
+        super(config, cuda, nvml);
         this.posix = posix;
-        this.parameters = new CompatParameters(config);
         this.contexts = cuda.cudaContexts();
-        this.statistics = new CuFileCounters(cuda);
         this.allocator = new NativeMemoryAllocator(posix, cuda, new Expected());
         this.limits = new DriverLimits(config);
         this.properties = CompatProperties.of(config);
@@ -286,6 +269,7 @@ public final class CompatBackend implements CuFileBackend {
                 peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
                 session = null;
                 parameters.close();
+                peers.clear();
             }
         }
         if (last != null) {
@@ -419,113 +403,6 @@ public final class CompatBackend implements CuFileBackend {
     }
 
     @Override
-    public int getVersion() {
-        return VERSION;
-    }
-
-    @Override
-    public long getParameterSizeT(SizeParameter parameter) {
-        return parameters.get(parameter.key());
-    }
-
-    @Override
-    public boolean getParameterBool(BoolParameter parameter) {
-        return parameters.get(parameter.key());
-    }
-
-    @Override
-    public String getParameterString(StringParameter parameter) {
-        return parameters.text(parameter);
-    }
-
-    @Override
-    public void setParameterSizeT(SizeParameter parameter, long value) {
-        parameters.set("cuFileSetParameterSizeT", parameter.key(), value);
-    }
-
-    @Override
-    public void setParameterBool(BoolParameter parameter, boolean value) {
-        parameters.set("cuFileSetParameterBool", parameter.key(), value);
-    }
-
-    @Override
-    public void setParameterString(StringParameter parameter, String value) {
-        parameters.set("cuFileSetParameterString", parameter.key(), value);
-    }
-
-    @Override
-    public ParameterRange getParameterMinMaxValue(SizeParameter parameter) {
-        return CompatParameters.range(parameter);
-    }
-
-    @Override
-    public void setParameterPosixPoolSlabArray(SlabArray slabs) {
-        parameters.setSlabs(slabs);
-    }
-
-    @Override
-    public SlabArray getParameterPosixPoolSlabArray() {
-        return parameters.slabs();
-    }
-
-    @Override
-    public long getBarSizeInKb(int gpu) {
-        if (gpu < 0 || gpu >= cuda.deviceCount()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetBARSizeInKB",
-                    "there is no GPU %s, this machine has %s".formatted(gpu, cuda.deviceCount()));
-        }
-        return apertures.sizeInKb(gpu);
-    }
-
-    @Override
-    public void setStatsLevel(int level) {
-        statistics.setLevel(level);
-    }
-
-    @Override
-    public int getStatsLevel() {
-        return statistics.level();
-    }
-
-    @Override
-    public void statsStart() {
-        checkOpen("cuFileStatsStart");
-        statistics.start();
-    }
-
-    @Override
-    public void statsStop() {
-        checkOpen("cuFileStatsStop");
-        statistics.stop();
-    }
-
-    @Override
-    public void statsReset() {
-        checkOpen("cuFileStatsReset");
-        statistics.reset();
-    }
-
-    @Override
-    public StatisticsLevel1 getStatsL1() {
-        checkOpen("cuFileGetStatsL1");
-        return statistics.level1();
-    }
-
-    @Override
-    public StatisticsLevel2 getStatsL2() {
-        checkOpen("cuFileGetStatsL2");
-        return statistics.level2();
-    }
-
-    @Override
-    public StatisticsLevel3 getStatsL3() {
-        checkOpen("cuFileGetStatsL3");
-        return statistics.level3();
-    }
-
-    @Override
     public EngineStatistics engineStatistics() {
         CompatSession open = current();
         return new EngineStatistics(
@@ -535,6 +412,40 @@ public final class CompatBackend implements CuFileBackend {
                 open == null ? 0 : open.queueDepth(),
                 counters.retries(),
                 open == null ? "off" : open.ioUring());
+    }
+
+    @Override
+    public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return vector(Operation.READ, "cuFileReadv", file, ranges, fileOffset, flags);
+    }
+
+    @Override
+    public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return vector(Operation.WRITE, "cuFileWritev", file, ranges, fileOffset, flags);
+    }
+
+    private long vector(
+            Operation operation, String function, BackendFile file, List<MemoryRange> ranges, long fileOffset,
+            int flags) {
+        CompatSession open = enter(function);
+        long begun = ranges.isEmpty() ? 0 : statistics.begin(operation.isWrite(), ranges.getFirst());
+        boolean succeeded = false;
+        long moved = 0;
+        try {
+            BackendFile own = open.executor().own(file, function);
+            moved = VectorTransfer.run(
+                    own, operation.isWrite(), ranges, fileOffset, flags,
+                    (range, at) -> open.executor().execute(operation, own, range, range.length(), at, 0));
+            succeeded = true;
+            return moved;
+        } finally {
+            open.exit();
+            if (begun != 0) {
+                statistics.endVector(
+                        begun, RequestExecutor.STATISTICS_PATH, operation.isWrite(), ranges.getFirst(),
+                        TransferArguments.total(ranges), fileOffset, succeeded, moved);
+            }
+        }
     }
 
     private @Nullable CompatSession current() {
@@ -552,7 +463,8 @@ public final class CompatBackend implements CuFileBackend {
         return open;
     }
 
-    private CompatSession checkOpen(String function) {
+    @Override
+    CompatSession checkOpen(String function) {
         CompatSession open = current();
         if (open == null) {
             throw CompatSession.closed(function);

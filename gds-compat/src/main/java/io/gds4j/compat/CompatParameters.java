@@ -82,6 +82,24 @@ final class CompatParameters {
         staged.put(CuFileKeys.POSIX_POOL_SLAB_COUNT, slabs.counts());
     }
 
+    /** Stages GPU bounce buffers. This engine has none; the values are only reported. */
+    synchronized void setGpuSlabs(SlabArray slabs) {
+        checkClosed("cuFileSetParameterGpuBounceBufferSlabArray");
+        staged.put(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB, slabs.sizesKb());
+        staged.put(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_COUNT, slabs.counts());
+    }
+
+    /** @throws CuFileException INVALID_VALUE if none are configured, as in cuFile */
+    synchronized SlabArray gpuSlabs() {
+        CuFileConfig now = staged.isEmpty() ? values : merged();
+        if (now.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB).isEmpty()) {
+            throw invalid("cuFileGetParameterGpuBounceBufferSlabArray",
+                    "no slabs are configured: properties.gpu_bounce_buffer_slab_config is empty");
+        }
+        return new SlabArray(
+                now.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB), now.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_COUNT));
+    }
+
     synchronized SlabArray slabs() {
         return staged.isEmpty() ? values.posixPoolSlabs() : merged().posixPoolSlabs();
     }

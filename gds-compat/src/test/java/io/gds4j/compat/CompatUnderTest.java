@@ -39,13 +39,6 @@ abstract class CompatUnderTest extends BackendContractSuite {
 
     @Override
     public Set<String> unbuiltFunctions() {
-        return Set.of(
-                "cuFileDriverSetP2PFlags",
-                "cuFileDriverGetP2PFlags",
-                "cuFileExportPCIeTopology",
-                "cuFileSetParameterGpuBounceBufferSlabArray",
-                "cuFileGetParameterGpuBounceBufferSlabArray",
-                "cuFileReadv",
-                "cuFileWritev");
+        return Set.of();
     }
 }

@@ -23,6 +23,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
 import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.libcufile.process.LibrarySettings;
+import io.gds4j.libcufile.process.LibraryTrait;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.IoPath;
@@ -253,8 +254,11 @@ abstract class LibraryDriver implements CuFileBackend {
     /** The value of the running library; while the driver is closed, the value that the next open will use. */
     private <T> T parameter(CuFileParameter parameter, Function<CuFileLibrary, T> running, ConfigKey<T> key) {
         LibCuFileSession open = session;
-        if (open != null) {
+        if (open != null && LibraryTrait.hasParameter(open.library().version(), parameter)) {
             return open.openLibrary().whileAlive("cuFileGetParameter", () -> running.apply(open.library()));
+        }
+        if (open != null) {
+            return open.settings().get(key);
         }
         synchronized (this) {
             return settings().get(key);
@@ -268,12 +272,26 @@ abstract class LibraryDriver implements CuFileBackend {
 
     @Override
     public void setParameterBool(BoolParameter parameter, boolean value) {
+        requireParameter("cuFileSetParameterBool", parameter);
         stage("cuFileSetParameterBool", parameter.key(), value);
     }
 
     @Override
     public void setParameterString(StringParameter parameter, String value) {
+        requireParameter("cuFileSetParameterString", parameter);
         stage("cuFileSetParameterString", parameter.key(), value);
+    }
+
+    /** Refuses a parameter that came with a later version: the library would ignore it. */
+    private void requireParameter(String function, CuFileParameter parameter) {
+        if (parameter != BoolParameter.PROFILE_NVTX
+                && session == null
+                && !LibraryTrait.hasParameter(loaded().version(), parameter)) {
+            throw CuFileException.of(
+                    CuFileError.IO_NOT_SUPPORTED,
+                    function,
+                    "%s needs cuFile 1.19, which %s is not".formatted(parameter.cName(), loaded().description()));
+        }
     }
 
     private synchronized <T> void stage(String function, ConfigKey<T> key, T value) {
@@ -324,14 +342,21 @@ abstract class LibraryDriver implements CuFileBackend {
     @Override
     public SlabArray getParameterGpuBounceBufferSlabArray() {
         requireLater(CuFileFunction.GET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY);
-        LibrarySettings now = session == null ? settings() : current(OPEN).openLibrary().settings();
+        LibCuFileSession open = session;
+        LibrarySettings now = open == null ? settings() : open.openLibrary().settings();
         if (now.gpuSlabClasses() == 0) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
                     "cuFileGetParameterGpuBounceBufferSlabArray",
                     "no slabs are configured: the GPU's bounce buffers are all of properties.per_buffer_cache_size_kb");
         }
-        return loaded().getParameterGpuBounceBufferSlabArray(now.gpuSlabClasses());
+        // Values that are set wait here until the next open.
+        return open == null
+                ? now.gpuSlabs()
+                : open.openLibrary()
+                        .whileAlive(
+                                "cuFileGetParameterGpuBounceBufferSlabArray",
+                                () -> open.library().getParameterGpuBounceBufferSlabArray(now.gpuSlabClasses()));
     }
 
     /** Refuses a function that the installed library lacks. */

@@ -2,6 +2,7 @@ package io.gds4j.libcufile;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.ffi.cuda.CudaOrderedStream;
+import io.gds4j.ffi.cufile.CuFileVersion;
 import io.gds4j.ffi.cufile.GpuMachine;
 import io.gds4j.ffi.posix.NativeDescriptors;
 import io.gds4j.memory.MemoryKind;
@@ -69,8 +70,10 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
 
     @Override
     public Set<Divergence> divergences() {
-        Set<Divergence> kept =
-                EnumSet.of(Divergence.ERRNO_LOST, Divergence.MEMFD_REFUSED, Divergence.ONE_CONFIGURATION);
+        Set<Divergence> kept = EnumSet.of(Divergence.ERRNO_LOST, Divergence.ONE_CONFIGURATION);
+        if (version() < 1170) {
+            kept.add(Divergence.MEMFD_REFUSED);
+        }
         if (DirectStorageProbe.probe(config()) instanceof DirectStorageProbe.Lacking) {
             kept.add(Divergence.NEEDS_COMPAT_MODE);
         }
@@ -79,6 +82,10 @@ class GpuLibCuFileContractTest extends BackendContractSuite {
 
     @Override
     public Set<String> unbuiltFunctions() {
-        return LibCuFileContractTest.LATER_FUNCTIONS;
+        return LibCuFileContractTest.laterThan(new CuFileVersion(version()));
+    }
+
+    private int version() {
+        return createBackend(config()).getVersion();
     }
 }

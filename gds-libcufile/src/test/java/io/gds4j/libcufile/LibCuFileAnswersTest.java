@@ -5,9 +5,11 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import static org.junit.jupiter.api.DynamicContainer.dynamicContainer;
 import static org.junit.jupiter.api.DynamicTest.dynamicTest;
 
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.ffi.cufile.AnswerTable;
 import io.gds4j.ffi.cufile.AnswersChild;
 import io.gds4j.ffi.cufile.AnswersSetting;
+import io.gds4j.ffi.cufile.CuFileVersion;
 import io.gds4j.ffi.cufile.GpuMachine;
 import io.gds4j.ffi.cufile.RawAnswers;
 import java.io.IOException;
@@ -44,17 +46,21 @@ class LibCuFileAnswersTest {
 
     @TestFactory
     Stream<DynamicNode> libraryAnswersTheBindingAsItAnswersC() {
-        return groups("libcufile-1.15.1-answers.txt", RawAnswers.class);
+        return groups(AnswerTable.ofLibrary(version()), RawAnswers.class);
     }
 
     @TestFactory
     Stream<DynamicNode> publicApiAnswersAsItIsDocumented() {
-        return groups("gds4j-answers.txt", ApiAnswers.class);
+        return groups(AnswerTable.ofApi(version()), ApiAnswers.class);
     }
 
-    private Stream<DynamicNode> groups(String table, Class<?> main) {
-        return AnswerTable.read(table)
-                .groups()
+    /** The version of this machine's library, which is loaded but not opened. */
+    private static CuFileVersion version() {
+        return new CuFileVersion(new LibCuFileBackendProvider().create(CuFileConfig.defaults()).getVersion());
+    }
+
+    private Stream<DynamicNode> groups(AnswerTable table, Class<?> main) {
+        return table.groups()
                 .entrySet()
                 .stream()
                 .map(group -> dynamicContainer(group.getKey(), rows(main, group.getKey(), group.getValue())));
@@ -69,7 +75,8 @@ class LibCuFileAnswersTest {
                     assumeFalse(diedAfterReset(group, child) && !child.rows().containsKey(row.getKey()), DIED);
                     child.check(row.getKey(), row.getValue());
                 }));
-        DynamicNode end = group.equals("batchnull") && main == RawAnswers.class
+        boolean crashes = group.equals("batchnull") && main == RawAnswers.class && !expected.containsKey("end");
+        DynamicNode end = crashes
                 ? dynamicTest("crash", () -> crashed(child))
                 : dynamicTest("no other rows", () -> onlyThose(group, child, expected));
         return Stream.concat(rows, Stream.of(end));

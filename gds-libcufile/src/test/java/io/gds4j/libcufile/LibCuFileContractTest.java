@@ -3,6 +3,8 @@ package io.gds4j.libcufile;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cufile.CuFileFunction;
+import io.gds4j.ffi.cufile.CuFileVersion;
 import io.gds4j.ffi.posix.NativeDescriptors;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
@@ -10,21 +12,27 @@ import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.contract.BackendContractSuite;
 import io.gds4j.testkit.contract.Divergence;
 import java.nio.file.Path;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
+import java.util.stream.Collectors;
 import org.junit.jupiter.api.AfterAll;
 
 /** The contract of the libcufile backend, over doubles of the library and of CUDA. */
 class LibCuFileContractTest extends BackendContractSuite {
     /** Functions that cuFile 1.15 lacks. */
-    static final Set<String> LATER_FUNCTIONS = Set.of(
-            "cuFileDriverSetP2PFlags",
-            "cuFileDriverGetP2PFlags",
-            "cuFileExportPCIeTopology",
-            "cuFileSetParameterGpuBounceBufferSlabArray",
-            "cuFileGetParameterGpuBounceBufferSlabArray",
-            "cuFileReadv",
-            "cuFileWritev");
+    static final Set<String> LATER_FUNCTIONS = laterThan(new CuFileVersion(1150));
+
+    /** Returns the functions that came after a version. */
+    static Set<String> laterThan(CuFileVersion version) {
+        return Arrays.stream(CuFileFunction.values())
+                .filter(function -> {
+                    String[] since = function.since().split("\\.");
+                    return Integer.parseInt(since[0]) * 1000 + Integer.parseInt(since[1]) * 10 > version.number();
+                })
+                .map(CuFileFunction::cName)
+                .collect(Collectors.toUnmodifiableSet());
+    }
 
     private final FakeMachine machine = new FakeMachine();
     private final RawDescriptors descriptors = new NativeDescriptors();

@@ -6,7 +6,6 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -18,6 +17,7 @@ import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
+import io.gds4j.spi.VectorTransfer;
 import java.time.Duration;
 import java.util.HashMap;
 import java.util.List;
@@ -158,50 +158,18 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
-        return vectored(file, ranges, fileOffset, false);
+        return vectored(file, ranges, fileOffset, bits, false);
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
-        return vectored(file, ranges, fileOffset, true);
+        return vectored(file, ranges, fileOffset, bits, true);
     }
 
-    private long vectored(BackendFile file, List<MemoryRange> ranges, long fileOffset, boolean write) {
-        String function = write ? "cuFileWritev" : "cuFileReadv";
-        long total = TransferArguments.total(ranges);
-        if (!TransferArguments.isFileRange(total, fileOffset)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, function, "%s bytes from offset %s".formatted(total, fileOffset));
-        }
-        TransferArguments.checkAccessMode(function, file, total, fileOffset, write);
-        long done = 0;
-        for (MemoryRange range : ranges) {
-            long moved;
-            try {
-                moved = move(new BatchRequest(file, write, range, range.length(), fileOffset + done, 0, 0));
-            } catch (CuFileException e) {
-                throw after(done, e, function, fileOffset, total);
-            }
-            done += moved;
-            if (moved < range.length()) {
-                break;
-            }
-        }
-        return done;
-    }
-
-    /** Returns the failure of a vectored call that had moved some bytes. */
-    private static CuFileException after(
-            long done, CuFileException e, String function, long fileOffset, long total) {
-        CuFileException.Builder failure = CuFileException.builder(function)
-                .error(e.error())
-                .path(e.path())
-                .range(fileOffset, total)
-                .transferred(done + e.bytesTransferred())
-                .detail(e.detail())
-                .cause(e);
-        e.errno().ifPresent(failure::errno);
-        return e instanceof CuFileInterruptedException ? failure.buildInterrupted() : failure.build();
+    private long vectored(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits, boolean write) {
+        return VectorTransfer.run(
+                file, write, ranges, fileOffset, bits,
+                (range, offset) -> move(new BatchRequest(file, write, range, range.length(), offset, 0, 0)));
     }
 
     // ---- batches

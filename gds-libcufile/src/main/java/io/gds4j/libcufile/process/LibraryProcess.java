@@ -15,6 +15,7 @@ import io.gds4j.ffi.Linkage;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cufile.CuFileFunction;
 import io.gds4j.ffi.cufile.CuFileLibrary;
+import io.gds4j.ffi.cufile.CuFileVersion;
 import io.gds4j.ffi.cufile.FfmCuFileLibrary;
 import io.gds4j.ffi.cufile.LibCuFile;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -37,6 +38,8 @@ import org.jspecify.annotations.Nullable;
 public final class LibraryProcess {
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String OPEN = "cuFileDriverOpen";
+    /** Largest {@code execution.max_io_threads} before {@link LibraryTrait#MANY_THREADS}. */
+    private static final int MOST_THREADS_BEFORE = 32;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -87,13 +90,38 @@ public final class LibraryProcess {
         };
     }
 
+    /** Newer versions are served as the newest known one. */
+    private static CuFileLibrary noted(CuFileLibrary library) {
+        if (library.version().isNewerThanKnown()) {
+            LOG.log(
+                    Level.WARNING,
+                    "{0} is cuFile {1}; gds4j knows versions up to {2} and serves it as that one",
+                    library.description(),
+                    library.version(),
+                    CuFileVersion.NEWEST_KNOWN);
+        }
+        return library;
+    }
+
+    /** The library would answer the open with an errno and a line on standard error. */
+    private static void checkThreads(CuFileLibrary library, LibrarySettings settings) {
+        long threads = settings.get(CuFileKeys.MAX_IO_THREADS);
+        if (threads > MOST_THREADS_BEFORE && !LibraryTrait.MANY_THREADS.isOf(library.version())) {
+            throw CuFileException.of(
+                    CuFileError.DRIVER_INVALID_PROPS,
+                    OPEN,
+                    "%s is %d, allowed by %s: 0 to %d".formatted(
+                            CuFileKeys.MAX_IO_THREADS.name(), threads, library.description(), MOST_THREADS_BEFORE));
+        }
+    }
+
     /**
      * Loads the library without opening it. The settings are applied first, because loading starts the library's log.
      */
     public synchronized CuFileLibrary load(LibrarySettings settings) {
         if (library == null) {
             environment.apply(withoutStatistics(settings));
-            library = loader.get();
+            library = noted(loader.get());
         }
         return library;
     }
@@ -138,6 +166,7 @@ public final class LibraryProcess {
         hookExit();
         environment.apply(settings);
         CuFileLibrary loaded = load(settings);
+        checkThreads(loaded, settings);
         // Some versions misbehave unless CUDA is initialised; the library's streams live in the primary context.
         long context = cuda.primary(0);
         if (loaded.has(CuFileFunction.USE_COUNT) && loaded.useCount() > 0) {
@@ -184,6 +213,9 @@ public final class LibraryProcess {
 
     private static void stage(CuFileLibrary library, ConfigKey<?> key, Object value) {
         CuFileParameter parameter = key.parameter().orElseThrow();
+        if (!LibraryTrait.hasParameter(library.version(), parameter)) {
+            return;
+        }
         switch (parameter) {
             case SizeParameter size -> library.setParameterSizeT(size.index(), (Long) value);
             case BoolParameter bool -> library.setParameterBool(bool.index(), (Boolean) value);

@@ -71,6 +71,12 @@ public final class LibrarySettings {
         return longs(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB).size();
     }
 
+    /** The GPU's bounce-buffer slab array, which must be used. */
+    public SlabArray gpuSlabs() {
+        return new SlabArray(
+                longs(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB), longs(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_COUNT));
+    }
+
     @SuppressWarnings("unchecked")
     private List<Long> longs(ConfigKey<List<Long>> key) {
         return (List<Long>) values.get(key);

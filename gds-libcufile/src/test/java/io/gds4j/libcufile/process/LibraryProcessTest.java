@@ -17,6 +17,7 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.libcufile.FakeMachine;
 import io.gds4j.libcufile.SessionRig;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -96,8 +97,43 @@ class LibraryProcessTest extends SessionRig {
         assertThat(fake.callsOf("cuFileSetParameterSizeT"))
                 .hasSize(SizeParameter.values().length)
                 .contains("cuFileSetParameterSizeT(2, 7)");
-        assertThat(fake.callsOf("cuFileSetParameterBool")).hasSize(BoolParameter.values().length);
+        assertThat(fake.callsOf("cuFileSetParameterBool"))
+                .as("those that 1.15 has")
+                .hasSize(BoolParameter.STREAM_MEMOPS_BYPASS.index() + 1);
         assertThat(backend.getParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(7);
+    }
+
+    /** Version 1.15 would answer the open with EINVAL, and 1.17 allows 128. */
+    @Test
+    void moreThreadsThanTheVersionAllowsAreRefused() {
+        backend.driverClose();
+        backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 33);
+        CuFileException failure = failure(backend::driverOpen);
+        assertThat(failure.error()).isEqualTo(CuFileError.DRIVER_INVALID_PROPS);
+        assertThat(failure).hasMessageContaining("execution.max_io_threads is 33").hasMessageContaining("0 to 32");
+        backend.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 32);
+        backend.driverOpen();
+        CuFileBackend later = new FakeMachine(true).backend();
+        later.setParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS, 128);
+        later.driverOpen();
+        assertThat(later.getParameterSizeT(SizeParameter.EXECUTION_MAX_IO_THREADS)).isEqualTo(128);
+        later.driverClose();
+    }
+
+    @Test
+    void parameterOfALaterVersionIsRefusedAndOneThatIsGoneIsKept() {
+        backend.driverClose();
+        CuFileException failure = failure(() -> backend.setParameterBool(BoolParameter.GDS_FALLBACK_IO, true));
+        assertThat(failure.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+        assertThat(failure).hasMessageContaining("needs cuFile 1.19");
+        CuFileBackend later = new FakeMachine(true).backend();
+        later.setParameterBool(BoolParameter.GDS_FALLBACK_IO, true);
+        later.setParameterBool(BoolParameter.PROFILE_NVTX, true);
+        later.driverOpen();
+        assertThat(later.getParameterBool(BoolParameter.GDS_FALLBACK_IO)).isTrue();
+        assertThat(later.getParameterBool(BoolParameter.PROFILE_NVTX)).isTrue();
+        later.driverClose();
+        backend.driverOpen();
     }
 
     @Test

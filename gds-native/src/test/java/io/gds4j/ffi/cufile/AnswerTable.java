@@ -4,12 +4,18 @@ import java.io.IOException;
 import java.io.InputStream;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
+import java.util.HashSet;
 import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.Set;
 import java.util.regex.Pattern;
 
-/** The rows of a resource of this package: groups in brackets, then {@code case | answer} or {@code case | answer | why}. */
+/**
+ * The rows of a resource of this package: groups in brackets, then {@code case | answer} or {@code case | answer | why}. A line
+ * {@code @ RESOURCE} begins with the rows of another one, of which this one has the differences.
+ */
 public final class AnswerTable {
+    private static final String FIRST = "1.15.1";
     private static final Pattern COLUMNS = Pattern.compile(" \\| ");
 
     /**
@@ -29,18 +35,38 @@ public final class AnswerTable {
     public static AnswerTable read(String resource) {
         AnswerTable table = new AnswerTable();
         Map<String, Row> group = Map.of();
+        Set<String> seen = new HashSet<>();
+        String name = "";
         for (String line : text(resource).split("\n")) {
-            if (line.startsWith("[")) {
-                group = new LinkedHashMap<>();
-                table.groups.put(line.substring(1, line.length() - 1), group);
+            if (line.startsWith("@ ")) {
+                table.groups.putAll(read(line.substring(2)).groups);
+            } else if (line.startsWith("[")) {
+                name = line.substring(1, line.length() - 1);
+                group = table.groups.computeIfAbsent(name, none -> new LinkedHashMap<>());
             } else if (!line.isEmpty() && !line.startsWith("#")) {
                 String[] columns = COLUMNS.split(line, 3);
-                if (group.put(columns[0], new Row(columns[1], columns.length == 3 ? columns[2] : "")) != null) {
+                if (!seen.add(name + ": " + columns[0])) {
                     throw new IllegalStateException(resource + " has this case twice: " + line);
                 }
+                group.put(columns[0], new Row(columns[1], columns.length == 3 ? columns[2] : ""));
             }
         }
         return table;
+    }
+
+    /** Returns the answers of the newest library that is not newer than this version. */
+    public static AnswerTable ofLibrary(CuFileVersion version) {
+        return read("libcufile-%s-answers.txt".formatted(resource(version)));
+    }
+
+    /** Returns the answers of the public API over that library. */
+    public static AnswerTable ofApi(CuFileVersion version) {
+        String resource = resource(version);
+        return read(resource.equals(FIRST) ? "gds4j-answers.txt" : "gds4j-%s-answers.txt".formatted(resource));
+    }
+
+    private static String resource(CuFileVersion version) {
+        return version.number() >= 1200 ? "1.20.0" : version.number() >= 1190 ? "1.19.1" : FIRST;
     }
 
     public static String text(String resource) {

@@ -23,6 +23,7 @@ import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -49,6 +50,7 @@ public final class FakeDriver {
     private boolean counted;
     private long failNextOpen;
     private long[] gpuSlabs = {};
+    private long[] gpuCounts = {};
     private int version = 1150;
     /** Numbers of 8 bytes of {@code CUfileStatsLevel1_t}. */
     private int basicNumbers = 64;
@@ -262,7 +264,8 @@ public final class FakeDriver {
     }
 
     synchronized long getParameterBool(int parameter, MemorySegment out) {
-        if (parameter < 0 || parameter >= BoolParameter.values().length || out.address() == 0) {
+        if (!hasBool(parameter) || version >= 1170 && parameter == BoolParameter.PROFILE_NVTX.index()
+                || out.address() == 0) {
             return 5022;
         }
         Boolean staged = (users > 0 ? bools : stagedBools).get(parameter);
@@ -271,8 +274,13 @@ public final class FakeDriver {
         return 0;
     }
 
+    /** The parameters behind stream_memops_bypass came with 1.19. */
+    private boolean hasBool(int parameter) {
+        return parameter >= 0 && parameter <= (version < 1190 ? 11 : 13);
+    }
+
     synchronized long getParameterString(int parameter, MemorySegment out, int length) {
-        if (parameter < 0 || parameter >= StringParameter.values().length) {
+        if (parameter < 0 || parameter > (version < 1190 ? 2 : 3)) {
             return 5022;
         }
         String value = running.get(StringParameter.values()[parameter].key());
@@ -290,7 +298,7 @@ public final class FakeDriver {
 
     synchronized long setParameterBool(int parameter, boolean value) {
         fake.called("SetParameterBool", parameter, value);
-        return staged(parameter, BoolParameter.values().length, () -> stagedBools.put(parameter, value));
+        return staged(parameter, hasBool(parameter) ? Integer.MAX_VALUE : 0, () -> stagedBools.put(parameter, value));
     }
 
     synchronized long setParameterString(int parameter, MemorySegment text) {
@@ -316,7 +324,8 @@ public final class FakeDriver {
         }
         var range = SizeParameter.values()[parameter].range().orElseThrow();
         FakeCuFile.at(min, 8).set(JAVA_LONG, 0, range.min());
-        FakeCuFile.at(max, 8).set(JAVA_LONG, 0, range.max());
+        boolean few = version < 1170 && parameter == SizeParameter.EXECUTION_MAX_IO_THREADS.index();
+        FakeCuFile.at(max, 8).set(JAVA_LONG, 0, few ? 32 : range.max());
         return 0;
     }
 
@@ -440,23 +449,36 @@ public final class FakeDriver {
     long exportPCIeTopology(MemorySegment path) {
         String file = CString.at(path.address(), 4096);
         fake.called("ExportPCIeTopology", file);
-        return file.startsWith("/") ? 0 : 5022;
+        if (!file.startsWith("/")) {
+            return 5022;
+        }
+        try {
+            Files.writeString(Path.of(file), "{}");
+            return 0;
+        } catch (IOException e) {
+            return 5022;
+        }
     }
 
     long setParameterGpuBounceBufferSlabArray(MemorySegment sizes, MemorySegment counts, int length) {
+        if (isOpen()) {
+            return 5026;
+        }
         gpuSlabs = FakeCuFile.at(sizes, length * 8L).toArray(JAVA_LONG);
-        return isOpen() ? 5026 : 0;
+        gpuCounts = FakeCuFile.at(counts, length * 8L).toArray(JAVA_LONG);
+        return 0;
     }
 
     long getParameterGpuBounceBufferSlabArray(MemorySegment sizes, MemorySegment counts, int length) {
-        var wanted = running.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB);
-        if (wanted.size() != length && gpuSlabs.length != length) {
+        List<Long> configured = running.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_SIZE_KB);
+        boolean file = gpuSlabs.length == 0;
+        if (length == 0 || (file ? configured.size() : gpuSlabs.length) != length) {
             return 5022;
         }
         for (int i = 0; i < length; i++) {
-            FakeCuFile.at(sizes, length * 8L).setAtIndex(JAVA_LONG, i, wanted.get(i));
-            FakeCuFile.at(counts, length * 8L)
-                    .setAtIndex(JAVA_LONG, i, running.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_COUNT).get(i));
+            long count = file ? running.get(CuFileKeys.GPU_BOUNCE_BUFFER_SLAB_COUNT).get(i) : gpuCounts[i];
+            FakeCuFile.at(sizes, length * 8L).setAtIndex(JAVA_LONG, i, file ? configured.get(i) : gpuSlabs[i]);
+            FakeCuFile.at(counts, length * 8L).setAtIndex(JAVA_LONG, i, count);
         }
         return 0;
     }

@@ -425,9 +425,10 @@ class FfmCuFileLibraryTest {
         library.driverSetP2pFlags(4, 1);
         assertThat(library.driverGetP2pFlags(4)).isEqualTo(1);
         assertThat(library.driverGetP2pFlags(5)).isZero();
-        library.exportPcieTopology("/tmp/topology.json");
+        Path topology = folder.resolve("topology.json");
+        library.exportPcieTopology(topology.toString());
         assertThat(fake.calls())
-                .contains("cuFileDriverSetP2PFlags(4, 1)", "cuFileExportPCIeTopology(/tmp/topology.json)");
+                .contains("cuFileDriverSetP2PFlags(4, 1)", "cuFileExportPCIeTopology(" + topology + ")");
         assertThat(failure(() -> library.exportPcieTopology("x")).error()).isEqualTo(CuFileError.INVALID_VALUE);
         assertThat(failure(() -> library.getParameterGpuBounceBufferSlabArray(1)).error())
                 .isEqualTo(CuFileError.INVALID_VALUE);

@@ -39,6 +39,22 @@ public abstract class BackendContractSuite implements BackendUnderTest {
     }
 
     @Nested
+    class Vector extends VectorContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
+    class Later extends LaterContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return BackendContractSuite.this;
+        }
+    }
+
+    @Nested
     class Write extends WriteContract {
         @Override
         protected BackendUnderTest backend() {
