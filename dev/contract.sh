@@ -15,7 +15,7 @@ reports=${2:-$(mktemp -d)}
 class_path=$(class_path_of gds-compat gds-libcufile gds-engine gds-native gds-testkit gds-testkit-contract)
 need_test_jvm
 export class_path java reports SECONDS_EACH=${SECONDS_EACH:-90}
-groups=${GROUPS_OF_CONTRACT:-Read Write DataMatrix Threads Lifecycle Driver Buffer Window Cache Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
+groups=${GROUPS_OF_CONTRACT:-Read Scatter Vector Later Write DataMatrix Threads Lifecycle Driver Buffer Window Cache Handle Misuse Parameter Statistics Batch Streams Async Unbuilt}
 one() { # name of the column, class, group, folder of the library or nothing
     mkdir -p "$reports/$1/$3"
     [ -z "${4:-}" ] || export LD_LIBRARY_PATH=$4:${LD_LIBRARY_PATH:-}

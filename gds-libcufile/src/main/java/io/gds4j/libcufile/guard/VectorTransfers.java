@@ -8,6 +8,7 @@ import io.gds4j.ffi.cufile.CuFileResults;
 import io.gds4j.ffi.cufile.IoVec;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.process.CurrentContext;
+import io.gds4j.libcufile.process.LibraryTrait;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
@@ -17,8 +18,8 @@ import java.util.List;
 /**
  * {@code cuFileReadv} and {@code cuFileWritev} of one session. A call of the library moves ranges of one CUDA context that the file
  * serves directly, up to the end of the file. {@link Transfers} moves the rest, and what a call leaves, one range at a time. The
- * library's POSIX I/O gets no vector: it takes as long as single calls for 16 ranges and 0.1 s for 128, and version 1.20 then never
- * ended its close.
+ * library's POSIX I/O gets no vector: it takes as long as single calls for 16 ranges and 0.1 s for 128. Version 1.20 gets none at all:
+ * after them its close often never ended.
  */
 public final class VectorTransfers {
     /** Most ranges of a call; the library answers EINVAL to more. */
@@ -85,7 +86,7 @@ public final class VectorTransfers {
 
     /** Returns the first ranges, which the library may get in one call. */
     private List<MemoryRange> together(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset) {
-        if (file.servedBy() == IoPath.LIBCUFILE_POSIX) {
+        if (file.servedBy() == IoPath.LIBCUFILE_POSIX || !LibraryTrait.USABLE_VECTORS.isOf(library.version())) {
             return List.of();
         }
         long context = transfers.contextOf(ranges.getFirst());

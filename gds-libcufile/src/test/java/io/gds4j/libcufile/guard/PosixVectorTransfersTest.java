@@ -8,6 +8,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.CuFileBackend;
 import java.util.List;
 import org.junit.jupiter.api.Test;
 
@@ -30,5 +31,20 @@ class PosixVectorTransfersTest extends SessionRig {
         assertThat(backend.writev(file, ranges, SIZE, 0)).isEqualTo(8692);
         assertThat(backend.readv(file, ranges, SIZE + 8192, 0)).as("to the end of the file").isEqualTo(500);
         assertThat(fake.transfers().vectors()).isZero();
+    }
+
+    /** After vectors the close of libcufile 1.20.0 often never ended. */
+    @Test
+    void newestLibraryGetsNoVectorsEvenWithDirectStorage() {
+        backend.driverClose();
+        CuFileBackend direct = machine.withDirectStorage().backend();
+        direct.driverOpen();
+        BackendFile file = direct.handleRegister(source(path));
+        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 8192);
+        List<MemoryRange> ranges = List.of(memory.range().slice(4096, 4096), memory.range().slice(0, 4096));
+        assertThat(direct.readv(file, ranges, 4096, 0)).isEqualTo(8192);
+        assertThat(bytes(memory, 0, 4096)).isEqualTo(expected(8192, 4096));
+        assertThat(fake.transfers().vectors()).isZero();
+        direct.driverClose();
     }
 }

@@ -23,7 +23,9 @@ class VectorTransfersTest extends SessionRig {
 
     @Override
     protected FakeMachine machine() {
-        return new FakeMachine(true).withDirectStorage();
+        FakeMachine machine = new FakeMachine(true).withDirectStorage();
+        machine.fake.reporting(1190, 78);
+        return machine;
     }
 
     private static List<MemoryRange> pages(MemoryAllocation memory, int count) {

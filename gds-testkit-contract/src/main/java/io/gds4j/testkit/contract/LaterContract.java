@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeFalse;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.TargetType;
 import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.testkit.Failures;
 import java.io.IOException;
@@ -88,6 +89,9 @@ public abstract class LaterContract extends BackendContract {
             assertThat(Files.readString(file)).contains("{").contains("}");
             Failures.expect(
                     CuFileError.INVALID_VALUE, () -> backend.exportPcieTopology(file.resolveSibling("none/file")));
+        } catch (CuFileException e) {
+            assertThat(e.error()).as("a machine without a topology: %s", e).isEqualTo(CuFileError.INTERNAL_ERROR);
+            assertThat(file).doesNotExist();
         } finally {
             backend.driverClose();
         }
