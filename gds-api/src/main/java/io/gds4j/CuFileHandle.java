@@ -506,8 +506,8 @@ public final class CuFileHandle implements AutoCloseable {
      * @param ranges the memory, in the order of the file; 2^62 bytes or less in total
      * @param fileOffset first byte in the file
      * @return bytes read; less than the ranges hold only at the end of the file
-     * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
-     *         function
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if a backend that is
+     *         not gds4j's lacks the function
      */
     @Experimental
     public long readv(List<MemoryRange> ranges, long fileOffset) {
@@ -520,8 +520,8 @@ public final class CuFileHandle implements AutoCloseable {
      * @param ranges the memory, in the order of the file; 2^62 bytes or less in total
      * @param fileOffset first byte in the file
      * @return bytes written: all that the ranges hold
-     * @throws CuFileException as {@link #write(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if the backend has no such
-     *         function
+     * @throws CuFileException as {@link #write(IoMemory, long, long, long)} does; IO_NOT_SUPPORTED if a backend that is
+     *         not gds4j's lacks the function
      */
     @Experimental
     public long writev(List<MemoryRange> ranges, long fileOffset) {

@@ -5,7 +5,6 @@ import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.cufile.CuFileFunction;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
@@ -268,32 +267,31 @@ final class LibCuFileBackend extends LibraryDriver {
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transferVector("cuFileReadv", CuFileFunction.READV, false, file, ranges, fileOffset, flags);
+        return transferVector("cuFileReadv", false, file, ranges, fileOffset, flags);
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transferVector("cuFileWritev", CuFileFunction.WRITEV, true, file, ranges, fileOffset, flags);
+        return transferVector("cuFileWritev", true, file, ranges, fileOffset, flags);
     }
 
     /** Counts the vector as one request. */
     private long transferVector(
             String function,
-            CuFileFunction needed,
             boolean write,
             BackendFile file,
             List<MemoryRange> ranges,
             long fileOffset,
             int flags) {
         if (ranges.isEmpty()) {
-            return moveVector(function, needed, write, file, ranges, fileOffset, flags);
+            return moveVector(function, write, file, ranges, fileOffset, flags);
         }
         MemoryRange first = ranges.getFirst();
         long begun = counters.begin(write, first);
         boolean succeeded = false;
         long moved = 0;
         try {
-            moved = moveVector(function, needed, write, file, ranges, fileOffset, flags);
+            moved = moveVector(function, write, file, ranges, fileOffset, flags);
             succeeded = true;
             return moved;
         } finally {
@@ -306,7 +304,6 @@ final class LibCuFileBackend extends LibraryDriver {
 
     private long moveVector(
             String function,
-            CuFileFunction needed,
             boolean write,
             BackendFile file,
             List<MemoryRange> ranges,
@@ -315,7 +312,6 @@ final class LibCuFileBackend extends LibraryDriver {
         LibCuFileSession open = current(function);
         LibraryFile own = enter(function, open, file);
         try {
-            requireLater(needed);
             LibraryPreconditions.vector(function, own, ranges, fileOffset, flags);
             TransferArguments.checkAccessMode(function, own, -1, fileOffset, write);
             return ranges.isEmpty() ? 0 : open.transferVector(own, write, ranges, fileOffset, flags);

@@ -360,7 +360,7 @@ abstract class LibraryDriver implements CuFileBackend {
     }
 
     /** Refuses a function that the installed library lacks. */
-    final void requireLater(CuFileFunction function) {
+    private void requireLater(CuFileFunction function) {
         CuFileLibrary library = loaded();
         if (!library.has(function)) {
             throw CuFileException.of(

@@ -37,7 +37,8 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 /** All sessions of the process share one library. */
 class LibraryProcessTest extends SessionRig {
     @RegisterExtension
-    private final Logged logged = Logged.by("io.gds4j.libcufile").about("other code of this process has opened");
+    private final Logged logged = Logged.by("io.gds4j.libcufile")
+            .about("other code of this process has opened", "gds4j knows versions up to 1.20");
 
     private final Posix posix = FfmPosix.instance();
 
@@ -134,6 +135,21 @@ class LibraryProcessTest extends SessionRig {
         assertThat(later.getParameterBool(BoolParameter.PROFILE_NVTX)).isTrue();
         later.driverClose();
         backend.driverOpen();
+    }
+
+    @Test
+    void newerLibraryWorksAndIsNotedOnce() {
+        FakeMachine newer = new FakeMachine(true);
+        newer.fake.reporting(1250, 78);
+        CuFileBackend later = newer.backend();
+        for (int i = 0; i < 2; i++) {
+            later.driverOpen();
+            later.driverClose();
+        }
+        assertThat(later.getVersion()).isEqualTo(1250);
+        assertThat(logged.lines()).singleElement().asString()
+                .contains("is cuFile 1.25; gds4j knows versions up to 1.20");
+        assertThat(newer.fake.violations()).isEmpty();
     }
 
     @Test
