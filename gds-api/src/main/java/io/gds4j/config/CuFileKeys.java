@@ -444,23 +444,24 @@ public final class CuFileKeys {
 
     /**
      * {@code properties.gpu_bounce_buffer_slab_config.slab_size_kb}: sizes of GPU bounce buffers; replaces
-     * max_device_cache_size_kb and per_buffer_cache_size_kb unless empty.
+     * max_device_cache_size_kb and per_buffer_cache_size_kb unless empty; gds4j's engine only reports it.
      * Allowed: an array of 0 to 16, each an integer, 4 to 16777216, a multiple of 4. Default: {@code []}. Unit: KiB.
-     * Since cuFile 1.17. Used by libcufile.
+     * Since cuFile 1.17. Used by gds4j's engine and libcufile.
      */
     public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_SIZE_KB = KEY.longs(
             "properties.gpu_bounce_buffer_slab_config.slab_size_kb")
-            .allow(numbers(0, MAX_SLAB_CLASSES, 4, MAX_SLAB_KB, 4)).unit("KiB").since("1.17")
-            .about("sizes of GPU bounce buffers; replaces max_device_cache_size_kb and per_buffer_cache_size_kb unless empty");
+            .allow(numbers(0, MAX_SLAB_CLASSES, 4, MAX_SLAB_KB, 4)).unit("KiB").since("1.17").engine()
+            .about("sizes of GPU bounce buffers; replaces max_device_cache_size_kb and per_buffer_cache_size_kb unless empty;"
+                    + " gds4j's engine only reports it");
     /**
      * {@code properties.gpu_bounce_buffer_slab_config.slab_count}: number of buffers of each size; as many entries as
      * slab_size_kb.
      * Allowed: an array of 0 to 16, each an integer, 1 to 1048576. Default: {@code []}. Since cuFile 1.17. Used by
-     * libcufile.
+     * gds4j's engine and libcufile.
      */
     public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_COUNT =
             KEY.longs("properties.gpu_bounce_buffer_slab_config.slab_count")
-                    .allow(numbers(0, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).since("1.17")
+                    .allow(numbers(0, MAX_SLAB_CLASSES, 1, MAX_SLAB_COUNT, 1)).since("1.17").engine()
                     .about("number of buffers of each size; as many entries as slab_size_kb");
     /**
      * {@code properties.vanilla_posix_io_mode}: use plain POSIX I/O without checks of the platform; gds4j's engine

@@ -40,6 +40,14 @@ class EnvironmentTest {
                 Arguments.of("CUFILE_RDMA_DC_KEY", "0xFF", CuFileKeys.RDMA_DC_KEY, "0xFF"),
                 Arguments.of("CUFILE_DMABUF_ENABLE", "1", CuFileKeys.RDMA_PEER_TYPE, "dmabuf"),
                 Arguments.of("CUFILE_EXPERIMENTAL_FS", "true", CuFileKeys.EXPERIMENTAL_FS, true),
+                Arguments.of("CUFILE_STATS_LEVEL", "2", CuFileKeys.PROFILE_CUFILE_STATS, 2L),
+                Arguments.of("CUFILE_VISIBLE_DEVICES", "0,2", CuFileKeys.VISIBLE_DEVICES, "0,2"),
+                Arguments.of(
+                        "CUFILE_SKIP_BUFFER_VALIDITY_CHECK", "1", CuFileKeys.SKIP_BUFFER_VALIDITY_CHECK, true),
+                Arguments.of(
+                        "CUFILE_RDMA_ALLOW_RDMA_TOKEN_RESET", "true", CuFileKeys.ALLOW_RDMA_TOKEN_RESET, true),
+                Arguments.of(
+                        "CUFILE_RDMA_TOKEN_RESET_TIMEOUT_SECS", "9", CuFileKeys.RDMA_TOKEN_RESET_TIMEOUT_SECS, 9L),
                 Arguments.of("GDS4J_IO_POLICY", "direct", CuFileKeys.IO_POLICY, "direct"));
     }
 

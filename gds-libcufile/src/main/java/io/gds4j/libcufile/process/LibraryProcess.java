@@ -209,6 +209,9 @@ public final class LibraryProcess {
         if (library.has(CuFileFunction.SET_PARAMETER_POSIX_POOL_SLAB_ARRAY)) {
             library.setParameterPosixPoolSlabArray(settings.posixPoolSlabs());
         }
+        if (settings.gpuSlabClasses() > 0 && library.has(CuFileFunction.SET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY)) {
+            library.setParameterGpuBounceBufferSlabArray(settings.gpuSlabs());
+        }
     }
 
     private static void stage(CuFileLibrary library, ConfigKey<?> key, Object value) {

@@ -8,6 +8,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.config.SizeParameter;
+import io.gds4j.config.SlabArray;
 import io.gds4j.engine.lifecycle.Traffic;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileError;
@@ -135,6 +136,21 @@ class LibraryProcessTest extends SessionRig {
         assertThat(later.getParameterBool(BoolParameter.PROFILE_NVTX)).isTrue();
         later.driverClose();
         backend.driverOpen();
+    }
+
+    /** Libcufile 1.19.1 reads its file at the first open only. */
+    @Test
+    void laterOpensStageGpuSlabs() {
+        FakeMachine newer = new FakeMachine(true);
+        CuFileBackend later = newer.backend();
+        later.driverOpen();
+        later.driverClose();
+        assertThat(newer.fake.callsOf("cuFileSetParameterGpuBounceBufferSlabArray")).isEmpty();
+        later.setParameterGpuBounceBufferSlabArray(new SlabArray(List.of(1024L, 8192L), List.of(4L, 2L)));
+        later.driverOpen();
+        assertThat(newer.fake.callsOf("cuFileSetParameterGpuBounceBufferSlabArray"))
+                .containsExactly("cuFileSetParameterGpuBounceBufferSlabArray(2)");
+        later.driverClose();
     }
 
     @Test

@@ -461,6 +461,7 @@ public final class FakeDriver {
     }
 
     long setParameterGpuBounceBufferSlabArray(MemorySegment sizes, MemorySegment counts, int length) {
+        fake.called("SetParameterGpuBounceBufferSlabArray", length);
         if (isOpen()) {
             return 5026;
         }
