@@ -29,6 +29,7 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.testkit.Gate;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -103,14 +104,26 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void failedOpenLeavesNothingOpenAndCanBeRepeated() {
         backend.driverClose();
+        Set<Thread> threads = Thread.getAllStackTraces().keySet();
         fake.driver().failNextOpen(-22 & 0xFFFFFFFFL);
         CuFileException failure = failure(backend::driverOpen);
+        assertThat(Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("gds4j-libcufile-")))
+                .isSubsetOf(threads);
         assertThat(failure.errno()).hasValue(Errno.EINVAL);
         assertThat(failure.function()).isEqualTo("cuFileDriverOpen");
         assertThat(backend.useCount()).isZero();
         expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::driverClose);
         backend.driverOpen();
         assertThat(file().size()).isEqualTo(SIZE);
+    }
+
+    @Test
+    void closeFreesTheStreamsOfTheAllocator() {
+        allocate(MemoryKind.CUDA_DEVICE, 4096);
+        assertThat(machine.cuda.leaks()).anyMatch(leak -> leak.startsWith("stream"));
+        backend.driverClose();
+        assertThat(machine.cuda.leaks()).noneMatch(leak -> leak.startsWith("stream"));
     }
 
     @Test
