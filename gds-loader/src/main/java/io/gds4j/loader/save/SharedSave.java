@@ -238,7 +238,7 @@ public final class SharedSave {
 
         private void commit() {
             SaveTarget target = content.target();
-            SaveLock lock = SaveLock.take(target.folder(), target.lockName());
+            SaveLock lock = calls.lock(target.folder(), target.lockName());
             try {
                 Publication publication = publication();
                 Optional<Publication> live = ids.stream().map(SharedSave.this::publication).filter(Publication::isLive)
