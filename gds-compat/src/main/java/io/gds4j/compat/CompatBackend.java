@@ -261,6 +261,7 @@ public final class CompatBackend implements CuFileBackend {
                 limits = running;
                 properties = CompatProperties.of(config);
                 statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
+                allocator.open();
                 opened = true;
             } finally {
                 if (!opened) {
@@ -289,9 +290,12 @@ public final class CompatBackend implements CuFileBackend {
             }
         }
         if (last != null) {
-            last.close();
-            statistics.close();
-            allocator.close();
+            try {
+                last.close();
+            } finally {
+                statistics.close();
+                allocator.close();
+            }
         }
     }
 

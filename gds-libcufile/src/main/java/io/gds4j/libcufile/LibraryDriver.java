@@ -99,6 +99,7 @@ abstract class LibraryDriver implements CuFileBackend {
                     process, settings, config, storage, posix, contexts(), bytesByPath, counters);
             staged.clear();
             counters.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
+            allocator.open();
         }
         users++;
     }

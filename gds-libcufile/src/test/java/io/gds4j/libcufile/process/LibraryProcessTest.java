@@ -14,6 +14,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -317,6 +318,8 @@ class LibraryProcessTest extends SessionRig {
         direct.bufDeregister(other.range());
         direct.streamDeregister(stream);
         direct.driverClose();
+        CudaContexts contexts = machine.cuda.available().contexts();
+        contexts.in(contexts.primary(0), () -> machine.cuda.streamDestroy(stream));
 
         assertThat(fake.calls()).hasSize(calls).contains("cuFileBatchIODestroy()");
         assertThat(fake.driver().users()).isZero();
