@@ -31,7 +31,7 @@ import java.util.stream.Stream;
  */
 final class FaultMatrix implements AutoCloseable {
     /** Longest time of a cell; one takes a few milliseconds. */
-    private static final long CELL_MILLIS = 60_000;
+    private static final long CELL_MILLIS = 120_000;
 
     /** Longest time that threads of a closed driver have to end. */
     private static final long THREAD_MILLIS = 10_000;
@@ -150,6 +150,9 @@ final class FaultMatrix implements AutoCloseable {
         }
         if (!fatal) {
             wrong.addAll(machine.leftInLibraries());
+        }
+        if (fatal && wrong.isEmpty()) {
+            machine.cuda().freeAll();
         }
         if (fatal || !wrong.isEmpty()) {
             machine = new Machine();

@@ -108,8 +108,8 @@ final class Machine {
         try (DirectoryStream<Path> links = Files.newDirectoryStream(Path.of("/proc/self/fd"))) {
             for (Path link : links) {
                 String target = target(link);
-                // that of the listing, and what the JVM loads classes from
-                if (!target.contains("/proc/") && !target.endsWith(".jar")) {
+                // that of the listing, what the JVM loads classes from, and tools that are attached to it
+                if (!target.contains("/proc/") && !target.endsWith(".jar") && !target.startsWith("socket:")) {
                     open.put(link.getFileName().toString(), target);
                 }
             }

@@ -11,6 +11,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
 import io.gds4j.HostStream;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
@@ -32,6 +33,9 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 
 /** The table of operations. Each attempts twice: the second attempt follows a failure, and must succeed. */
 final class Operations {
@@ -49,6 +53,8 @@ final class Operations {
                 all.add(Operation.of("read", kind, io, Operations::read));
                 all.add(Operation.of("write", kind, io, Operations::write));
             }
+            all.add(Operation.of("async", kind, Io.DIRECT, Operations::readAsync));
+            all.add(Operation.of("virtual", kind, Io.DIRECT, Operations::readVirtually));
             all.add(Operation.of("batch", kind, Io.DIRECT, Operations::batch));
             all.add(Operation.of("scatter", kind, Io.DIRECT, Operations::scatter));
             all.add(Operation.of("register", kind, Io.DIRECT, Operations::register));
@@ -62,6 +68,7 @@ final class Operations {
             all.add(Operation.of("allocate", kind, Io.BUFFERED, Operations::allocate));
             all.add(Operation.of("free", kind, Io.BUFFERED, Operations::free));
         }
+        all.add(Operation.of("free late", MemoryKind.CUDA_POOL, Io.BUFFERED, Operations::freeLate));
         all.add(new Operation("open", "file", Io.DIRECT, Operations::open));
         all.add(new Operation("open", "driver", Io.DIRECT, Operations::openDriver));
         all.add(new Operation("close", "file", Io.DIRECT, Operations::close));
@@ -75,11 +82,41 @@ final class Operations {
         return all;
     }
 
+    /** A read of the whole file. */
+    private interface Read {
+        long run(CuFileHandle handle, MemoryRange memory) throws Exception;
+    }
+
     private static void read(Stage stage, MemoryKind kind) throws Exception {
+        read(stage, kind, (handle, memory) -> handle.read(memory, 0));
+    }
+
+    /** Reads on a virtual thread, whose CUDA calls other threads make. */
+    private static void readVirtually(Stage stage, MemoryKind kind) throws Exception {
+        read(stage, kind, (handle, memory) -> {
+            FutureTask<Long> read = new FutureTask<>(() -> handle.read(memory, 0));
+            Thread.ofVirtual().start(read);
+            return get(read);
+        });
+    }
+
+    private static void readAsync(Stage stage, MemoryKind kind) throws Exception {
+        read(stage, kind, (handle, memory) -> get(handle.readAsync(memory, 0)));
+    }
+
+    private static long get(Future<Long> read) throws Exception {
+        try {
+            return read.get();
+        } catch (ExecutionException e) {
+            throw e.getCause() instanceof CuFileException failure ? failure : e;
+        }
+    }
+
+    private static void read(Stage stage, MemoryKind kind, Read read) throws Exception {
         GuardedFile file = stage.file();
         try (CuFileHandle handle = stage.open(file); GuardedMemory memory = stage.memory(kind)) {
             for (int round = 0; round < ROUNDS; round++) {
-                Optional<Long> moved = stage.attempt(() -> handle.read(memory.range(), 0));
+                Optional<Long> moved = stage.attempt(() -> read.run(handle, memory.range()));
                 arrived(stage, moved, memory, file);
             }
         }
@@ -270,6 +307,19 @@ final class Operations {
                 return true;
             });
             memory.close();
+        }
+    }
+
+    /** Frees memory after its driver was closed. */
+    private static void freeLate(Stage stage, MemoryKind kind) throws Exception {
+        for (int round = 0; round < ROUNDS; round++) {
+            MemoryAllocation memory = stage.driver().allocator().allocate(kind, SIZE);
+            usable(stage, memory.range());
+            stage.close();
+            stage.attempt(() -> {
+                memory.close();
+                return true;
+            });
         }
     }
 

@@ -115,6 +115,14 @@ public abstract class FakeDriver implements Cuda {
         answer = code;
     }
 
+    /** Frees the memory that is left, of a driver that nobody uses any more. */
+    public synchronized void freeAll() {
+        for (FakeBlock block : List.copyOf(blocks.all())) {
+            blocks.remove(block);
+            block.free();
+        }
+    }
+
     // ---- a program's own work
 
     /** Makes calls as the program itself, which may synchronise whenever it likes. A wait for a word is the program's then. */
