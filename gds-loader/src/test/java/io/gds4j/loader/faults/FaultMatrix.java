@@ -84,8 +84,8 @@ final class FaultMatrix implements AutoCloseable {
     }
 
     /**
-     * Returns random cells: one of each function with each of its errors on each backend, and of each operation in turn up to
-     * {@code count} in all.
+     * Returns random cells: one of each function with each of its errors, and one of each operation in turn up to {@code count} in
+     * all.
      */
     List<Cell> sample(int count, long seed) {
         List<Cell> shuffled = new ArrayList<>(cells);
@@ -93,12 +93,14 @@ final class FaultMatrix implements AutoCloseable {
         Map<String, Cell> ofFunctions = new LinkedHashMap<>();
         Map<String, Deque<Cell>> ofOperations = new LinkedHashMap<>();
         for (Cell cell : shuffled) {
-            ofFunctions.putIfAbsent(cell.backend() + cell.fault().function() + cell.fault().error(), cell);
+            ofFunctions.putIfAbsent(cell.fault().function() + " " + cell.fault().error(), cell);
             ofOperations.computeIfAbsent(cell.backend() + cell.operation(), missing -> new ArrayDeque<>()).add(cell);
         }
         Set<Cell> sample = new LinkedHashSet<>(ofFunctions.values());
         while (sample.size() < Math.min(count, shuffled.size())) {
-            ofOperations.values().stream().filter(left -> !left.isEmpty()).forEach(left -> sample.add(left.poll()));
+            ofOperations.values().stream()
+                    .filter(left -> !left.isEmpty() && sample.size() < count)
+                    .forEach(left -> sample.add(left.poll()));
         }
         return List.copyOf(sample);
     }
