@@ -244,6 +244,7 @@ public final class CompatBackend extends CompatDriver {
                 limits = running;
                 properties = CompatProperties.of(config);
                 statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
+                allocator.open();
                 opened = true;
             } finally {
                 if (!opened) {
@@ -273,9 +274,12 @@ public final class CompatBackend extends CompatDriver {
             }
         }
         if (last != null) {
-            last.close();
-            statistics.close();
-            allocator.close();
+            try {
+                last.close();
+            } finally {
+                statistics.close();
+                allocator.close();
+            }
         }
     }
 

@@ -1,7 +1,6 @@
 package io.gds4j.libcufile;
 
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -12,7 +11,6 @@ import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.stream.SessionStreams;
 import io.gds4j.memory.MemoryAllocation;
-import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
@@ -36,8 +34,6 @@ import java.util.Optional;
 final class LibCuFileBackend extends LibraryDriver {
     static final String NAME = "libcufile";
 
-    private final MemoryAllocator allocator;
-
     /**
      * @param directOnly the library must refuse what it cannot serve directly, because another backend serves that
      *         better
@@ -50,17 +46,11 @@ final class LibCuFileBackend extends LibraryDriver {
             Posix posix,
             CudaAvailability cuda) {
         super(process, config, directOnly, storage, posix, cuda);
-        this.allocator = new NativeMemoryAllocator(posix, cuda);
     }
 
     @Override
     public String name() {
         return NAME;
-    }
-
-    @Override
-    public MemoryAllocator allocator() {
-        return allocator;
     }
 
     // ---- handles, buffers, synchronous I/O

@@ -65,7 +65,7 @@ final class LibCuFileSession implements LibraryUser {
     private final Set<LibraryFile> files = new HashSet<>();
     /** The callers' descriptors that {@link #files} were registered by. */
     private final Set<CallerDescriptor> callerDescriptors = new HashSet<>();
-    private final CallThreads calls = new CallThreads("gds4j-libcufile-call-");
+    private final CallThreads calls;
     private final ExecutorService carriers =
             Executors.newCachedThreadPool(Thread.ofPlatform().daemon().name("gds4j-libcufile-", 0).factory());
     private boolean closed;
@@ -88,17 +88,27 @@ final class LibCuFileSession implements LibraryUser {
         this.storage = storage;
         this.settings = settings;
         this.openLibrary = process.open(this, settings, contexts);
-        this.limits = new LibraryLimits(openLibrary);
-        long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
-        this.buffers = new SessionBuffers(openLibrary.registrations(), StreamWaits.of(contexts), pinnedKb);
-        this.transfers = new Transfers(openLibrary, contexts, buffers);
-        this.vectors = new VectorTransfers(openLibrary.library(), transfers, contexts.cuda());
-        boolean direct = storage.machine(config) instanceof DirectStorageProbe.Works;
-        this.stages = new DeviceStages(contexts, buffers, direct);
-        this.streams = new SessionStreams(openLibrary, contexts, transfers);
-        this.batches = new SessionBatches(
-                openLibrary, transfers, statistics, contexts.cuda(), carriers,
-                request -> own("cuFileBatchIOSubmit", request.file()));
+        boolean opened = false;
+        try {
+            this.limits = new LibraryLimits(openLibrary);
+            long pinnedKb = settings.get(CuFileKeys.MAX_DEVICE_PINNED_MEM_SIZE_KB);
+            this.buffers = new SessionBuffers(openLibrary.registrations(), StreamWaits.of(contexts), pinnedKb);
+            this.transfers = new Transfers(openLibrary, contexts, buffers);
+            this.vectors = new VectorTransfers(openLibrary.library(), transfers, contexts.cuda());
+            boolean direct = storage.machine(config) instanceof DirectStorageProbe.Works;
+            this.stages = new DeviceStages(contexts, buffers, direct);
+            this.streams = new SessionStreams(openLibrary, contexts, transfers);
+            this.batches = new SessionBatches(
+                    openLibrary, transfers, statistics, contexts.cuda(), carriers,
+                    request -> own("cuFileBatchIOSubmit", request.file()));
+            // begins a thread, which would outlive an open that fails
+            this.calls = new CallThreads("gds4j-libcufile-call-");
+            opened = true;
+        } finally {
+            if (!opened) {
+                process.close(this);
+            }
+        }
     }
 
     OpenLibrary openLibrary() {

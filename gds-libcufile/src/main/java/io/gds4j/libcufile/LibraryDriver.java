@@ -11,6 +11,7 @@ import io.gds4j.config.SizeParameter;
 import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
+import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
@@ -25,6 +26,7 @@ import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.libcufile.process.LibrarySettings;
 import io.gds4j.libcufile.process.LibraryTrait;
 import io.gds4j.libcufile.process.OpenLibrary;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -38,8 +40,8 @@ import java.util.function.Function;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The part of {@link LibCuFileBackend} that concerns neither files nor memory: opening and closing, limits, parameters,
- * statistics, and the library's reports about itself.
+ * The part of {@link LibCuFileBackend} that concerns neither files nor transfers: opening and closing, the allocator, limits,
+ * parameters, statistics, and the library's reports about itself.
  */
 abstract class LibraryDriver implements CuFileBackend {
     private static final String OPEN = "cuFileDriverOpen";
@@ -50,6 +52,7 @@ abstract class LibraryDriver implements CuFileBackend {
     private final DirectStorageProbe storage;
     private final Posix posix;
     private final CudaAvailability cuda;
+    private final NativeMemoryAllocator allocator;
     private final PathCounters bytesByPath = new PathCounters();
     final CuFileCounters counters;
 
@@ -73,7 +76,13 @@ abstract class LibraryDriver implements CuFileBackend {
         this.storage = storage;
         this.posix = posix;
         this.cuda = cuda;
+        this.allocator = new NativeMemoryAllocator(posix, cuda);
         this.counters = new CuFileCounters(cuda);
+    }
+
+    @Override
+    public final MemoryAllocator allocator() {
+        return allocator;
     }
 
     /** Returns the session of the open driver, or null while the driver is closed. */
@@ -91,6 +100,7 @@ abstract class LibraryDriver implements CuFileBackend {
                     process, settings, config, storage, posix, contexts(), bytesByPath, counters);
             staged.clear();
             counters.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
+            allocator.open();
         }
         users++;
     }
@@ -110,8 +120,12 @@ abstract class LibraryDriver implements CuFileBackend {
             }
         }
         if (last != null) {
-            last.close();
-            counters.close();
+            try {
+                last.close();
+            } finally {
+                counters.close();
+                allocator.close();
+            }
         }
     }
 

@@ -183,8 +183,11 @@ final class CudaMemory {
         if (result == Cuda.SUCCESS) {
             Runnable unregister = freeing(context, "cuMemHostUnregister", () -> cuda.memHostUnregister(address));
             return host(kind, address, size, () -> {
-                unregister.run();
-                mapping.unmap(posix);
+                try {
+                    unregister.run();
+                } finally {
+                    mapping.unmap(posix); // a driver that fails here has lost its context, and copies no more
+                }
             });
         }
         mapping.unmap(posix);

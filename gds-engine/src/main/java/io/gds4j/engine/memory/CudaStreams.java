@@ -26,6 +26,9 @@ final class CudaStreams implements AutoCloseable {
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final StreamWaits waits;
+    /** While true, a stream of a primary context ends with its use: memory may outlive the driver that allocated it. */
+    private volatile boolean closed;
+
     private final ConcurrentMap<Long, Streams> byContext = new ConcurrentHashMap<>();
 
     /** The streams of a context. Its id tells it from a later context at the same address, in which they are invalid. */
@@ -70,24 +73,25 @@ final class CudaStreams implements AutoCloseable {
     /** As {@link #run}, for work that waits for all streams: while no stream waits for this process. */
     void runWhileNone(long context, String call, LongToIntFunction work) {
         int[] result = new int[1];
-        waits.whileNone(() -> result[0] = tryRun(context, work, streams -> make(context, streams)));
+        waits.whileNone(() -> result[0] = tryRun(context, work, Runnable::run));
         CudaErrors.check(cuda, call, result[0]);
     }
 
     /** As {@link #run}, but returns the first result that was not SUCCESS. */
     int tryRun(long context, LongToIntFunction work) {
-        return tryRun(context, work, streams -> waits.whileNone(() -> make(context, streams)));
+        return tryRun(context, work, waits::whileNone);
     }
 
-    /** @param make makes the streams; within {@link StreamWaits#whileNone} it must not wait for that again */
-    private int tryRun(long context, LongToIntFunction work, Consumer<Streams> make) {
+    /** @param whileNone runs what makes the streams; within {@link StreamWaits#whileNone} it must not wait for that again */
+    private int tryRun(long context, LongToIntFunction work, Consumer<Runnable> whileNone) {
         int usable = contexts.in(context, () -> Cuda.SUCCESS);
         if (usable != Cuda.SUCCESS) {
             return usable;
         }
-        Streams streams = streams(context);
+        boolean once = endsWithItsUse(context);
+        Streams streams = once ? new Streams(contexts.idOf(context)) : streams(context);
         if (!streams.made) {
-            make.accept(streams);
+            whileNone.accept(() -> make(context, streams, once ? 1 : STREAMS));
         }
         long taken = streams.take();
         long[] stream = {taken};
@@ -96,7 +100,14 @@ final class CudaStreams implements AutoCloseable {
             return contexts.in(context, () -> run(stream, work));
         } finally {
             streams.give(stream[0]);
+            if (endsWithItsUse(context)) {
+                end(context, streams);
+            }
         }
+    }
+
+    private boolean endsWithItsUse(long context) {
+        return closed && contexts.isRetained(context);
     }
 
     private int run(long[] stream, LongToIntFunction work) {
@@ -119,15 +130,15 @@ final class CudaStreams implements AutoCloseable {
     /** Makes the streams of a context ahead, as {@link #run} does. The caller sees to it that no stream waits now. */
     void prepare(long context) {
         Streams streams = streams(context);
-        if (!streams.made) {
-            make(context, streams);
+        if (!streams.made && !closed) {
+            make(context, streams, STREAMS);
         }
     }
 
-    private void make(long context, Streams streams) {
+    private void make(long context, Streams streams, int count) {
         synchronized (streams) {
             if (!streams.made) {
-                for (int i = 0; i < STREAMS; i++) {
+                for (int i = 0; i < count; i++) {
                     long[] stream = new long[1];
                     int created =
                             contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));
@@ -148,19 +159,34 @@ final class CudaStreams implements AutoCloseable {
                 context, (key, now) -> now != null && now.contextId == id ? now : new Streams(id));
     }
 
-    /** Destroys idle streams in primary contexts. Streams in the program's own contexts end with their context. */
+    /** Keeps streams from now on, until {@link #close}. */
+    void open() {
+        closed = false;
+    }
+
+    /**
+     * Destroys idle streams in primary contexts; work that comes later does so itself. Streams in the program's own contexts end with
+     * their context.
+     */
     @Override
     public void close() {
+        closed = true;
         byContext.forEach((context, streams) -> {
-            if (contexts.isRetained(context) && contexts.enter(context) == Cuda.SUCCESS) {
-                try {
-                    destroyAll(streams.idle);
-                } finally {
-                    contexts.leave();
-                }
+            if (contexts.isRetained(context)) {
+                end(context, streams);
             }
         });
         byContext.clear();
+    }
+
+    private void end(long context, Streams streams) {
+        if (contexts.enter(context) == Cuda.SUCCESS) {
+            try {
+                destroyAll(streams.idle);
+            } finally {
+                contexts.leave();
+            }
+        }
     }
 
     /** Takes each stream out first: another thread may look for one. */

@@ -316,6 +316,12 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         return cuda.isPresent() && cuda.get().flushDeviceWrites(device);
     }
 
+    /** Keeps CUDA streams for copies from now on. */
+    public void open() {
+        streams.ifPresent(CudaStreams::open);
+    }
+
+    /** Frees the CUDA streams. The allocator still works, with a stream for each call. */
     @Override
     public void close() {
         streams.ifPresent(CudaStreams::close);

@@ -145,6 +145,16 @@ class CudaMemoryTest {
         assertThat(cuda.pinnedBytes()).isZero();
     }
 
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"HOST_PINNED", "HOST_REGISTERED"})
+    void pinnedMemoryIsUnmappedThoughItsContextIsLost(MemoryKind kind) {
+        FakeCuda lost = new FakeCuda();
+        MemoryAllocation memory = new NativeMemoryAllocator(posix, lost.available()).allocate(kind, SIZE);
+        lost.die(Cuda.ERROR_ILLEGAL_ADDRESS);
+        assertThat(failure(memory::close).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        assertThat(posix.leaks()).isEmpty();
+    }
+
     @Test
     void refusedPinningIsOutOfMemory() {
         cuda.refusePinning(true);

@@ -15,6 +15,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
@@ -31,6 +32,7 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.testkit.Gate;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
@@ -171,14 +173,26 @@ class LibraryProcessTest extends SessionRig {
     @Test
     void failedOpenLeavesNothingOpenAndCanBeRepeated() {
         backend.driverClose();
+        Set<Thread> threads = Thread.getAllStackTraces().keySet();
         fake.driver().failNextOpen(-22 & 0xFFFFFFFFL);
         CuFileException failure = failure(backend::driverOpen);
+        assertThat(Thread.getAllStackTraces().keySet().stream()
+                .filter(thread -> thread.getName().startsWith("gds4j-libcufile-")))
+                .isSubsetOf(threads);
         assertThat(failure.errno()).hasValue(Errno.EINVAL);
         assertThat(failure.function()).isEqualTo("cuFileDriverOpen");
         assertThat(backend.useCount()).isZero();
         expect(CuFileError.DRIVER_NOT_INITIALIZED, backend::driverClose);
         backend.driverOpen();
         assertThat(file().size()).isEqualTo(SIZE);
+    }
+
+    @Test
+    void closeFreesTheStreamsOfTheAllocator() {
+        allocate(MemoryKind.CUDA_DEVICE, 4096);
+        assertThat(machine.cuda.leaks()).anyMatch(leak -> leak.startsWith("stream"));
+        backend.driverClose();
+        assertThat(machine.cuda.leaks()).noneMatch(leak -> leak.startsWith("stream"));
     }
 
     @Test
@@ -372,6 +386,8 @@ class LibraryProcessTest extends SessionRig {
         direct.bufDeregister(other.range());
         direct.streamDeregister(stream);
         direct.driverClose();
+        CudaContexts contexts = machine.cuda.available().contexts();
+        contexts.in(contexts.primary(0), () -> machine.cuda.streamDestroy(stream));
 
         assertThat(fake.calls()).hasSize(calls).contains("cuFileBatchIODestroy()");
         assertThat(fake.driver().users()).isZero();

@@ -1,5 +1,6 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.ffi.posix.FfmPosix;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.OptionalInt;
@@ -10,7 +11,10 @@ import java.util.OptionalInt;
  */
 interface FileCalls {
     /** The calls of libc. */
-    FileCalls SYSTEM = new SystemFileCalls();
+    FileCalls SYSTEM = new SystemFileCalls(FfmPosix::instance);
+
+    /** Takes the lock that {@link SaveLock} describes. */
+    SaveLock lock(Path folder, String name);
 
     /** Creates a folder and its missing parents; returns if it exists. */
     void createFolder(Path folder);

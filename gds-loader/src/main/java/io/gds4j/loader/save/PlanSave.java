@@ -22,7 +22,7 @@ final class PlanSave extends SaveJob {
         for (String name : target.names(plan.files().size())) {
             checkIsNoFolder(target.folder().resolve(name));
         }
-        SaveLock lock = SaveLock.take(target.folder(), target.lockName());
+        SaveLock lock = calls.lock(target.folder(), target.lockName());
         try {
             awaitStreams();
             writeAndPublish(target);

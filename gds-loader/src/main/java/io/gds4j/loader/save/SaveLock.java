@@ -2,7 +2,6 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
@@ -41,8 +40,7 @@ final class SaveLock implements AutoCloseable {
      * @param folder folder of the lock file
      * @throws CuFileException EBUSY if another save has it; the errno of a lock file that cannot be created
      */
-    static SaveLock take(Path folder, String name) {
-        Posix posix = FfmPosix.instance();
+    static SaveLock take(Posix posix, Path folder, String name) {
         Path file = folder.resolve(name);
         for (int i = 0; i < MOST_ATTEMPTS; i++) {
             int fd = posix.open(file.toString(), FLAGS, MODE);

@@ -68,7 +68,7 @@ public final class ShardedSave implements AutoCloseable {
             throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
         }
         FileCalls.SYSTEM.createFolder(parent);
-        SaveLock lock = SaveLock.take(parent, "." + place.getFileName() + ".lock");
+        SaveLock lock = FileCalls.SYSTEM.lock(parent, "." + place.getFileName() + ".lock");
         ShardedSave save = new ShardedSave(place, parent, lock);
         boolean begun = false;
         try {

@@ -248,7 +248,7 @@ public final class SharedSave {
 
         private void commit() {
             SaveTarget target = content.target();
-            SaveLock lock = SaveLock.take(target.folder(), target.lockName());
+            SaveLock lock = calls.lock(target.folder(), target.lockName());
             try {
                 List<String> ids = ids(SharedSecret.find(secret));
                 Publication publication = publication(ids);

@@ -1,7 +1,6 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
@@ -21,6 +20,7 @@ import java.util.List;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /** The calls of libc: java.nio keeps no errno, on which a save decides what to do next. */
 final class SystemFileCalls implements FileCalls {
@@ -33,9 +33,20 @@ final class SystemFileCalls implements FileCalls {
     /** What some network and user-space file systems answer, which have nothing to force. */
     private static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
 
-    /** Loaded at the first call, so that a plan can be made where libc cannot be called. */
-    private static Posix posix() {
-        return FfmPosix.instance();
+    private final Supplier<Posix> libc;
+
+    /** @param libc loaded at the first call, so that a plan can be made where libc cannot be called */
+    SystemFileCalls(Supplier<Posix> libc) {
+        this.libc = libc;
+    }
+
+    private Posix posix() {
+        return libc.get();
+    }
+
+    @Override
+    public SaveLock lock(Path folder, String name) {
+        return SaveLock.take(posix(), folder, name);
     }
 
     @Override

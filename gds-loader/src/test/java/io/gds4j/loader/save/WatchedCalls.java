@@ -131,6 +131,11 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
+    public SaveLock lock(Path folder, String name) {
+        return system.lock(folder, name);
+    }
+
+    @Override
     public void createFolder(Path folder) {
         begin("createFolder");
         system.createFolder(folder);

@@ -65,7 +65,7 @@ public abstract class FakeDriver implements Cuda {
     long lastId = 100;
     long pushes;
     boolean pinningRefused;
-    boolean deinitialized;
+    private int answer = SUCCESS;
 
     FakeDriver(int devices, long memoryPerDevice) {
         this.devices = devices;
@@ -106,8 +106,21 @@ public abstract class FakeDriver implements Cuda {
     }
 
     /** Makes every call answer DEINITIALIZED from now on, as at the end of the process. */
-    public synchronized void deinitialize() {
-        deinitialized = true;
+    public void deinitialize() {
+        die(ERROR_DEINITIALIZED);
+    }
+
+    /** Makes every call do nothing and answer this code from now on. */
+    public synchronized void die(int code) {
+        answer = code;
+    }
+
+    /** Frees the memory that is left, of a driver that nobody uses any more. */
+    public synchronized void freeAll() {
+        for (FakeBlock block : List.copyOf(blocks.all())) {
+            blocks.remove(block);
+            block.free();
+        }
     }
 
     // ---- a program's own work
@@ -231,8 +244,8 @@ public abstract class FakeDriver implements Cuda {
 
     synchronized int plain(CudaFunction function, IntSupplier body) {
         long call = calls.get(function).incrementAndGet();
-        if (deinitialized) {
-            return ERROR_DEINITIALIZED;
+        if (answer != SUCCESS) {
+            return answer;
         }
         if (!ofProgram.get() && SYNCHRONISING.contains(function) && mayHoldCalls()) {
             violation("%s while a stream waits for a word or a kernel of others runs", SUCCESS, function.symbol());
