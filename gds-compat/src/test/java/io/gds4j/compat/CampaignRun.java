@@ -49,8 +49,8 @@ final class CampaignRun {
             Campaign campaign = campaign(mode, folders, kinds)
                     .threads(Integer.parseInt(arguments[3]), Integer.parseInt(arguments[4]))
                     .hangAfter(Integer.parseInt(arguments[2]))
-                    .with(ServiceLoader.load(RandomWork.class).stream().map(ServiceLoader.Provider::get).toList())
                     .scenarios()
+                    .with(ServiceLoader.load(RandomWork.class).stream().map(ServiceLoader.Provider::get).toList())
                     .longRequests();
             Campaign.Outcome outcome = campaign.run(Duration.ofSeconds(seconds));
             System.out.printf("OK mode=%s seed=%s rounds=%s operations=%s bytes=%s%n", mode, outcome.seed(),

@@ -35,6 +35,9 @@ public final class Campaign {
     /** System property with the seed of the first round. */
     public static final String SEED = "gds4j.property.seed";
 
+    /** Rounds that always run: one thread and several, and more than one directory. */
+    private static final int FIRST = 2;
+
     private static final int LEAST_STEPS = 60;
     private static final int HANG_SECONDS = 60;
 
@@ -132,13 +135,16 @@ public final class Campaign {
         return this;
     }
 
-    /** Adds work. Work that {@linkplain RandomWork#isAlone needs the driver alone} is done first in a round, one piece. */
+    /**
+     * Adds work. Work that {@linkplain RandomWork#isAlone needs the driver alone} is done first: all of it in the first two
+     * rounds, one piece in later ones.
+     */
     public Campaign with(List<? extends RandomWork> more) {
         works.addAll(more);
         return this;
     }
 
-    /** Begins each round with a situation that random steps hardly meet, such as a graph that is captured beside reads. Takes seconds. */
+    /** Begins rounds with situations that random steps hardly meet, such as a graph that is captured beside reads. Takes seconds. */
     public Campaign scenarios() {
         works.addAll(Scenarios.all());
         return this;
@@ -172,9 +178,10 @@ public final class Campaign {
         int rounds = 0;
         long operations = 0;
         long bytes = 0;
-        while (rounds < 2 || System.nanoTime() - end < 0) {
+        while (rounds < FIRST || System.nanoTime() - end < 0) {
             long own = platform < 0 ? seed + rounds / 2 : seed + rounds;
-            long[] done = new Round(wish, own, rounds % 2 == 0).run(rounds < 2 ? LEAST_STEPS : 0, end);
+            long[] done =
+                    new Round(wish, own, rounds % 2 == 0).run(rounds < FIRST, rounds < FIRST ? LEAST_STEPS : 0, end);
             operations += done[0];
             bytes += done[1];
             rounds++;

@@ -1,16 +1,16 @@
 package io.gds4j.testkit.random;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
-import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocation;
-import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
 import java.io.IOException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -40,7 +40,7 @@ final class Ground {
     private final CuFileBackend backend;
     private volatile CuFileDriver driver;
     private volatile boolean batches;
-    private volatile boolean streams;
+    private volatile Optional<Boolean> streams = Optional.empty();
 
     /**
      * Opens a driver and makes the files.
@@ -79,12 +79,22 @@ final class Ground {
     private void open() {
         data.forEach(file -> file.open(driver));
         batches = serves(() -> driver.batch(1).close());
-        streams = serves(() -> {
-            MemoryAllocator allocator = driver.allocator();
-            try (MemoryAllocation memory = allocator.allocate(kinds.getFirst(), PAGE);
-                    ProgramStream program = newStream();
+        streams = Optional.empty();
+    }
+
+    /** Returns whether a driver serves operations on the program's streams. */
+    static boolean servesStreams(RandomWork.Place place) {
+        return serves(() -> {
+            CuFileDriver driver = place.driver();
+            Path path = place.directory().resolve("served" + Thread.currentThread().threadId());
+            try (CuFileHandle handle =
+                    driver.openFile(path, StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE);
+                    MemoryAllocation memory = driver.allocator().allocate(place.kinds().getFirst(), PAGE);
+                    ProgramStream program = newStream(place.gpu());
                     CuFileStream stream = driver.stream(program.address(), Set.of())) {
-                stream.read(data.getFirst().any(new SplittableRandom()), memory, CuFileStream.Cells.of(1, 0, 0));
+                stream.read(handle, memory, CuFileStream.Cells.of(1, 0, 0));
+            } finally {
+                path.toFile().delete();
             }
         });
     }
@@ -105,12 +115,23 @@ final class Ground {
         return batches;
     }
 
+    /** Asks at the first call: registering a stream prepares a GPU. */
     boolean servesStreams() {
-        return streams;
+        Optional<Boolean> known = streams;
+        if (known.isEmpty()) {
+            known = Optional
+                    .of(servesStreams(new RandomWork.Place(driver, directory, kinds, gpu, new SplittableRandom())));
+            streams = known;
+        }
+        return known.get();
     }
 
-    /** Returns a stream of the program; without a GPU it is a {@link HostStream}. */
+    /** Returns a stream of the program; without a GPU it is a {@link HostProgramStream}. */
     ProgramStream newStream() {
+        return newStream(gpu);
+    }
+
+    private static ProgramStream newStream(Optional<ProgramGpu> gpu) {
         return gpu.isPresent() ? gpu.get().newStream() : new HostProgramStream();
     }
 

@@ -21,12 +21,11 @@ public interface RandomWork {
      * @param directory a folder for files, which the work removes
      * @param kinds kinds of memory
      * @param gpu the program's own use of a GPU; empty without one
-     * @param streams whether the driver serves streams
      * @param random decides everything
      */
     record Place(
             CuFileDriver driver, Path directory, List<MemoryKind> kinds, Optional<ProgramGpu> gpu,
-            boolean streams, RandomGenerator random) {
+            RandomGenerator random) {
         /** Copies the list. */
         public Place {
             kinds = List.copyOf(kinds);

@@ -81,12 +81,13 @@ final class Round {
     /**
      * Runs the round.
      *
+     * @param first whether to do all work that needs the driver alone
      * @param leastSteps steps of each thread that are done although the time is over
      * @param end when the time is over, from {@link System#nanoTime}
      * @return operations and bytes
      */
-    long[] run(int leastSteps, long end) {
-        alone();
+    long[] run(boolean first, int leastSteps, long end) {
+        alone(first);
         for (Thread thread : start(leastSteps, end)) {
             join(thread);
         }
@@ -107,18 +108,25 @@ final class Round {
         }
     }
 
-    /** Does one piece of the work that needs the driver alone. */
-    private void alone() {
+    /**
+     * Does work that needs the driver alone.
+     *
+     * @param all whether to do all of it; else one piece, in turn
+     */
+    private void alone(boolean all) {
         List<RandomWork> works = wish.works.stream().filter(RandomWork::isAlone).toList();
-        if (works.isEmpty()) {
-            return;
+        for (int i = 0; i < works.size(); i++) {
+            if (all || i == Math.floorMod(seed, works.size())) {
+                alone(works.get(i));
+            }
         }
-        // One after the other: a short campaign meets each.
-        RandomWork work = works.get((int) Math.floorMod(seed, (long) works.size()));
+    }
+
+    private void alone(RandomWork work) {
         inTime(work.toString(), () -> {
             try {
                 ground.count(work.run(new RandomWork.Place(
-                        ground.driver(), ground.directory, wish.kinds, wish.gpu, ground.servesStreams(), random)), 0);
+                        ground.driver(), ground.directory, wish.kinds, wish.gpu, random)), 0);
             } catch (Throwable e) {
                 failure.set(e, "in " + work);
             }

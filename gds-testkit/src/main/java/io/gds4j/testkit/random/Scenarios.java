@@ -1,5 +1,6 @@
 package io.gds4j.testkit.random;
 
+import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
@@ -10,15 +11,19 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import io.gds4j.testkit.GuardedMemory;
+import io.gds4j.testkit.RandomBytes;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
+import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
@@ -28,6 +33,8 @@ final class Scenarios {
     private static final int MIB = 1 << 20;
     private static final int SMALL = 4096;
     private static final long MILLISECOND = 1_000_000;
+    private static final int BATCHES = 40;
+    private static final int ENTRIES = 11;
     private static final int[] SIZES = {64 << 10, 4096, MIB, 300_000, 3 * MIB, 128 << 10};
 
     private Scenarios() {
@@ -57,10 +64,12 @@ final class Scenarios {
 
     static List<RandomWork> all() {
         return List.of(
-                new Alone("interrupted reads of a half-cached file", Scenarios::halfCached),
+                // First: nothing else has prepared the GPU in this process.
                 new Alone("reads beside a kernel of the program", Scenarios::besideKernel),
+                new Alone("interrupted reads of a half-cached file", Scenarios::halfCached),
                 new Alone("reads beside a capture", Scenarios::besideCapture),
                 new Alone("allocations beside busy streams", Scenarios::besideBusyStreams),
+                new Alone("batches of two shapes", Scenarios::batchesOfTwoShapes),
                 new Alone("reads of many virtual threads", Scenarios::manyVirtualThreads),
                 new Alone("long operations on a stream that waits", Scenarios::longOperations));
     }
@@ -70,60 +79,81 @@ final class Scenarios {
         return new DataFile(place.directory().resolve("scenario%x".formatted(seed)), size, seed);
     }
 
-    /** Leaves the first part of a file in the page cache and drops the rest, where the file system can. */
-    private static void cacheHalf(CuFileDriver driver, DataFile file, int half) throws IOException {
-        int rest = file.size() - half;
-        try (CuFileHandle dropping = driver.openFile(file.path(), StandardOpenOption.READ, CuFileOpenOption.DROP);
-                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, rest)) {
-            dropping.read(memory, rest, half, 0);
+    /**
+     * Makes a file of equal blocks and leaves only the first ones in the page cache, where the file system has direct I/O: the others are
+     * written past it.
+     */
+    private static void makeHalfCached(CuFileDriver driver, Path path, byte[] block, int blocks, int cached)
+            throws IOException {
+        try (CuFileHandle direct = driver.openFile(
+                path, StandardOpenOption.CREATE, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, block.length)) {
+            driver.allocator().copyFromHost(MemorySegment.ofArray(block), memory.range());
+            for (long i = 0; i < blocks; i++) {
+                direct.write(memory, block.length, i * block.length, 0);
+            }
         }
-        try (FileChannel channel = FileChannel.open(file.path())) {
-            ByteBuffer first = ByteBuffer.allocateDirect(half);
-            while (first.hasRemaining() && channel.read(first, first.position()) > 0) {
+        try (FileChannel channel = FileChannel.open(path)) {
+            ByteBuffer beginning = ByteBuffer.allocateDirect(cached * block.length);
+            while (beginning.hasRemaining() && channel.read(beginning, beginning.position()) > 0) {
                 // until all is cached
             }
         }
     }
 
-    private static void force(Path path) throws IOException {
-        try (FileChannel channel = FileChannel.open(path, StandardOpenOption.WRITE)) {
-            channel.force(true);
-        }
-    }
-
-    /** The threads of a read take pieces from both ends, and the last of them lie past the end of the file. */
+    /**
+     * Reads so long that threads take pieces from both ends where only the beginning is cached. The last pieces lie past the end of the
+     * file. The reading thread is interrupted meanwhile.
+     */
     private static long halfCached(RandomWork.Place place) throws Exception {
-        int reads = 8;
-        DataFile file = file(place, 16 * MIB + 5000);
+        int reads = 16;
+        int blocks = 66;
+        byte[] block = RandomBytes.of(place.random().nextLong(), MIB);
+        Path path = place.directory().resolve("halves");
         CuFileDriver driver = place.driver();
-        force(file.path());
-        try (CuFileHandle handle = driver.openFile(file.path(), StandardOpenOption.READ, CuFileOpenOption.DIRECT);
-                GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), place.kind(), file.size() + MIB)) {
-            long longest = 10 * MILLISECOND;
+        long most = driver.properties().maxDirectIoSizeKb();
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, (blocks + 1L) * MIB)) {
+            driver.setMaxDirectIoSize(MIB >> 10);
+            MemorySegment bytes = memory.range().segment().orElseThrow();
+            long longest = 20 * MILLISECOND;
             for (int i = 0; i < reads; i++) {
-                cacheHalf(driver, file, place.random().nextInt(MIB, 12 * MIB));
-                memory.put(0, new byte[file.size() + MIB]);
-                long began = System.nanoTime();
-                ReadSteps.Interruption interruption =
-                        ReadSteps.Interruption.after(place.random().nextLong(MILLISECOND / 4, longest));
-                int count;
-                try {
-                    count = (int) handle.read(memory.range(), 0);
-                    longest = Math.max(MILLISECOND, System.nanoTime() - began);
-                    Bench.check("read", count, file.size());
-                } catch (CuFileInterruptedException e) {
-                    count = (int) e.bytesTransferred();
-                } finally {
-                    interruption.end();
+                if (i % 2 == 0) {
+                    makeHalfCached(driver, path, block, blocks, place.random().nextInt(1, 40));
                 }
-                memory.expect(0, file.bytes(0, count));
-                memory.accept(count, file.size() + MIB - count);
-                memory.verify();
+                bytes.fill((byte) 0);
+                long count;
+                try (CuFileHandle handle = driver.openFile(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)) {
+                    long began = System.nanoTime();
+                    ReadSteps.Interruption interruption =
+                            ReadSteps.Interruption.after(place.random().nextLong(MILLISECOND / 4, longest));
+                    try {
+                        count = handle.read(memory, 0);
+                        longest = Math.max(MILLISECOND, System.nanoTime() - began);
+                        Bench.check("read", count, (long) blocks * MIB);
+                    } catch (CuFileInterruptedException e) {
+                        count = e.bytesTransferred();
+                    } finally {
+                        interruption.end();
+                    }
+                }
+                checkBlocks(bytes, count, block);
             }
         } finally {
-            file.delete();
+            driver.setMaxDirectIoSize(most);
+            Files.deleteIfExists(path);
         }
         return reads;
+    }
+
+    private static void checkBlocks(MemorySegment bytes, long count, byte[] block) {
+        MemorySegment expected = MemorySegment.ofArray(block);
+        for (long at = 0; at < count; at += block.length) {
+            long size = Math.min(block.length, count - at);
+            long wrong = MemorySegment.mismatch(bytes, at, at + size, expected, 0, size);
+            if (wrong >= 0) {
+                throw new AssertionError("byte %s of the %s that were read is wrong".formatted(at + wrong, count));
+            }
+        }
     }
 
     /** Reads of sizes that kernels and copy engines serve. The first read prepares the GPU. */
@@ -178,6 +208,69 @@ final class Scenarios {
         return place.gpu().isPresent() && place.kinds().contains(MemoryKind.CUDA_DEVICE);
     }
 
+    /** Some threads submit adjacent entries, others as many scattered ones: one thread may serve both. */
+    private static long batchesOfTwoShapes(RandomWork.Place place) throws Exception {
+        MemoryKind kind =
+                place.kinds().contains(MemoryKind.CUDA_MANAGED) ? MemoryKind.CUDA_MANAGED : MemoryKind.CUDA_DEVICE;
+        if (!place.kinds().contains(kind)) {
+            return 0;
+        }
+        int threads = 6;
+        DataFile file = file(place, 20 * MIB);
+        CuFileDriver driver = place.driver();
+        AtomicReference<Throwable> failure = new AtomicReference<>();
+        List<Thread> all = new ArrayList<>();
+        try (CuFileHandle handle = driver.openFile(file.path())) {
+            for (int i = 0; i < threads; i++) {
+                boolean adjacent = i % 2 == 0;
+                SplittableRandom random = new SplittableRandom(place.random().nextLong());
+                all.add(Thread.ofPlatform().daemon().start(() -> {
+                    try {
+                        batches(driver, handle, file, kind, adjacent, random);
+                    } catch (Throwable e) {
+                        failure.set(e);
+                    }
+                }));
+            }
+            for (Thread thread : all) {
+                thread.join();
+            }
+        } finally {
+            file.delete();
+        }
+        if (failure.get() != null) {
+            throw new AssertionError("a batch failed", failure.get());
+        }
+        Bench.check("bounce buffers hold", driver.statistics().engine().bouncePoolBytes(), 0);
+        return (long) threads * BATCHES * ENTRIES;
+    }
+
+    private static void batches(
+            CuFileDriver driver, CuFileHandle handle, DataFile file, MemoryKind kind, boolean adjacent,
+            SplittableRandom random) {
+        int size = adjacent ? MIB : MIB / 4;
+        try (GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, ENTRIES * size);
+                CuFileBatch batch = driver.batch(ENTRIES)) {
+            for (int i = 0; i < BATCHES; i++) {
+                List<CuFileBatch.Request> requests = new ArrayList<>();
+                int at = SMALL * random.nextInt((file.size() - ENTRIES * size) / SMALL);
+                for (int k = 0; k < ENTRIES; k++) {
+                    int from = adjacent ? at + k * size : random.nextInt(file.size() - size);
+                    requests.add(CuFileBatch.Request.read(handle, memory.range(), size, from, (long) k * size));
+                    memory.expect(k * size, file.bytes(from, size));
+                }
+                batch.submit(requests);
+                for (int left = ENTRIES; left > 0;) {
+                    for (CuFileBatch.Completion completion : batch.await(left, Duration.ofSeconds(1))) {
+                        Bench.check("an entry moved", completion.bytes(), size);
+                        left--;
+                    }
+                }
+            }
+            memory.verify();
+        }
+    }
+
     /** A source whose bytes are zeros and come late. */
     private record Slow(long nanos) implements RangeSource {
         @Override
@@ -200,7 +293,7 @@ final class Scenarios {
 
     /** Allocations and frees get their turn while streams of other threads always wait for a transfer. */
     private static long besideBusyStreams(RandomWork.Place place) throws Exception {
-        if (!usesGpu(place) || !place.streams()) {
+        if (!usesGpu(place) || !Ground.servesStreams(place)) {
             return 0;
         }
         int streams = 6;
@@ -288,7 +381,7 @@ final class Scenarios {
 
     /** The thread that queues operations is the one that lets the stream go on. */
     private static long longOperations(RandomWork.Place place) throws Exception {
-        if (!usesGpu(place) || !place.streams()) {
+        if (!usesGpu(place) || !Ground.servesStreams(place)) {
             return 0;
         }
         int operations = 40;

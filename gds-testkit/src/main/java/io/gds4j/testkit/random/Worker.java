@@ -149,7 +149,7 @@ final class Worker {
         RandomWork work = works.get(bench.random.nextInt(works.size()));
         bench.log.add("%s", work);
         ground.count(work.run(new RandomWork.Place(
-                ground.driver(), ground.directory, ground.kinds, ground.gpu, ground.servesStreams(), bench.random)), 0);
+                ground.driver(), ground.directory, ground.kinds, ground.gpu, bench.random)), 0);
     }
 
     private StreamSteps streams() {
