@@ -8,6 +8,7 @@
 #
 #   SECONDS_EACH=60     longest time of a campaign
 #   MODE=fake           mode of the campaign
+#   SEED=11             of the campaign; its first two rounds have the default configuration
 #   HANG=20             seconds after which a step counts as a hang
 #   REPORTS=FOLDER      what was said (a new folder)
 set -u
@@ -57,7 +58,7 @@ for number in "${patches[@]}"; do
         matrix=$(found $? $((SECONDS - began)))
     fi
     began=$SECONDS
-    (cd "$copy" && DIRS="$(dirname "$copy") /dev/shm" HANG="${HANG:-20}" REPORTS="$REPORTS/campaign-$number" dev/campaign.sh "${MODE:-fake}" "${SECONDS_EACH:-60}") \
+    (cd "$copy" && SEED="${SEED:-11}" DIRS="$(dirname "$copy") /dev/shm" HANG="${HANG:-20}" REPORTS="$REPORTS/campaign-$number" dev/campaign.sh "${MODE:-fake}" "${SECONDS_EACH:-60}") \
         >"$REPORTS/campaign-$number.txt" 2>&1
     campaign=$(found $? $((SECONDS - began)))
     printf '| %2s | %-14s | %-14s | %s |\n' "$number" "$matrix" "$campaign" "$(head -1 "$patch")"

@@ -21,6 +21,9 @@ record RandomConfig(CuFileConfig config, int piece) {
     }
 
     static RandomConfig choose(RandomGenerator random) {
+        if (random.nextInt(3) == 0) {
+            return of(CuFileConfig.builder().withoutEnvironment().build());
+        }
         int largestKb = LARGEST_KB[random.nextInt(LARGEST_KB.length)];
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()
