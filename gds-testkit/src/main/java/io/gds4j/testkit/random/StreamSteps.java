@@ -14,6 +14,7 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
+import java.util.concurrent.locks.LockSupport;
 
 /**
  * Operations on a stream of the program, between copies and fills of the program that show the order. Arguments are bound at submission or
@@ -24,6 +25,7 @@ final class StreamSteps {
     private static final int CELL = 8;
     private static final int CELLS = 4;
     private static final int LARGEST_SKEW = 4000;
+    private static final long LONGEST_HOLD_NANOS = 5_000_000;
 
     private final Bench bench;
     private final OwnFile own;
@@ -93,16 +95,18 @@ final class StreamSteps {
         int operations = Math.min(bench.random.nextInt(1, MOST_OPERATIONS), 1 + target.room() / (3 * LARGEST_SKEW));
         boolean reached = program.reaches(target.range());
         boolean held = bench.random.nextInt(5) == 0;
+        // Another thread lets the stream go on: CUDA's copies between host memories wait for the stream in the call.
+        long nanos = bench.random.nextLong(LONGEST_HOLD_NANOS);
         Runnable release = held ? program.hold() : () -> {
         };
+        Thread releasing = Thread.ofVirtual().unstarted(() -> {
+            LockSupport.parkNanos(nanos);
+            release.run();
+        });
         bench.log.add("stream %s of %s operations to %s%s", flags, operations, target.memory(), held ? ", held" : "");
         int room = target.room() / operations;
-        List<Queued> queued;
-        try {
-            queued = queue(target, operations, room, reached);
-        } finally {
-            release.run();
-        }
+        releasing.start();
+        List<Queued> queued = queue(target, operations, room, reached);
         synchronize();
         for (Queued operation : queued) {
             if (operation.fails) {
