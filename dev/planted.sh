@@ -7,6 +7,7 @@
 # tree, compiles what it changes, and runs dev/faults.sh and dev/campaign.sh there. Status 0 if one of both found each defect, 5 if not.
 #
 #   SECONDS_EACH=60     longest time of a campaign
+#   MATRIX_SECONDS=900  longest time of the matrix
 #   MODE=fake           mode of the campaign
 #   SEED=11             of the campaign; its first two rounds have the default configuration
 #   HANG=20             seconds after which a step counts as a hang
@@ -27,8 +28,12 @@ patches=("$@")
 (cd "$root" && tar cf - pom.xml dev gds-*/pom.xml gds-*/src/main $(ls -d gds-*/target/classes gds-*/target/test-classes samples/target/classes gds-tools/target/lib 2>/dev/null)) |
     tar xf - -C "$copy" || exit 4
 
-found() { # report: status and seconds of the run before
-    [ "$1" = 0 ] && echo "not in $2 s" || echo "in $2 s"
+found() { # status and seconds of the run before
+    case $1 in
+        5) echo "in $2 s" ;;
+        0 | 124) echo "not in $2 s" ;;
+        *) echo "status $1" ;;
+    esac
 }
 status=0
 printf '| %2s | %-14s | %-14s | %s |\n' N matrix campaign defect
@@ -54,7 +59,7 @@ for number in "${patches[@]}"; do
     matrix="no matrix here" campaign=
     if [ -x "$here/faults.sh" ]; then
         began=$SECONDS
-        (cd "$copy" && dev/faults.sh) >"$REPORTS/matrix-$number.txt" 2>&1
+        (cd "$copy" && timeout "${MATRIX_SECONDS:-900}" dev/faults.sh) >"$REPORTS/matrix-$number.txt" 2>&1
         matrix=$(found $? $((SECONDS - began)))
     fi
     began=$SECONDS
