@@ -2,26 +2,23 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.CuFileDriver;
-import io.gds4j.CuFileHandle;
-import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cuda.CudaProgram;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.testkit.GuardedFile;
-import io.gds4j.testkit.GuardedMemory;
+import io.gds4j.testkit.random.Campaign;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.management.MemoryUsage;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.EnumSet;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.TimeUnit;
@@ -29,7 +26,6 @@ import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 import java.util.function.ToLongFunction;
-import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
@@ -50,7 +46,6 @@ class GpuSoakTest {
     private static final int THREADS = 8;
     private static final int ROUNDS = 5;
     private static final long SECONDS = Long.getLong("gds4j.property.seconds", 20);
-    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
     private static final long MIB = 1 << 20;
     private static final long MILLISECOND = 1_000_000;
 
@@ -132,7 +127,7 @@ class GpuSoakTest {
     @Test
     @Timeout(value = 4, unit = TimeUnit.MINUTES, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void smallTransfersOfStreamsAloneMoveTheRightBytes() throws Exception {
-        soak(MemoryKind.CUDA_DEVICE, SECONDS * 1000, SoakWorker::onlyStreams);
+        soak(MemoryKind.CUDA_DEVICE, SECONDS * 1000, EnumSet.of(Campaign.Step.STREAM));
     }
 
     /** Calls that pin and free wait for all streams, and most other calls wait for them. */
@@ -148,7 +143,7 @@ class GpuSoakTest {
                 LockSupport.parkNanos(MILLISECOND);
             }
         });
-        soak(MemoryKind.CUDA_DEVICE, SECONDS * 500, SoakWorker::onlyStreams);
+        soak(MemoryKind.CUDA_DEVICE, SECONDS * 500, EnumSet.of(Campaign.Step.STREAM));
         over.set(true);
         program.join();
         assertThat(rounds.get()).isGreaterThan(10);
@@ -164,92 +159,19 @@ class GpuSoakTest {
         return cuda.memFree(device[0]);
     }
 
-    private void soak(MemoryKind kind, long millis) throws Exception {
-        soak(kind, millis, UnaryOperator.identity());
+    private void soak(MemoryKind kind, long millis) {
+        soak(kind, millis, EnumSet.allOf(Campaign.Step.class));
     }
 
-    private void soak(MemoryKind kind, long millis, UnaryOperator<SoakWorker> kindOfWork) throws Exception {
-        List<GuardedMemory> memories = new ArrayList<>();
-        try (CuFileDriver driver = CuFileDriver.open(
-                new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), counted.over(found)))) {
-            SoakWorker.Ground ground = new Ground(driver, memories);
-            GuardedFile shared = file(kind, "shared");
-            List<SoakWorker> workers = new ArrayList<>();
-            for (int i = 0; i < THREADS; i++) {
-                SoakWorker worker = new SoakWorker(ground, kind, shared, file(kind, "own" + i), SEED + i);
-                workers.add(kindOfWork.apply(worker));
-            }
-            SoakTest.run(workers, Duration.ofMillis(millis));
-            assertThat(driver.statistics().engine().queueDepth()).as("requests left").isZero();
-            assertThat(driver.statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
-            memories.forEach(GuardedMemory::close);
-        }
+    private void soak(MemoryKind kind, long millis, Set<Campaign.Step> steps) {
+        new Campaign(
+                "soak", config -> new CompatBackend(config, FfmPosix.instance(), counted.over(found)), List.of(folder),
+                List.of(kind))
+                .gpu(new CudaProgram(contexts))
+                .threads(THREADS, 0)
+                .config(CuFileConfig.defaults())
+                .only(steps)
+                .run(Duration.ofMillis(millis));
         assertThat(counted.alive()).as("CUDA objects that the driver did not free").isEmpty();
-    }
-
-    private GuardedFile file(MemoryKind kind, String name) throws IOException {
-        return GuardedFile.create(
-                Files.createTempFile(folder, kind + name, ".bin"), SoakWorker.BYTES, SEED + name.hashCode());
-    }
-
-    private final class Ground implements SoakWorker.Ground {
-        private final CuFileDriver driver;
-        private final List<GuardedMemory> memories;
-
-        Ground(CuFileDriver driver, List<GuardedMemory> memories) {
-            this.driver = driver;
-            this.memories = memories;
-        }
-
-        @Override
-        public CuFileDriver driver() {
-            return driver;
-        }
-
-        @Override
-        public CuFileHandle open(GuardedFile file) {
-            return driver.openFile(
-                    file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
-        }
-
-        @Override
-        public GuardedMemory memory(MemoryKind kind, int bytes) {
-            GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, bytes);
-            memories.add(memory);
-            return memory;
-        }
-
-        @Override
-        public SoakWorker.Ordered stream() {
-            return new OnGpu();
-        }
-    }
-
-    /** A stream of the primary context. */
-    private final class OnGpu implements SoakWorker.Ordered {
-        private final Cuda cuda = contexts.cuda();
-        private final long context = contexts.primary(0);
-        private final long address;
-
-        OnGpu() {
-            long[] stream = new long[1];
-            assertThat(contexts.in(context, () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING))).isZero();
-            address = stream[0];
-        }
-
-        @Override
-        public long address() {
-            return address;
-        }
-
-        @Override
-        public void synchronize() {
-            assertThat(contexts.in(context, () -> cuda.streamSynchronize(address))).isZero();
-        }
-
-        @Override
-        public void close() {
-            assertThat(contexts.in(context, () -> cuda.streamDestroy(address))).isZero();
-        }
     }
 }

@@ -13,7 +13,7 @@ import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
-import io.gds4j.testkit.random.RandomRuns;
+import io.gds4j.testkit.random.Campaign;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
@@ -42,8 +42,10 @@ class MountedFileSystemsTest {
 
     private static void runRandomly(String name, Path directory) {
         try (FakeGpu gpu = new FakeGpu()) {
-            int sequences = new RandomRuns(name, gpu::backend, directory, FakeGpu.KINDS).run(PropertyTime.share());
-            assertThat(sequences).isGreaterThanOrEqualTo(2);
+            Campaign.Outcome outcome = new Campaign(name, gpu::backend, List.of(directory), FakeGpu.KINDS)
+                    .gpu(gpu.program())
+                    .run(PropertyTime.share());
+            assertThat(outcome.operations()).isGreaterThan(100);
         }
     }
 

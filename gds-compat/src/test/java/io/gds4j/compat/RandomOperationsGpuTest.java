@@ -2,8 +2,10 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.cuda.CudaProgram;
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.testkit.random.RandomRuns;
+import io.gds4j.testkit.random.Campaign;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -26,10 +28,11 @@ class RandomOperationsGpuTest {
     void bytesEqualAnIndependentCopy() throws IOException {
         for (Path parent : List.of(TestFolder.onDisk(), Path.of("/dev/shm"))) {
             Path directory = Files.createTempDirectory(parent, "gds4j-random");
-            int sequences = new RandomRuns(
-                    "GPU and " + parent, new CompatBackendProvider()::create, directory, KINDS)
+            Campaign.Outcome outcome = new Campaign(
+                    "GPU and " + parent, new CompatBackendProvider()::create, List.of(directory), KINDS)
+                    .gpu(new CudaProgram(CudaDriver.detect().cudaContexts().orElseThrow()))
                     .run(PropertyTime.share());
-            assertThat(sequences).isGreaterThanOrEqualTo(2);
+            assertThat(outcome.operations()).isGreaterThan(100);
             Files.delete(directory);
         }
     }

@@ -2,22 +2,17 @@ package io.gds4j.compat;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.CuFileDriver;
-import io.gds4j.CuFileHandle;
-import io.gds4j.HostStream;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.memory.MemoryKind;
-import io.gds4j.testkit.GuardedFile;
-import io.gds4j.testkit.GuardedMemory;
+import io.gds4j.testkit.random.Campaign;
+import java.nio.file.Path;
 import java.time.Duration;
-import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
 import java.util.stream.Collectors;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -27,85 +22,34 @@ import org.junit.jupiter.params.provider.EnumSource;
  * the class, {@code -Dgds4j.property.seed} repeats a run.
  */
 class SoakTest {
-    private static final int THREADS = 8;
+    private static final int THREADS = 6;
+    private static final int VIRTUAL_THREADS = 2;
     private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
+    private static final Duration LONG = Duration.ofSeconds(20);
     private static final int KINDS = 2;
-    private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
+
+    @TempDir
+    private Path folder;
 
     @ParameterizedTest
     @EnumSource(names = {"HOST", "CUDA_DEVICE"})
     void randomWorkMovesTheRightBytesAndLeavesNothing(MemoryKind kind) throws Exception {
         Set<Thread> before = engineThreads();
-        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 3L))) {
-            rig.posix().rememberNoIo();
-            GuardedFile shared = rig.file(SoakWorker.BYTES);
-            List<SoakWorker> workers = new ArrayList<>();
-            for (int i = 0; i < THREADS; i++) {
-                workers.add(new SoakWorker(ground(rig), kind, shared, rig.file(SoakWorker.BYTES), SEED + i));
+        CuFileConfig config =
+                CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 3L).build();
+        try (FakeGpu gpu = new FakeGpu()) {
+            Campaign campaign = new Campaign("soak", gpu::backend, List.of(folder), List.of(kind))
+                    .threads(THREADS, VIRTUAL_THREADS)
+                    .config(config);
+            if (kind.isCuda()) {
+                campaign.gpu(gpu.program());
             }
-            run(workers, LENGTH.dividedBy(KINDS));
-            assertThat(rig.driver().statistics().engine().queueDepth()).as("requests left").isZero();
-            assertThat(rig.driver().statistics().engine().bouncePoolBytes()).as("slabs left").isZero();
+            if (LENGTH.compareTo(LONG) >= 0) {
+                campaign.scenarios();
+            }
+            campaign.run(LENGTH.dividedBy(KINDS));
         }
         assertThat(leftSince(before)).as("threads left").isEmpty();
-    }
-
-    private static SoakWorker.Ground ground(Rig rig) {
-        return new SoakWorker.Ground() {
-            @Override
-            public CuFileDriver driver() {
-                return rig.driver();
-            }
-
-            @Override
-            public CuFileHandle open(GuardedFile file) {
-                return rig.open(file);
-            }
-
-            @Override
-            public GuardedMemory memory(MemoryKind kind, int bytes) {
-                return rig.memory(kind, bytes);
-            }
-
-            @Override
-            public SoakWorker.Ordered stream() {
-                return onHost();
-            }
-        };
-    }
-
-    /** A stream that needs no GPU. */
-    private static SoakWorker.Ordered onHost() {
-        HostStream stream = HostStream.create();
-        return new SoakWorker.Ordered() {
-            @Override
-            public long address() {
-                return stream.address();
-            }
-
-            @Override
-            public void synchronize() throws InterruptedException {
-                stream.synchronize();
-            }
-
-            @Override
-            public void close() {
-                stream.close();
-            }
-        };
-    }
-
-    /** Runs all workers at once for a time, then compares what they moved. */
-    static void run(List<SoakWorker> workers, Duration length) throws Exception {
-        long end = System.nanoTime() + length.toNanos();
-        try (ExecutorService threads = Executors.newFixedThreadPool(workers.size())) {
-            List<Future<?>> running = new ArrayList<>();
-            workers.forEach(worker -> running.add(threads.submit(() -> worker.runUntil(end))));
-            for (Future<?> run : running) {
-                run.get();
-            }
-        }
-        workers.forEach(SoakWorker::verify);
     }
 
     /** Returns new threads of the engine that do not end within a minute. */

@@ -104,13 +104,28 @@ public final class GuardedMemory implements AutoCloseable {
      * @throws AssertionError with the position of the first difference
      */
     public void verify() {
-        MemorySegment actual = MemorySegment.ofArray(new byte[expected.length]);
-        allocator.copyToHost(allocation.range(), actual);
-        MemorySegment wanted = MemorySegment.ofArray(expected);
+        compare(0, expected.length);
+    }
+
+    /**
+     * Compares a part, and {@link #GUARD} bytes on both sides of it, with the expected content.
+     *
+     * @throws AssertionError with the position of the first difference
+     */
+    public void verifyAround(int offset, int size) {
+        checkPart(offset, size);
+        int from = start + offset - GUARD;
+        compare(from, Math.min(expected.length, start + offset + size + GUARD) - from);
+    }
+
+    private void compare(int from, int size) {
+        MemorySegment actual = MemorySegment.ofArray(new byte[size]);
+        allocator.copyToHost(allocation.range().slice(from, size), actual);
+        MemorySegment wanted = MemorySegment.ofArray(expected).asSlice(from, size);
         long at = Difference.first(wanted, actual);
         if (at >= 0) {
             throw new AssertionError(
-                    "%s: %s: %s".formatted(what, place(at), Difference.describe(wanted, actual, at)));
+                    "%s: %s: %s".formatted(what, place(from + at), Difference.describe(wanted, actual, at)));
         }
     }
 

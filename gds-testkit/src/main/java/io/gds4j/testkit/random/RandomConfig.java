@@ -14,7 +14,16 @@ import java.util.random.RandomGenerator;
 record RandomConfig(CuFileConfig config, int piece) {
     private static final int[] LARGEST_KB = {4, 64, 64, 256, 1024};
 
+    private static final int DEFAULT_PIECE = 1 << 20;
+
+    static RandomConfig of(CuFileConfig config) {
+        return new RandomConfig(config, DEFAULT_PIECE);
+    }
+
     static RandomConfig choose(RandomGenerator random) {
+        if (random.nextInt(3) == 0) {
+            return of(CuFileConfig.builder().withoutEnvironment().build());
+        }
         int largestKb = LARGEST_KB[random.nextInt(LARGEST_KB.length)];
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()

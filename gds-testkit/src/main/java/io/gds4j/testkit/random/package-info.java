@@ -1,5 +1,5 @@
 /**
- * Random sequences of operations on files, checked against a plain copy in memory and an independent reader.
+ * A random test of the whole API beside a model of every byte. {@link io.gds4j.testkit.random.Campaign} is its entry.
  */
 @NullMarked
 package io.gds4j.testkit.random;
