@@ -1,7 +1,10 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.StatxResult;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
@@ -10,7 +13,7 @@ import java.util.OptionalInt;
  */
 interface FileCalls {
     /** The calls of libc. */
-    FileCalls SYSTEM = new SystemFileCalls();
+    FileCalls SYSTEM = new SystemFileCalls(FfmPosix::instance);
 
     /** Creates a folder and its missing parents; returns if it exists. */
     void createFolder(Path folder);
@@ -23,6 +26,9 @@ interface FileCalls {
 
     /** Creates or replaces a small file, and forces it to the disk. */
     void write(Path file, byte[] content);
+
+    /** Returns what the file system tells of a file, or of a link itself; empty if there is none, and only then. */
+    Optional<StatxResult> status(Path file);
 
     /** Returns the permission bits of a file; empty if there is no such file. */
     OptionalInt permissions(Path file);

@@ -1,7 +1,6 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
@@ -18,9 +17,11 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.LongSupplier;
+import java.util.function.Supplier;
 
 /** The calls of libc: java.nio keeps no errno, on which a save decides what to do next. */
 final class SystemFileCalls implements FileCalls {
@@ -33,9 +34,15 @@ final class SystemFileCalls implements FileCalls {
     /** What some network and user-space file systems answer, which have nothing to force. */
     private static final Set<Integer> NOTHING_TO_FORCE = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP);
 
-    /** Loaded at the first call, so that a plan can be made where libc cannot be called. */
-    private static Posix posix() {
-        return FfmPosix.instance();
+    private final Supplier<Posix> posix;
+
+    /** @param posix asked at the first call, so that a plan can be made where libc cannot be called */
+    SystemFileCalls(Supplier<Posix> posix) {
+        this.posix = posix;
+    }
+
+    private Posix posix() {
+        return posix.get();
     }
 
     @Override
@@ -122,9 +129,31 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
+    public Optional<StatxResult> status(Path file) {
+        int fd = posix().open(file.toString(), PosixConstants.O_PATH | PosixConstants.O_NOFOLLOW, 0);
+        if (fd < 0) {
+            return found(file, StatxResult.failed(fd));
+        }
+        try {
+            return found(file, posix().statx(fd));
+        } finally {
+            posix().close(fd);
+        }
+    }
+
+    /** A failure is no answer: a disk that fails does not say that a file is missing. */
+    private static Optional<StatxResult> found(Path file, StatxResult status) {
+        if (status.error() == -Errno.ENOENT || status.error() == -Errno.ENOTDIR) {
+            return Optional.empty();
+        }
+        check(file, "find out about the file", status.error());
+        return Optional.of(status);
+    }
+
+    @Override
     public OptionalInt permissions(Path file) {
-        StatxResult status = posix().statx(file.toString());
-        return status.error() == 0 ? OptionalInt.of(status.mode() & PERMISSIONS) : OptionalInt.empty();
+        return found(file, posix().statx(file.toString())).map(status -> OptionalInt.of(status.mode() & PERMISSIONS))
+                .orElse(OptionalInt.empty());
     }
 
     @Override
