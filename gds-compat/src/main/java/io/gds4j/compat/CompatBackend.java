@@ -162,8 +162,11 @@ public final class CompatBackend implements CuFileBackend {
     public void handleDeregister(BackendFile file) {
         CompatSession open = current();
         if (open != null && file instanceof CompatFile ours) {
-            open.files().deregister(ours);
-            statistics.handleDeregistered();
+            try {
+                open.files().deregister(ours);
+            } finally {
+                statistics.handleDeregistered();
+            }
         }
     }
 
