@@ -23,14 +23,34 @@ final class Guest {
 
     /** Runs a shell command, and returns what it prints. */
     static String shell(String command) {
+        return run("bash", "-c", command);
+    }
+
+    /** Runs a program, and returns what it prints. */
+    static String run(String... command) {
+        StringBuilder output = new StringBuilder();
+        int status = start(output, command);
+        if (status != 0) {
+            throw new IllegalStateException(
+                    "status %s of %s: %s".formatted(status, String.join(" ", command), output));
+        }
+        return output.toString();
+    }
+
+    /** Runs a program that may fail, and shows what it prints. */
+    static void tries(String... command) {
+        StringBuilder output = new StringBuilder();
+        int status = start(output, command);
+        if (status != 0 || output.length() > 200) {
+            System.out.printf("%s: status %s %s%n", String.join(" ", command), status, output);
+        }
+    }
+
+    private static int start(StringBuilder output, String... command) {
         try {
-            Process process = new ProcessBuilder("bash", "-c", command).redirectErrorStream(true).start();
-            String output = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
-            int status = process.waitFor();
-            if (status != 0) {
-                throw new IllegalStateException("status %s of %s: %s".formatted(status, command, output));
-            }
-            return output;
+            Process process = new ProcessBuilder(command).redirectErrorStream(true).start();
+            output.append(new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip());
+            return process.waitFor();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } catch (InterruptedException e) {
@@ -46,10 +66,22 @@ final class Guest {
         return point;
     }
 
+    /** Exports an ext4 by this machine's NFS server, and mounts it by a version of NFS. */
+    static Path mountNfs(String version, String options) {
+        shell("""
+                mountpoint -q /tmp/export && exit
+                mkdir -p /tmp/export && mkfs.ext4 -qF %s && mount %1$s /tmp/export && nfs-server start /tmp/export
+                """.formatted(DISK));
+        Path point = newFolder();
+        run("mount", "-t", "nfs", "-o", "vers=%s,%s".formatted(version, options),
+                "127.0.0.1:" + (version.equals("3") ? "/tmp/export" : "/"), point.toString());
+        return point;
+    }
+
     /** Makes an empty folder to mount at. */
     static Path newFolder() {
         try {
-            return Files.createTempDirectory(Path.of("/mnt"), "point");
+            return Files.createTempDirectory("point");
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
