@@ -33,21 +33,22 @@ class ServerGoneTest {
     @ValueSource(strings = {"3", "4.2"})
     void callsGoOnWhileTheServerRestarts(String version) throws Exception {
         Path point = Guest.mountNfs(version, PATIENT);
-        Path folder = newFolder(point);
-        for (DiskWork work : DiskWork.values()) {
-            work.prepare(driver, folder);
-        }
         // one restart: after each, locks wait for ten seconds
-        Thread server = new Thread(() -> Guest.shell("nfs-server stop && sleep 1 && nfs-server restart"), "server");
+        Thread server = new Thread(() -> Guest.shell("sleep 1; nfs-server stop && sleep 1 && nfs-server restart"), "server");
         server.start();
         boolean restarted;
+        int calls = 0;
         do {
             restarted = !server.isAlive();
+            Path folder = newFolder(point);
             for (DiskWork work : DiskWork.values()) {
+                work.prepare(driver, folder);
                 assertThat(Attempt.succeeds(work, driver, folder)).as("%s", work).isTrue();
                 work.check(driver, folder, true);
+                calls++;
             }
         } while (!restarted);
+        System.out.printf("server restarts: nfs=%s calls=%s%n", version, calls);
         server.join();
         Guest.run("umount", point.toString());
     }

@@ -92,7 +92,10 @@ class StorageTest {
             Files.write(file, DiskWork.OLD);
             try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, DiskWork.SIZE);
                     CuFileHandle handle = driver.openFile(file, options)) {
-                Guest.shell("rm /tmp/export/%s/file; echo 1 >/proc/sys/vm/drop_caches".formatted(folder.getFileName()));
+                // the server forgets that it has the file open
+                Guest.shell("nfs-server stop && rm /tmp/export/%s/file && nfs-server restart"
+                        .formatted(folder.getFileName()));
+                Guest.shell("echo 1 >/proc/sys/vm/drop_caches");
                 assertStale(() -> handle.read(memory.range(), 0));
                 assertStale(() -> {
                     handle.write(memory.range(), 0);
