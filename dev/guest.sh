@@ -2,7 +2,8 @@
 # Runs commands and tests in a virtual machine with a Linux kernel of its own, for what this machine's kernel lacks: disks that
 # fail, lose or log writes (dm-flakey, dm-error, dm-log-writes, NBD), NVMe with blocks of 4096 bytes, an NFS server.
 #
-#   dev/guest.sh test [-Dkey=value ...] [REGEX]     tests tagged guest whose class matches, in one JVM
+#   dev/guest.sh test [-Dkey=value ...] [REGEX]     tests tagged guest whose class matches, in one JVM in the guest
+#   dev/guest.sh here [-Dkey=value ...] [REGEX]     the same on this machine: those that need only nbdfuse, without emulation
 #   dev/guest.sh run [OPTION ...] COMMAND           a shell command; status: that of the command
 #
 #     -d FILE[,MIB]   a disk with blocks of 512 bytes: /dev/vda, vdb and so on; with MIB, a missing file is created, sparse
@@ -42,22 +43,21 @@ lacking() {
 }
 
 # --- qemu, the guest's programs and its kernel, fetched once ----------------------------------------------------------
-has_programs() {
-    local program
-    for program in qemu-system-x86_64 busybox cpio depmod dmsetup mkfs.ext4 mkfs.xfs mkfs.btrfs rpcbind rpc.nfsd mount.nfs nbd-client; do
-        command -v $program >/dev/null || return 1
-    done
+# need_programs PROGRAMS PACKAGES
+need_programs() {
+    local program missing=
+    for program in $1; do command -v $program >/dev/null || missing=$program; done
+    [ -n "$missing" ] || return 0
+    [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || lacking "no $missing here, and no right to install it with apt-get"
+    {
+        apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends $2
+    } </dev/null >/dev/null 2>&1 || true
+    for program in $1; do command -v $program >/dev/null || lacking "$program cannot be installed here"; done
 }
 
 fetch() {
-    if ! has_programs; then
-        [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null || lacking "no qemu here, and no right to install it with apt-get"
-        {
-            apt-get -qq update && DEBIAN_FRONTEND=noninteractive apt-get -qq install -y --no-install-recommends qemu-system-x86 \
-                busybox-static cpio kmod dmsetup e2fsprogs xfsprogs btrfs-progs nfs-kernel-server nfs-common rpcbind nbd-client
-        } </dev/null >/dev/null 2>&1 || true
-        has_programs || lacking "qemu and its programs cannot be installed here"
-    fi
+    need_programs "qemu-system-x86_64 busybox cpio depmod dmsetup mkfs.ext4 mkfs.xfs mkfs.btrfs rpcbind rpc.nfsd mount.nfs nbd-client" \
+        "qemu-system-x86 busybox-static cpio kmod dmsetup e2fsprogs xfsprogs btrfs-progs nfs-kernel-server nfs-common rpcbind nbd-client"
     mkdir -p "$cache"
     exec 9>"$cache/lock"
     flock 9
@@ -237,7 +237,8 @@ I
 # Short programs: a second compiler and a parallel collector cost an emulated machine more than they save.
 guest_java="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx1g --enable-native-access=ALL-UNNAMED"
 
-tests() {
+# Sets command_line: JUnit with the tests tagged guest of the modules below.
+choose_tests() {
     local word properties=() selection=. modules="gds-compat gds-loader gds-remote gds-tools" module folders= classes
     for word; do
         case $word in
@@ -255,15 +256,27 @@ tests() {
         >"$scratch/discovered" 2>&1
     classes=$(sed -nE 's/.* uniqueId: (\[engine:junit-jupiter\]\/\[class:[^]]*\](\/\[nested-class:[^]]*\])?)\/.*/\1/p' "$scratch/discovered" | sort -u | grep -E -- "$selection") ||
         { echo "$0: no class with the tag guest matches $selection" >&2; exit 2; }
-    boot -d "$scratch/vda,512" -d "$scratch/vdb,512" -n "$scratch/nvme,512" -t "${LIMIT:-600}" "exec $(printf '%q ' "$(command -v "$java")" $guest_java \
-        "${properties[@]}" -cp "$class_path" org.junit.platform.console.ConsoleLauncher execute --include-engine junit-jupiter --include-tag guest \
-        --details=tree --details-theme=ascii --disable-banner --disable-ansi-colors $(printf -- '--select-unique-id %s ' $classes))"
+    command_line=("$(command -v "$java")" $guest_java "${properties[@]}" -cp "$class_path" org.junit.platform.console.ConsoleLauncher execute
+        --include-engine junit-jupiter --include-tag guest --details=tree --details-theme=ascii --disable-banner --disable-ansi-colors
+        $(printf -- '--select-unique-id %s ' $classes))
+}
+
+test_in_guest() {
+    choose_tests "$@"
+    boot -d "$scratch/vda,512" -d "$scratch/vdb,512" -n "$scratch/nvme,512" -t "${LIMIT:-600}" "exec $(printf '%q ' "${command_line[@]}")"
+}
+
+# In a mount namespace of its own: one that another process copies would keep file systems alive that a test unmounts.
+test_here() {
+    choose_tests "$@"
+    timeout "${LIMIT:-600}" unshare --mount --propagation private "${command_line[@]}"
 }
 
 command=${1:-}
 [ $# = 0 ] || shift
 case $command in
     run) fetch && boot "$@" ;;
-    test) fetch && tests "$@" ;;
+    test) fetch && test_in_guest "$@" ;;
+    here) need_programs "nbdfuse fusermount3 mkfs.ext4" "libnbd-bin fuse3 e2fsprogs" && test_here "$@" ;;
     *) usage ;;
 esac

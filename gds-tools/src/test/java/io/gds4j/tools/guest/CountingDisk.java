@@ -81,7 +81,9 @@ final class CountingDisk implements AutoCloseable {
             return;
         }
         Path file = Files.createFile(folder.resolve("file"));
-        new ProcessBuilder("nbdfuse", file.toString(), "nbd+unix:///?socket=" + socket).inheritIO().start();
+        new ProcessBuilder("nbdfuse", file.toString(), "nbd+unix:///?socket=" + socket)
+                // it names each request that fails
+                .redirectError(ProcessBuilder.Redirect.DISCARD).start();
         Guest.shell("until mountpoint -q %1$s; do sleep 0.05; done".formatted(file));
         device = Path.of(Guest.run("losetup", "--find", "--show", "--direct-io=on", file.toString()));
     }

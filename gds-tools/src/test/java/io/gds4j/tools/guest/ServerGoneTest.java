@@ -34,7 +34,8 @@ class ServerGoneTest {
     void callsGoOnWhileTheServerRestarts(String version) throws Exception {
         Path point = Guest.mountNfs(version, PATIENT);
         // one restart: after each, locks wait for ten seconds
-        Thread server = new Thread(() -> Guest.shell("sleep 1; nfs-server stop && sleep 1 && nfs-server restart"), "server");
+        Thread server =
+                new Thread(() -> Guest.shell("sleep 1; nfs-server stop && sleep 1 && nfs-server restart"), "server");
         server.start();
         boolean restarted;
         int calls = 0;
