@@ -62,7 +62,7 @@ final class Guest {
     /** Makes a file system on a disk and mounts it in a new folder. */
     static Path mountNew(String type, Path disk) {
         Path point = newFolder();
-        shell("mkfs.%1$s -q %2$s && mount -t %1$s %2$s %3$s".formatted(type, disk, point));
+        shell("wipefs -aq %2$s && mkfs.%1$s -q %2$s && mount -t %1$s %2$s %3$s".formatted(type, disk, point));
         return point;
     }
 

@@ -13,6 +13,8 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.testkit.random.RandomRuns;
 import java.io.IOException;
+import java.nio.channels.FileChannel;
+import java.nio.channels.FileLock;
 import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
@@ -31,6 +33,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 class StorageTest {
     private static final Duration RANDOM = Duration.ofSeconds(Integer.getInteger("gds4j.property.seconds", 3));
     private static final String PATIENT = "hard";
+    private static final int HANDLES = 100;
 
     private final CuFileDriver driver = CuFileDriver.open();
 
@@ -104,13 +107,37 @@ class StorageTest {
             }
         }
         Guest.shell("rm -r /tmp/export/" + folder.getFileName());
-        assertThatThrownBy(() -> DiskWork.save(driver, folder, 1)).isInstanceOf(CuFileException.class);
+        // a save makes its folder anew
+        DiskWork.SAVE.run(driver, folder);
+        DiskWork.SAVE.check(driver, folder, true);
         Guest.unmount(point);
     }
 
     private static void assertStale(Runnable call) {
         assertThatThrownBy(call::run)
                 .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ESTALE));
+    }
+
+    /** Closing any descriptor of a file drops the process's locks on it, also on a server. */
+    @ParameterizedTest
+    @EnumSource
+    void fileLockOutlastsHandles(Storage storage) throws IOException {
+        Path point = storage.mount();
+        Path folder = newFolder(point);
+        Path locked = Files.write(folder.resolve("locked"), DiskWork.OLD);
+        try (FileChannel channel = FileChannel.open(locked, StandardOpenOption.WRITE);
+                FileLock lock = channel.lock()) {
+            for (int i = 0; i < HANDLES; i++) {
+                driver.openFile(locked, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT).close();
+                driver.openFile(Files.write(folder.resolve("other" + i), DiskWork.OLD)).close();
+            }
+            assertThat(lock.isValid()).isTrue();
+            String own = " %s ".formatted(ProcessHandle.current().pid());
+            String inode = ":%s ".formatted(Files.getAttribute(locked, "unix:ino"));
+            assertThat(Files.readAllLines(Path.of("/proc/locks")))
+                    .anyMatch(line -> line.contains("POSIX") && line.contains(own) && line.contains(inode));
+        }
+        Guest.unmount(point);
     }
 
     /** The lock of a save holds on a server, too. */
