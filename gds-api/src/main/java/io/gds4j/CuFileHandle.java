@@ -682,7 +682,8 @@ public final class CuFileHandle implements AutoCloseable {
      * open until another handle is opened or closed after the lock is gone: closing a file drops the locks on it.
      *
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside I/O on this handle, and while a batch has entries of it
-     *         whose completion no caller has taken; nothing changes
+     *         whose completion no caller has taken; nothing changes. With the errno of the kernel (EIO, ENOSPC, EDQUOT) where a
+     *         network file system could not store what was written and not forced; the handle is closed then
      */
     @Override
     public void close() {

@@ -145,8 +145,11 @@ public final class CompatBackend extends CompatDriver {
     public void handleDeregister(BackendFile file) {
         CompatSession open = current();
         if (open != null && file instanceof CompatFile ours) {
-            open.files().deregister(ours);
-            statistics.handleDeregistered();
+            try {
+                open.files().deregister(ours);
+            } finally {
+                statistics.handleDeregistered();
+            }
         }
     }
 

@@ -98,6 +98,36 @@ class KernelErrorsTest {
         }
     }
 
+    /** NFS sends written bytes when the file is closed; what the server says of them was lost. */
+    @ParameterizedTest
+    @ValueSource(ints = {Errno.ENOSPC, Errno.EDQUOT, Errno.EIO})
+    void errnoOfACloseIsKept(int errno) {
+        for (boolean direct : new boolean[]{false, true}) {
+            try (Rig rig = Rig.onHost()) {
+                GuardedFile file = rig.file(Rig.PIECE);
+                GuardedMemory memory = rig.host(Rig.PIECE);
+                CuFileHandle handle = rig.open(file);
+                handle.write(memory.range(), 0);
+                var fault = rig.posix().on(PosixCall.CLOSE);
+                (direct ? fault.direct() : fault.buffered()).fails(errno);
+                CuFileException failure = Failures.expectErrno(errno, handle::close);
+                assertThat(failure.path()).contains(file.path());
+                assertThat(handle.isOpen()).isFalse();
+                handle.close();
+            }
+        }
+    }
+
+    /** Linux closes the descriptor all the same. */
+    @Test
+    void interruptedCloseIsNoFailure() {
+        try (Rig rig = Rig.onHost()) {
+            CuFileHandle handle = rig.open(rig.file(100));
+            rig.posix().on(PosixCall.CLOSE).fails(Errno.EINTR);
+            handle.close();
+        }
+    }
+
     @Test
     void errnoOfATruncateIsKept() {
         try (Rig rig = Rig.onHost();

@@ -15,6 +15,7 @@ import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
@@ -188,8 +189,12 @@ public final class SafetensorsWriter {
     /** Gives the new file the permissions of the file that it replaces. */
     private void keepPermissions(Path temporary) throws IOException {
         PosixFileAttributeView old = Files.getFileAttributeView(path, PosixFileAttributeView.class);
-        if (old != null && Files.exists(path)) {
-            Files.setPosixFilePermissions(temporary, old.readAttributes().permissions());
+        if (old != null) {
+            try {
+                Files.setPosixFilePermissions(temporary, old.readAttributes().permissions());
+            } catch (NoSuchFileException e) {
+                // a first save; any other failure ends it, lest bytes that were private become public
+            }
         }
     }
 

@@ -204,8 +204,12 @@ public final class DescriptorTable {
         return descriptors;
     }
 
-    /** Gives descriptors back. The last handle closes them, unless that would drop a lock of the program. */
-    public void release(FileDescriptors descriptors) {
+    /**
+     * Gives descriptors back. The last handle closes them, unless that would drop a lock of the program.
+     *
+     * @return 0, or the negative errno of a close that says that written bytes are lost
+     */
+    public int release(FileDescriptors descriptors) {
         synchronized (this) {
             descriptors.addUsers(-1);
             if (descriptors.users() == 0) {
@@ -213,6 +217,7 @@ public final class DescriptorTable {
             }
         }
         closeUnlocked(1 + CHECKS_PER_HANDLE);
+        return descriptors.closeError();
     }
 
     /**

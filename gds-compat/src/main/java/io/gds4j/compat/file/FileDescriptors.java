@@ -48,6 +48,7 @@ public final class FileDescriptors {
     private volatile long coldFrom = -COLD_BYTES;
 
     private int users;
+    private volatile int closeError;
 
     /**
      * Identifies a file and its access mode. Equality is spelled out because the compiler's version is linked at the first
@@ -218,9 +219,20 @@ public final class FileDescriptors {
 
     /** Closes both descriptors; no request may be at work. */
     void close() {
-        posix.close(buffered);
+        int result = posix.close(buffered);
         if (direct >= 0) {
-            posix.close(direct);
+            int ofDirect = posix.close(direct);
+            result = result < 0 ? result : ofDirect;
         }
+        // a descriptor is closed whatever close says
+        closeError = result == -Errno.EINTR ? 0 : result;
+    }
+
+    /**
+     * Returns 0, also before {@link #close}, or the negative errno of bytes that were written and are lost: a network file system sends
+     * them at the close.
+     */
+    int closeError() {
+        return closeError;
     }
 }

@@ -130,10 +130,11 @@ public final class RegisteredFiles {
                 callerDescriptors.remove(file.callerDescriptor());
             }
         }
-        if (known && file.endRegistration() && file.source() == null) {
-            descriptorTable.release(file.descriptors());
-        }
+        int closed = known && file.endRegistration() && file.source() == null
+                ? descriptorTable.release(file.descriptors())
+                : 0;
         log.log(Severity.DEBUG, "cuFileHandleDeregister path=%s known=%s", file.path().orElse(null), known);
+        PosixErrors.check("cuFileHandleDeregister", "close", closed, file.path());
     }
 
     /** Returns the descriptors of the files. */

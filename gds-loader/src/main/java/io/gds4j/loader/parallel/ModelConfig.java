@@ -7,9 +7,12 @@ import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.io.IOException;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -68,11 +71,22 @@ final class ModelConfig {
         boolean folder = Files.isDirectory(checkpoint);
         for (String name : List.of(NAME, QUANTIZATION_NAME)) {
             Path file = folder ? checkpoint.resolve(name) : checkpoint.resolveSibling(name);
-            if (Files.isRegularFile(file)) {
+            if (isFile(file)) {
                 config.read(file, name.equals(NAME));
             }
         }
         return config;
+    }
+
+    /** A file that cannot be looked at is no missing one: without it tensors would be split in another way. */
+    private static boolean isFile(Path file) {
+        try {
+            return Files.readAttributes(file, BasicFileAttributes.class).isRegularFile();
+        } catch (NoSuchFileException | AccessDeniedException e) {
+            return false; // buckets say the second of an object that is missing
+        } catch (IOException e) {
+            throw CheckpointException.of(file, e);
+        }
     }
 
     /** Returns whether groups of GPTQ are known to follow the order of the inputs. */

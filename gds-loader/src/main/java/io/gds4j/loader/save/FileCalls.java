@@ -1,8 +1,10 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.StatxResult;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 
 /**
@@ -27,6 +29,9 @@ interface FileCalls {
 
     /** Creates or replaces a small file, and forces it to the disk. */
     void write(Path file, byte[] content);
+
+    /** Returns what the file system tells of a file, or of a link itself; empty if there is none, and only then. */
+    Optional<StatxResult> status(Path file);
 
     /** Returns the permission bits of a file; empty if there is no such file. */
     OptionalInt permissions(Path file);

@@ -2,14 +2,15 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.StatxResult;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.SortedMap;
@@ -106,12 +107,9 @@ final class Publication {
         return isNamed() || IntStream.range(0, names.size()).anyMatch(i -> isSame(temporary(i), place(i)));
     }
 
-    private static boolean isSame(Path one, Path other) {
-        try {
-            return Files.isSameFile(one, other);
-        } catch (IOException e) {
-            return false; // one of them is missing
-        }
+    private boolean isSame(Path one, Path other) {
+        Optional<StatxResult> first = calls.status(one);
+        return first.isPresent() && calls.status(other).filter(second -> second.isSameFile(first.get())).isPresent();
     }
 
     /** Gives a temporary file the permissions of the file that it will replace; the owner may write until then. */
@@ -164,7 +162,7 @@ final class Publication {
     /** Returns true if the old index names the only file: a rename over the file would leave an index of other tensors. */
     private boolean replacesFileOfIndex() {
         return target.isFolder()
-                && Files.exists(target.folder().resolve(target.indexName()))
+                && calls.status(target.folder().resolve(target.indexName())).isPresent()
                 && namedByIndex().test(names.getFirst());
     }
 
@@ -286,7 +284,8 @@ final class Publication {
         Set<String> found = new TreeSet<>(calls.list(target.folder()));
         found.removeIf(wanted.negate());
         // a save makes no folders: one of such a name belongs to the user
-        found.removeIf(name -> Files.isDirectory(target.folder().resolve(name), LinkOption.NOFOLLOW_LINKS));
+        found.removeIf(
+                name -> calls.status(target.folder().resolve(name)).filter(StatxResult::isDirectory).isPresent());
         return found;
     }
 

@@ -10,6 +10,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.Set;
 
 /**
  * Keeps other saves from the same names, in this process and in others. A file holds the lock; the kernel drops the lock when the
@@ -20,6 +21,9 @@ final class SaveLock implements AutoCloseable {
     private static final int MODE = 0666;
     /** Others can guess the name: a link there would create a file anywhere. */
     private static final int FLAGS = PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_NOFOLLOW;
+    private static final int ENOLCK = 37;
+    /** What file systems without locks answer, and NFS 3 where its lock service is missing. */
+    private static final Set<Integer> NO_LOCKS = Set.of(Errno.EINVAL, Errno.ENOSYS, Errno.EOPNOTSUPP, ENOLCK);
     /** Bytes of {@code struct flock}; all others are 0, which locks the whole file. */
     private static final long FLOCK_SIZE = 32;
     private static final long L_TYPE = 0;
@@ -51,34 +55,50 @@ final class SaveLock implements AutoCloseable {
                 throw SaveFailure.of(folder, "write to the folder", -fd);
             }
             SaveLock lock = new SaveLock(posix, file, fd);
-            if (!lock.lock()) {
-                lock.drop();
-                throw SaveFailure.busy(file);
+            boolean taken = false;
+            try {
+                lock.lock();
+                taken = lock.isThatOfItsName();
+            } finally {
+                if (!taken) {
+                    // it failed, or the holder before deleted the file meanwhile
+                    lock.drop();
+                }
             }
-            if (lock.isThatOfItsName()) {
+            if (taken) {
                 return lock;
             }
-            // the holder before deleted the file meanwhile
-            lock.drop();
         }
         throw SaveFailure.busy(file);
     }
 
-    /** Returns false if another save has the lock; true where the file system knows no locks. */
-    private boolean lock() {
+    /** Locks the file, unless its file system knows no locks. */
+    private void lock() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment flock = arena.allocate(FLOCK_SIZE, Long.BYTES);
             flock.set(ValueLayout.JAVA_SHORT, L_TYPE, PosixConstants.F_WRLCK);
             // a lock of the open file, not of the process: two saves of one process exclude each other, too
             int result = posix.fcntl(fd, PosixConstants.F_OFD_SETLK, flock.address());
-            return result != -Errno.EAGAIN && result != -Errno.EACCES;
+            while (result == -Errno.EINTR) {
+                result = posix.fcntl(fd, PosixConstants.F_OFD_SETLK, flock.address());
+            }
+            if (result == -Errno.EAGAIN || result == -Errno.EACCES) {
+                throw SaveFailure.busy(file);
+            }
+            if (result < 0 && !NO_LOCKS.contains(-result)) {
+                throw SaveFailure.of(file, "lock the file", -result);
+            }
         }
     }
 
     private boolean isThatOfItsName() {
         StatxResult opened = posix.statx(fd);
         StatxResult named = posix.statx(file.toString());
-        return opened.error() == 0 && named.error() == 0 && opened.inode() == named.inode();
+        int error = opened.error() != 0 ? opened.error() : named.error();
+        if (error != 0 && error != -Errno.ENOENT) {
+            throw SaveFailure.of(file, "find out about the lock file", -error);
+        }
+        return error == 0 && opened.isSameFile(named);
     }
 
     private void drop() {

@@ -3,17 +3,17 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -100,9 +100,8 @@ public final class ShardedSave implements AutoCloseable {
 
     private void prepare() {
         Path folder = target.folder();
-        boolean used = Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)
-                ? !calls.list(folder).isEmpty()
-                : Files.exists(folder, LinkOption.NOFOLLOW_LINKS);
+        Optional<StatxResult> there = calls.status(folder);
+        boolean used = there.isPresent() && (!there.get().isDirectory() || !calls.list(folder).isEmpty());
         if (used) {
             throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
         }
@@ -118,10 +117,11 @@ public final class ShardedSave implements AutoCloseable {
 
     /** Returns whether there is nothing that belongs to someone else: no folder, an empty one or one of a save. */
     private boolean isOwn() {
-        if (!Files.exists(temporary, LinkOption.NOFOLLOW_LINKS)) {
+        Optional<StatxResult> there = calls.status(temporary);
+        if (there.isEmpty()) {
             return true;
         }
-        if (!Files.isDirectory(temporary, LinkOption.NOFOLLOW_LINKS)) {
+        if (!there.get().isDirectory()) {
             return false;
         }
         List<String> names = calls.list(temporary);
@@ -207,7 +207,7 @@ public final class ShardedSave implements AutoCloseable {
 
     /** Removes the temporary folder; its mark goes last, so that a crash leaves no folder that seems to be another's. */
     private void removeTemporary() {
-        if (Files.exists(temporary, LinkOption.NOFOLLOW_LINKS)) {
+        if (calls.status(temporary).isPresent()) {
             for (String name : calls.list(temporary)) {
                 if (!name.equals(MARK)) {
                     removeTree(temporary.resolve(name));
@@ -219,10 +219,11 @@ public final class ShardedSave implements AutoCloseable {
 
     /** Removes a folder with all that is in it; an attempt that has not ended may add a file meanwhile. */
     private void removeTree(Path folder) {
-        if (!Files.exists(folder, LinkOption.NOFOLLOW_LINKS)) {
+        Optional<StatxResult> there = calls.status(folder);
+        if (there.isEmpty()) {
             return;
         }
-        if (Files.isDirectory(folder, LinkOption.NOFOLLOW_LINKS)) {
+        if (there.get().isDirectory()) {
             for (String name : calls.list(folder)) {
                 removeTree(folder.resolve(name));
             }

@@ -4,12 +4,9 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.posix.FfmPosix;
-import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.text.InertText;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
@@ -313,7 +310,7 @@ public final class SharedSave {
     }
 
     private boolean hasShares(Publication publication) {
-        return IntStream.range(0, world).allMatch(writer -> Files.exists(share(publication, writer)));
+        return IntStream.range(0, world).allMatch(writer -> calls.status(share(publication, writer)).isPresent());
     }
 
     private void removeShares(Publication publication) {
@@ -337,7 +334,7 @@ public final class SharedSave {
         List<ShareFile> shares = new ArrayList<>();
         for (int i = 0; i < world; i++) {
             Path path = share(publication, i);
-            if (!Files.exists(path)) {
+            if (calls.status(path).isEmpty()) {
                 throw CuFileException.builder(SaveFailure.FUNCTION)
                         .error(CuFileError.INVALID_VALUE)
                         .path(path)
@@ -355,9 +352,8 @@ public final class SharedSave {
                 && IntStream.range(0, files.size()).allMatch(i -> isSame(files.get(i), names.apply(i)));
     }
 
-    private static boolean isSame(ShareFile.Identity file, Path name) {
-        StatxResult found = FfmPosix.instance().statx(name.toString());
-        return found.error() == 0 && file.isSameAs(ShareFile.Identity.of(found));
+    private boolean isSame(ShareFile.Identity file, Path name) {
+        return calls.status(name).filter(found -> file.isSameAs(ShareFile.Identity.of(found))).isPresent();
     }
 
     /** Returns a digest of the files, their tensors and offsets. */

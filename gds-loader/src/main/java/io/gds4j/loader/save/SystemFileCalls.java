@@ -17,6 +17,7 @@ import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
 import java.util.function.LongSupplier;
@@ -133,9 +134,31 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
+    public Optional<StatxResult> status(Path file) {
+        int fd = posix().open(file.toString(), PosixConstants.O_PATH | PosixConstants.O_NOFOLLOW, 0);
+        if (fd < 0) {
+            return found(file, StatxResult.failed(fd));
+        }
+        try {
+            return found(file, posix().statx(fd));
+        } finally {
+            posix().close(fd);
+        }
+    }
+
+    /** A failure is no answer: a disk that fails does not say that a file is missing. */
+    private static Optional<StatxResult> found(Path file, StatxResult status) {
+        if (status.error() == -Errno.ENOENT || status.error() == -Errno.ENOTDIR) {
+            return Optional.empty();
+        }
+        check(file, "find out about the file", status.error());
+        return Optional.of(status);
+    }
+
+    @Override
     public OptionalInt permissions(Path file) {
-        StatxResult status = posix().statx(file.toString());
-        return status.error() == 0 ? OptionalInt.of(status.mode() & PERMISSIONS) : OptionalInt.empty();
+        return found(file, posix().statx(file.toString())).map(status -> OptionalInt.of(status.mode() & PERMISSIONS))
+                .orElse(OptionalInt.empty());
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
@@ -157,6 +158,11 @@ final class WatchedCalls implements FileCalls {
     public void write(Path file, byte[] content) {
         begin("index");
         system.write(file, content);
+    }
+
+    @Override
+    public Optional<StatxResult> status(Path file) {
+        return system.status(file);
     }
 
     @Override

@@ -65,6 +65,11 @@ public record StatxResult(
         return FileVersion.ofInode(size, deviceMajor, deviceMinor, inode, mtimeSeconds, mtimeNanos);
     }
 
+    /** Returns whether both are one file, under the same or another name. */
+    public boolean isSameFile(StatxResult other) {
+        return inode == other.inode && deviceMajor == other.deviceMajor && deviceMinor == other.deviceMinor;
+    }
+
     public boolean isRegularFile() {
         return (mode & TYPE_MASK) == REGULAR;
     }

@@ -1,0 +1,107 @@
+package io.gds4j.tools.guest;
+
+import io.gds4j.CuFileDriver;
+import java.nio.file.Path;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/** Calls on a disk that fails in a part of it (dm-error), or for seconds (dm-flakey), and is whole afterwards. */
+@GuestTest
+class FailingRangesTest {
+    private static final int RANGES = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 16 : 4;
+    private static final Path DEVICE = Path.of("/dev/mapper/bad");
+    private static final long SECTORS = 1 << 20;
+
+    private static CuFileDriver driver;
+    private static Path point;
+
+    @BeforeAll
+    static void start() throws Exception {
+        driver = CuFileDriver.open();
+        point = Guest.newFolder();
+        Guest.shell("mkfs.ext4 -qF %s && dmsetup create bad --table '%s'".formatted(Guest.DISK, whole()));
+        mount();
+        for (DiskWork work : DiskWork.values()) {
+            work.prepare(driver, point);
+        }
+        Guest.run("umount", point.toString());
+        // the old state, to go back to
+        Guest.shell("cat %s >/dev/vdb".formatted(Guest.DISK));
+    }
+
+    @AfterAll
+    static void stop() {
+        driver.close();
+        Guest.shell("dmsetup remove bad");
+    }
+
+    private static void mount() {
+        Guest.run("mount", "-t", "ext4", DEVICE.toString(), point.toString());
+    }
+
+    private static String whole() {
+        return "0 %s linear %s 0".formatted(SECTORS, Guest.DISK);
+    }
+
+    /** Gives the mounted disk another table. */
+    private static void change(String table) {
+        Guest.shell("dmsetup suspend --nolockfs bad && printf '%s' | dmsetup load bad && dmsetup resume bad"
+                .formatted(table));
+    }
+
+    private static void run(DiskWork work, String table) throws Exception {
+        mount();
+        boolean succeeded;
+        change(table);
+        try {
+            succeeded = Attempt.succeeds(work, driver, point);
+        } finally {
+            change(whole());
+            Guest.run("umount", point.toString());
+        }
+        mount();
+        try {
+            work.check(driver, point, succeeded);
+        } catch (AssertionError | RuntimeException e) {
+            throw new AssertionError("after " + table.replace('\n', ' '), e);
+        } finally {
+            Guest.run("umount", point.toString());
+        }
+        System.out.printf("failing ranges: work=%s succeeded=%s table=%s%n", work, succeeded, table);
+    }
+
+    private static void restore() {
+        Guest.shell("cat /dev/vdb >%s".formatted(Guest.DISK));
+    }
+
+    @ParameterizedTest
+    @EnumSource
+    void callReportsOrSucceedsWhicheverPartFails(DiskWork work) throws Exception {
+        // file systems lay out new files from the front: the last ranges would only repeat what works
+        long size = SECTORS / 8 / RANGES;
+        for (int i = 0; i < RANGES; i++) {
+            long from = i * size;
+            restore();
+            String table = "";
+            if (from > 0) {
+                table = "0 %s linear %s 0\\n".formatted(from, Guest.DISK);
+            }
+            table += "%s %s error\\n%s %s linear %s %3$s".formatted(
+                    from, size, from + size, SECTORS - from - size, Guest.DISK);
+            run(work, table);
+        }
+    }
+
+    @Test
+    void callReportsOrSucceedsWhileTheDiskComesAndGoes() throws Exception {
+        for (String how : new String[]{"", " 1 error_writes", " 1 error_reads"}) {
+            for (DiskWork work : new DiskWork[]{DiskWork.WRITE, DiskWork.SAVE, DiskWork.SHARED_SAVE, DiskWork.CACHE}) {
+                restore();
+                run(work, "0 %s flakey %s 0 1 1%s".formatted(SECTORS, Guest.DISK, how));
+            }
+        }
+    }
+}
