@@ -16,6 +16,7 @@ final class PowerCuts {
     private static final double KEPT = 0.5;
     private static final double TORN = 0.25;
     private static final int CHECKS_BETWEEN_ALL = 16;
+    private static final int CUTS_BETWEEN_LINES = 500;
     private static final int MOST_FAILURES = 20;
 
     private final WriteLog log;
@@ -118,13 +119,16 @@ final class PowerCuts {
             if (coin == 0 || write.isDurable()) {
                 disk.write(write, write.length());
             } else if (random.nextDouble() < KEPT) {
-                boolean torn = write.length() > log.unit() && random.nextDouble() < TORN;
-                long units = torn ? random.nextLong(write.length() / log.unit()) : write.length() / log.unit();
-                disk.write(write, units * log.unit());
+                long unit = recording.atomicBytes(write, log.unit());
+                boolean torn = write.length() > unit && random.nextDouble() < TORN;
+                disk.write(write, torn ? random.nextLong(write.length() / unit) * unit : write.length());
             }
         }
         cuts.merge(progress.current(), 1, Integer::sum);
         boolean all = done++ % CHECKS_BETWEEN_ALL == 0;
+        if (done % CUTS_BETWEEN_LINES == 0) {
+            System.out.printf("%s: %s cuts, %s broken%n", recording, done, failures.size());
+        }
         String failure = disk.check(recording, () -> progress.check(operations, disk.point(), all));
         if (!failure.isEmpty()) {
             failures.add("%s, cut %s, coin %s, in %s: %s".formatted(recording, n, coin, progress, failure));

@@ -30,6 +30,7 @@ enum Recording {
     static final long MEGABYTES = 256;
     /** Mark of the moment when the file system is mounted. */
     static final String MOUNTED = "mounted";
+    private static final long BLOCK_OF_XFS = 4096;
     private static final long LOG_MEGABYTES = 4096;
     private static final int LONGEST_SECONDS = 5400;
 
@@ -75,6 +76,14 @@ enum Recording {
 
     boolean isControl() {
         return !omissions.isEmpty();
+    }
+
+    /**
+     * Returns how many bytes of a write the disk writes wholly or not at all: a sector. XFS takes blocks of 4096 bytes for that, and does
+     * not mount after it has lost a part of a folder's block.
+     */
+    long atomicBytes(WriteLog.Entry write, int sector) {
+        return type.equals("xfs") && write.isMetadata() ? Math.max(BLOCK_OF_XFS, sector) : sector;
     }
 
     /** Returns whether each write to the disk is logged. */

@@ -21,6 +21,7 @@ record WriteLog(int unit, List<Entry> entries) {
     private static final long FUA = 2;
     private static final long DISCARD = 4;
     private static final long MARK = 8;
+    private static final long METADATA = 16;
     private static final long HEAD = 32;
     private static final ValueLayout.OfLong LONG =
             ValueLayout.JAVA_LONG_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
@@ -43,6 +44,11 @@ record WriteLog(int unit, List<Entry> entries) {
         /** Returns whether the write itself is durable. */
         boolean isDurable() {
             return (flags & FUA) != 0;
+        }
+
+        /** Returns whether the file system wrote data of its own. */
+        boolean isMetadata() {
+            return (flags & METADATA) != 0;
         }
 
         boolean isDiscard() {
