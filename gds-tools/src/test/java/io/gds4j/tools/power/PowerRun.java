@@ -119,6 +119,9 @@ final class PowerRun {
 
     private void printTable() {
         List<Recording> columns = results.keySet().stream().filter(recording -> !recording.isControl()).toList();
+        if (columns.isEmpty()) {
+            return;
+        }
         SortedSet<String> rows = new TreeSet<>();
         columns.forEach(column -> rows.addAll(results.get(column).cuts().keySet()));
         List<String> lines = new ArrayList<>();
