@@ -4,6 +4,7 @@
 #
 #   dev/guest.sh test [-Dkey=value ...] [REGEX]     tests tagged guest whose class matches, in one JVM in the guest
 #   dev/guest.sh here [-Dkey=value ...] [REGEX]     the same on this machine: those that need only nbdfuse, without emulation
+#   dev/guest.sh power [RECORDING ...]              cuts the power at each write, on each file system, and kills the machine
 #   dev/guest.sh run [OPTION ...] COMMAND           a shell command; status: that of the command
 #
 #     -d FILE[,MIB]   a disk with blocks of 512 bytes: /dev/vda, vdb and so on; with MIB, a missing file is created, sparse
@@ -21,7 +22,14 @@
 #
 # Needs Debian, and root to install its packages once. Uses KVM if a kernel boots with it; emulated programs are 20 times slower.
 #
+# The power run records the calls of the tables in docs/saving.md and docs/operations.md on disks that log each write, one for
+# each file system (see Recording), and replays the logs on this machine, which needs root and loop devices. Status 5 if a table
+# is wrong somewhere, or if the control, saves without an fsync, is found nowhere.
+#
 #   LIMIT=600           seconds that a test run may take
+#   LOGS=FOLDER         keeps what the power run records, and replays what is there (a new folder)
+#   ROUNDS=5 CUTS=15000 of the power run: calls of each kind that a log records, and cuts of each log
+#   KILLS=17 SEED=1     of the power run: kills of the machine for each file system, and what decides them and lost writes
 #   SERIES=6.12         kernel: 6.1 or, from Debian 12's updates, 6.12
 #   CACHE=FOLDER        the kernel's place, 400 MB (~/.cache/gds4j/guest)
 #   ACCEL=kvm|tcg       instead of trying
@@ -272,11 +280,23 @@ test_here() {
     timeout "${LIMIT:-600}" unshare --mount --propagation private "${command_line[@]}"
 }
 
+# --- power ------------------------------------------------------------------------------------------------------------
+power() {
+    [ "$(id -u)" = 0 ] && losetup --find >/dev/null 2>&1 && unshare -m true 2>/dev/null || lacking "no root, loop devices or mounts here"
+    class_path=$(class_path_of gds-tools)
+    need_test_jvm
+    # In mounts of its own: another program that copies this one's would keep a disk mounted between two cuts.
+    unshare -m --propagation private "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dgds4j.guest="$root/dev/guest.sh" \
+        -Dgds4j.guest.java="$java $guest_java -cp $class_path" -cp "$class_path" io.gds4j.tools.power.PowerRun \
+        "${LOGS:-$scratch/power}" "${ROUNDS:-5}" "${CUTS:-15000}" "${KILLS:-17}" "${SEED:-1}" "$@"
+}
+
 command=${1:-}
 [ $# = 0 ] || shift
 case $command in
     run) fetch && boot "$@" ;;
     test) fetch && test_in_guest "$@" ;;
     here) need_programs "nbdfuse fusermount3 mkfs.ext4" "libnbd-bin fuse3 e2fsprogs" && test_here "$@" ;;
+    power) fetch && power "$@" ;;
     *) usage ;;
 esac

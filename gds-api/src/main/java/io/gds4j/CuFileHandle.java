@@ -613,7 +613,12 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Makes durable what was written before this call.
+     * Makes durable what was written before this call: it survives a crash of the program, of the kernel and of the power. The name of
+     * a new file does so once its folder is forced, too, which is the program's affair.
+     *
+     * <p>
+     * After a failure with EIO, ENOSPC or EDQUOT the kernel may have dropped written bytes, and the file counts as lost: later calls on handles of the same
+     * open file fail, too. Write the bytes again to a new file.
      *
      * @param metadata true to include times and other metadata ({@code fsync}), false for data and size ({@code fdatasync})
      * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed

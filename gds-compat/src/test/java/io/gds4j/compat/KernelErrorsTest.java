@@ -93,8 +93,33 @@ class KernelErrorsTest {
             rig.posix().on(call).fails(Errno.EIO);
             CuFileException failure = Failures.expectErrno(Errno.EIO, () -> handle.force(metadata));
             assertThat(failure.function()).isEqualTo(metadata ? "fsync" : "fdatasync");
-            handle.force(metadata);
-            assertThat(rig.posix().calls(call)).isEqualTo(2);
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {Errno.EIO, Errno.ENOSPC, Errno.EDQUOT})
+    void lostWriteIsReportedByEveryForceOfTheFile(int errno) {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(100);
+            rig.posix().on(PosixCall.FDATASYNC).fails(errno);
+            try (CuFileHandle handle = rig.open(file); CuFileHandle other = rig.open(file)) {
+                Failures.expectErrno(errno, () -> handle.force(false));
+                // the kernel tells each open file once, and handles share it
+                Failures.expectErrno(errno, () -> handle.force(true));
+                Failures.expectErrno(errno, () -> other.force(false));
+            }
+            try (CuFileHandle later = rig.open(file)) {
+                later.force(false);
+            }
+        }
+    }
+
+    @Test
+    void forceThatDroppedNothingMayBeRepeated() {
+        try (Rig rig = Rig.onHost(); CuFileHandle handle = rig.open(rig.file(100))) {
+            rig.posix().on(PosixCall.FDATASYNC).fails(Errno.EINTR);
+            Failures.expectErrno(Errno.EINTR, () -> handle.force(false));
+            handle.force(false);
         }
     }
 

@@ -120,7 +120,7 @@ public final class SafetensorsWriter {
         return this;
     }
 
-    /** Sets whether the file is forced to the disk before it is renamed; true by default. */
+    /** Sets whether the file survives a power failure once {@link #write} has returned; true by default. */
     public SafetensorsWriter durable(boolean durable) {
         this.durable = durable;
         return this;
@@ -171,6 +171,9 @@ public final class SafetensorsWriter {
             }
             Files.move(temporary, path, StandardCopyOption.ATOMIC_MOVE, StandardCopyOption.REPLACE_EXISTING);
             done = true;
+            if (durable) {
+                forceFolder();
+            }
         } catch (InterruptedException | ClosedByInterruptException e) {
             Thread.currentThread().interrupt();
             throw failure(Errno.EINTR, "interrupted", e).buildInterrupted();
@@ -183,6 +186,14 @@ public final class SafetensorsWriter {
             if (!done) {
                 deleteQuietly(temporary);
             }
+        }
+    }
+
+    /** Makes the name durable: a rename alone may be lost with the power. */
+    private void forceFolder() throws IOException {
+        try (FileChannel folder = FileChannel.open(
+                Objects.requireNonNull(path.toAbsolutePath().getParent()), StandardOpenOption.READ)) {
+            folder.force(true);
         }
     }
 

@@ -18,13 +18,13 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.BooleanSupplier;
 
 /** One run of the command: exit status and both streams. */
-record GdsRun(int status, String out, String err) {
+public record GdsRun(int status, String out, String err) {
 
     private static final ObjectMapper STRICT =
             new ObjectMapper().enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS);
 
     /** Runs in this JVM without a terminal. */
-    static GdsRun gds(String... args) {
+    public static GdsRun gds(String... args) {
         return gds(Map.of(), () -> false, args);
     }
 

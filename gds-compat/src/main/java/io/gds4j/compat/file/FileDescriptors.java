@@ -1,6 +1,7 @@
 package io.gds4j.compat.file;
 
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FileForce;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
@@ -36,6 +37,7 @@ public final class FileDescriptors {
     private final int buffered;
     private final int mode;
     private final RangeLocks locks;
+    private final FileForce force = new FileForce();
 
     private volatile int direct = NONE;
     private volatile Direct state;
@@ -102,6 +104,11 @@ public final class FileDescriptors {
 
     public int bufferedDescriptor() {
         return buffered;
+    }
+
+    /** Makes writes of all handles of these descriptors durable; returns 0 or {@code -errno}, and a lost write to each caller. */
+    public int force(boolean metadata) {
+        return force.force(posix, buffered, metadata);
     }
 
     /** Returns the number of registered handles; guarded by the table's lock. */

@@ -228,8 +228,7 @@ public final class CompatFile implements BackendFile {
             source.force();
             return;
         }
-        int fd = descriptors().bufferedDescriptor();
-        PosixErrors.check(function, function, metadata ? posix.fsync(fd) : posix.fdatasync(fd), path);
+        PosixErrors.check(function, function, descriptors().force(metadata), path);
     }
 
     @Override

@@ -3,6 +3,7 @@ package io.gds4j.libcufile.file;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.posix.FileForce;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
@@ -31,6 +32,7 @@ public final class LibraryFile implements BackendFile {
     private final OpenLibrary openLibrary;
     private final Posix posix;
     private final OwnedDescriptor descriptor;
+    private final FileForce force = new FileForce();
     private final @Nullable CallerDescriptor callerDescriptor;
     private final long handle;
     private final IoPathReport report;
@@ -222,7 +224,7 @@ public final class LibraryFile implements BackendFile {
     @Override
     public void force(boolean metadata) {
         String name = metadata ? "fsync" : "fdatasync";
-        call(name, name, () -> metadata ? posix.fsync(descriptor.fd()) : posix.fdatasync(descriptor.fd()));
+        call(name, name, () -> force.force(posix, descriptor.fd(), metadata));
     }
 
     @Override

@@ -18,7 +18,7 @@ interface FileCalls {
     /** Takes the lock that {@link SaveLock} describes. */
     SaveLock lock(Path folder, String name);
 
-    /** Creates a folder and its missing parents; returns if it exists. */
+    /** Creates a folder and its missing parents, and makes its name durable. */
     void createFolder(Path folder);
 
     /** Returns the names in a folder. */
@@ -27,7 +27,7 @@ interface FileCalls {
     /** Returns the bytes of a small file; none if there is no such file. */
     byte[] read(Path file);
 
-    /** Creates or replaces a small file, and forces it to the disk. */
+    /** Creates or replaces a small file, and forces it to the disk; if that fails there is none. */
     void write(Path file, byte[] content);
 
     /** Returns what the file system tells of a file, or of a link itself; empty if there is none, and only then. */

@@ -239,6 +239,11 @@ final class FileWriter implements AutoCloseable {
         }));
     }
 
+    /** Returns whether a file could not be forced to the disk. */
+    boolean isLost() {
+        return outputs.isLost();
+    }
+
     private synchronized void progress(long bytes) {
         written += bytes;
         listener.progress(written, total);

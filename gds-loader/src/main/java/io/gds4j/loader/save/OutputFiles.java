@@ -30,6 +30,7 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     private final Set<Path> written = ConcurrentHashMap.newKeySet();
     /** Which files they are: others could lay a link at a name while the file is closed. */
     private final Map<Path, FileVersion> versions = new ConcurrentHashMap<>();
+    private volatile boolean lost;
 
     OutputFiles(CuFileDriver driver, boolean direct) {
         this.driver = driver;
@@ -76,10 +77,23 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     /** Forces a file to the disk. */
     void force(int number) {
         Path path = paths.get(number);
-        use(path, handle -> {
-            written.remove(path);
+        use(path, handle -> force(path, handle));
+    }
+
+    private void force(Path path, CuFileHandle handle) {
+        written.remove(path);
+        boolean forced = false;
+        try {
             handle.force(false);
-        });
+            forced = true;
+        } finally {
+            lost |= !forced;
+        }
+    }
+
+    /** Returns whether a file could not be forced to the disk: then a later force tells nothing, and the files are lost. */
+    boolean isLost() {
+        return lost;
     }
 
     @Override
@@ -111,8 +125,8 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
 
     @Override
     protected void finishFile(Path path, CuFileHandle handle) {
-        if (written.remove(path)) {
-            handle.force(false);
+        if (written.contains(path)) {
+            force(path, handle);
         }
     }
 

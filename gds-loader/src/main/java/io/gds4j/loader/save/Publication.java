@@ -81,6 +81,8 @@ final class Publication {
     void removeLeftovers() {
         Set<String> left = present(target::isTemporary);
         if (!left.isEmpty()) {
+            // the disk may still have an index that names them
+            sync();
             left.removeIf(namedByIndex());
             left.forEach(this::delete);
         }
@@ -199,6 +201,7 @@ final class Publication {
 
     /** Goes on where a commit failed after it had replaced the index, or the only file. */
     void finish() {
+        sync();
         if (isNamed()) {
             removeAllButTemporaries();
             useFinalNames(target.folder().resolve(target.indexName()));

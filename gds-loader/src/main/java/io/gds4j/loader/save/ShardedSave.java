@@ -99,17 +99,17 @@ public final class ShardedSave implements AutoCloseable {
     }
 
     private void prepare() {
+        if (!isOwn()) {
+            throw failure(temporary, Errno.EEXIST,
+                    "this is not the temporary folder of a save, which needs its name; rename it");
+        }
+        removeTemporary();
         Path folder = target.folder();
         Optional<StatxResult> there = calls.status(folder);
         boolean used = there.isPresent() && (!there.get().isDirectory() || !calls.list(folder).isEmpty());
         if (used) {
             throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
         }
-        if (!isOwn()) {
-            throw failure(temporary, Errno.EEXIST,
-                    "this is not the temporary folder of a save, which needs its name; rename it");
-        }
-        removeTemporary();
         calls.createFolder(temporary);
         calls.write(temporary.resolve(MARK), new byte[0]);
         calls.sync(parent);

@@ -108,7 +108,8 @@ public final class SharedSave {
 
     /**
      * Writes the tensors of this writer and forces them to the disk. The old checkpoint remains. After a failure or an interrupt the
-     * program calls it again, or {@link #abandon} once.
+     * program calls it again, or {@link #abandon} once. If the files could not be forced to the disk, the files of all writers are gone, and
+     * all write again.
      *
      * @param listener receives progress: of the bytes of this writer
      * @return what this writer has written
@@ -151,7 +152,8 @@ public final class SharedSave {
      *
      * @return the whole checkpoint
      * @throws CuFileException as {@link SavePlan#save(CuFileDriver)}; INVALID_VALUE if a writer has not finished, if a tensor
-     *         has no writer or two, or if writers have different plans. The files remain until {@link #abandon}
+     *         has no writer or two, or if writers have different plans. The files remain until {@link #abandon}, unless they could not be
+     *         forced to the disk: then all writers write again
      */
     public SaveReport commit(CuFileDriver driver) {
         Objects.requireNonNull(driver, "driver");
@@ -195,21 +197,30 @@ public final class SharedSave {
             try (Snapshot sources = sources();
                     FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
                 List<ShareFile.Identity> opened = writer.openShare(publication);
-                List<ShareFile.Fragment> fragments = writer.writeShare(runs);
-                tensors = SharedSave.tensors(runs, writer.shareChecksums());
-                written();
-                beginPublishing();
-                sync(() -> {
-                    writer.sync();
-                    // another save may have removed the files, and another writer made them anew
-                    if (!leadTo(opened, publication::temporary)) {
-                        throw SaveFailure.replaced(content.target().path());
-                    }
-                    ShareFile share = new ShareFile(world, layout(), opened, tensors, fragments);
-                    calls.write(share(publication, rank), share.toBytes());
-                    calls.sync(content.target().folder());
-                });
+                try {
+                    writeShare(publication, writer, runs, opened);
+                } finally {
+                    removeIfLost(writer, publication);
+                }
             }
+        }
+
+        private void writeShare(
+                Publication publication, FileWriter writer, List<Run> runs, List<ShareFile.Identity> opened) {
+            List<ShareFile.Fragment> fragments = writer.writeShare(runs);
+            tensors = SharedSave.tensors(runs, writer.shareChecksums());
+            written();
+            beginPublishing();
+            sync(() -> {
+                writer.sync();
+                // another save may have removed the files, and another writer made them anew
+                if (!leadTo(opened, publication::temporary)) {
+                    throw SaveFailure.replaced(content.target().path());
+                }
+                ShareFile share = new ShareFile(world, layout(), opened, tensors, fragments);
+                calls.write(share(publication, rank), share.toBytes());
+                calls.sync(content.target().folder());
+            });
         }
 
         @Override
@@ -269,7 +280,11 @@ public final class SharedSave {
                 }
                 try (Snapshot sources = Snapshot.none(content);
                         FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
-                    writer.writeShared(publication, files, new SharedPages(content.files()).of(shares));
+                    try {
+                        writer.writeShared(publication, files, new SharedPages(content.files()).of(shares));
+                    } finally {
+                        removeIfLost(writer, publication);
+                    }
                 }
                 if (!publication.publish()) {
                     throw CuFileException.builder(SaveFailure.FUNCTION)
@@ -316,6 +331,14 @@ public final class SharedSave {
     private void removeShares(Publication publication) {
         for (int i = 0; i < world; i++) {
             calls.delete(share(publication, i));
+        }
+    }
+
+    /** Removes the files of all writers if one could not be forced to the disk: what the disk had of the others may be lost, too. */
+    private void removeIfLost(FileWriter writer, Publication publication) {
+        if (writer.isLost()) {
+            removeShares(publication);
+            publication.abandon();
         }
     }
 

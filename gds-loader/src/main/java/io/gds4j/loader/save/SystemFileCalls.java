@@ -60,9 +60,10 @@ final class SystemFileCalls implements FileCalls {
         }
         if (result != -Errno.EEXIST || !Files.isDirectory(folder)) {
             check(folder, "create the folder", result);
-            if (parent != null && Files.isReadable(parent)) {
-                sync(parent);
-            }
+        }
+        // also for a folder that was there: what made it may have crashed before this
+        if (parent != null && Files.isReadable(parent)) {
+            sync(parent);
         }
     }
 
@@ -116,7 +117,7 @@ final class SystemFileCalls implements FileCalls {
         }
         int flags = PosixConstants.O_WRONLY | PosixConstants.O_CREAT | PosixConstants.O_EXCL;
         int fd = (int) check(file, "create the file", posix().open(file.toString(), flags, MODE_OF_FILES));
-        boolean closed = false;
+        boolean forced = false;
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment bytes = arena.allocateFrom(ValueLayout.JAVA_BYTE, content);
             for (long done = 0; done < content.length;) {
@@ -124,13 +125,14 @@ final class SystemFileCalls implements FileCalls {
                 done += check(file, "write the file", () -> posix().pwrite(fd, bytes, at, content.length - at, at));
             }
             check(file, "force the file to the disk", posix().fsync(fd));
-            closed = true;
-            check(file, "close the file", posix().close(fd));
+            forced = true;
         } finally {
-            if (!closed) {
+            if (!forced) {
                 posix().close(fd);
+                posix().unlink(file.toString());
             }
         }
+        check(file, "close the file", posix().close(fd));
     }
 
     @Override

@@ -192,6 +192,25 @@ class SaveCrashTest {
         }
     }
 
+    /** The index that the program sees may not be the one of the disk, which may name what seems to be left. */
+    @Test
+    void nextSaveForcesTheFolderBeforeItDeletesWhatIsLeft() throws IOException {
+        Path folder = newFolder();
+        save(folder, OLD, SHARDS, unhindered());
+        boolean[] crashed = {false};
+        assertThatThrownBy(() -> save(folder, NEW, SHARDS, new WatchedCalls((number, name) -> {
+            crashed[0] |= name.equals("force");
+            if (crashed[0]) {
+                throw new Crash();
+            }
+        }))).isInstanceOf(Crash.class);
+        WatchedCalls next = unhindered();
+        save(folder, LATER, SHARDS, next);
+        assertThat(next.names()).containsSubsequence("list", "sync", "delete", "open");
+        assertThat(next.names().indexOf("sync")).isLessThan(next.names().indexOf("delete"));
+        remove(folder);
+    }
+
     static Stream<Arguments> failuresOfEachTransition() {
         return Stream.of(
                 Arguments.of(Errno.ENOSPC, SHARDS),

@@ -128,6 +128,17 @@ class ShardedSaveTest {
     }
 
     @Test
+    void whatACrashLeftBesideACompleteCheckpointGoesToo() throws IOException {
+        Files.createDirectories(folder.resolve("step-7.tmp"));
+        Files.createFile(folder.resolve("step-7.tmp/.gds4j-save"));
+        Files.createDirectory(step());
+        Files.createFile(step().resolve("model.safetensors"));
+        assertThatThrownBy(() -> ShardedSave.begin(step()))
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EEXIST));
+        assertThat(names(folder)).containsExactly("step-7");
+    }
+
+    @Test
     void temporaryNameOfAnotherIsRefused() throws IOException {
         Path other = Files.createDirectory(folder.resolve("step-7.tmp"));
         Files.writeString(other.resolve("notes.txt"), "mine");

@@ -15,6 +15,9 @@ import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Call;
+import io.gds4j.testkit.Failures;
+import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -54,7 +57,8 @@ class SharedSaveTest {
     @TempDir
     Path folder;
 
-    private final CuFileDriver driver = CuFileDriver.open(new ReferenceBackend());
+    private final FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
+    private final CuFileDriver driver = CuFileDriver.open(backend);
     private final List<MemoryAllocation> memories = new ArrayList<>();
 
     @AfterEach
@@ -549,6 +553,36 @@ class SharedSaveTest {
         slow.write(driver);
         second.commit(driver);
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    /** After a failed fsync the kernel says that all is well, and a disk may have lost what others wrote to it. */
+    @Test
+    void writesThatTheDiskLostAreRepeatedByAllWriters() throws IOException {
+        try (Tensors tensors = Tensors.small(driver, 7)) {
+            tensors.plan().toFolder(folder).save(driver);
+        }
+        List<SharedSave> writers = writers(5);
+        writers.get(0).write(driver);
+        backend.on(Call.FSYNC).fails(Errno.EIO);
+        Failures.expectErrno(Errno.EIO, () -> writers.get(1).write(driver));
+        assertThat(names()).filteredOn(name -> !name.endsWith(".names")).containsExactly("model.safetensors");
+        writers.get(1).write(driver);
+        writers.get(2).write(driver);
+        assertThatThrownBy(() -> writers.get(0).commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
+        assertThat(Tensors.seedOf(folder, 7)).isEqualTo(7);
+        writers.get(0).write(driver);
+        writers.get(0).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    @Test
+    void commitWhoseFilesTheDiskLostIsNotRepeated() throws IOException {
+        List<SharedSave> writers = writers(5);
+        writers.forEach(writer -> writer.write(driver));
+        backend.on(Call.FSYNC).fails(Errno.EIO);
+        Failures.expectErrno(Errno.EIO, () -> writers.get(0).commit(driver));
+        assertThat(names()).allMatch(name -> name.endsWith(".names"));
+        assertThatThrownBy(() -> writers.get(0).commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
     }
 
     private List<SharedSave> writers(long seed) {
