@@ -52,6 +52,7 @@ import java.util.stream.IntStream;
 public final class SharedSave {
     private static final int MOST_WRITERS = 99_999;
     private static final int ID_BYTES = 8;
+    private static final int LARGEST_SHARE = Integer.MAX_VALUE - 8;
 
     private final SaveContent content;
     private final FileCalls calls = FileCalls.SYSTEM;
@@ -344,7 +345,7 @@ public final class SharedSave {
                         .detail("writer %s of %s has not finished".formatted(i, world))
                         .build();
             }
-            shares.add(ShareFile.parse(path, calls.read(path), world, layout(), content.files()));
+            shares.add(ShareFile.parse(path, calls.read(path, LARGEST_SHARE), world, layout(), content.files()));
         }
         return shares;
     }
