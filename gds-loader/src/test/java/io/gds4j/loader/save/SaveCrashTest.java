@@ -37,7 +37,8 @@ class SaveCrashTest {
         private static final long serialVersionUID = 1L;
     }
 
-    private static Path newFolder() throws IOException {
+    /** Returns a folder in memory, where a save does not wait for a disk. */
+    static Path newFolder() throws IOException {
         Path memory = Path.of("/dev/shm");
         return Files.createTempDirectory(Files.isWritable(memory) ? memory : Path.of("target"), "gds4j-save");
     }
