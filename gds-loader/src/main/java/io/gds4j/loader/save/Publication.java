@@ -313,6 +313,13 @@ final class Publication {
         }
     }
 
+    /** Removes a link at the final place of a file, as a rename would: a write would follow it. */
+    void removeLink(int file) {
+        if (Files.isSymbolicLink(place(file))) {
+            calls.delete(place(file));
+        }
+    }
+
     void delete(int file) {
         delete(temporaries.get(file));
     }

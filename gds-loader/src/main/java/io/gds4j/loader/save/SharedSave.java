@@ -77,7 +77,7 @@ public final class SharedSave {
      *
      * @param plan the tensors of all writers
      * @param name a name that all writers of this save give, such as the step. A save or a commit that was interrupted may be repeated
-     *        with the same name
+     *        with the same name. No writer begins another save of this name before the commit has returned
      * @param rank number of this writer, from 0
      * @param world number of writers, 1 to 99,999
      * @throws CuFileException INVALID_VALUE if a number is out of range
