@@ -24,8 +24,8 @@ interface FileCalls {
     /** Returns the names in a folder. */
     List<String> list(Path folder);
 
-    /** Returns the bytes of a small file; none if there is no such file. */
-    byte[] read(Path file);
+    /** Returns the bytes of a small file; none if there is no such file. Fails with EFBIG above a limit. */
+    byte[] read(Path file, int most);
 
     /** Creates or replaces a small file, and forces it to the disk; if that fails there is none. */
     void write(Path file, byte[] content);

@@ -177,9 +177,10 @@ final class FileWriter implements AutoCloseable {
     void writeInPlace(Publication publication) {
         openOriginals();
         outputs.forget();
+        publication.keepTemporary();
+        publication.removeLink(0);
         outputs.create(publication.place(0), StandardOpenOption.CREATE);
         written = 0;
-        publication.keepTemporary();
         outputs.use(0, handle -> handle.truncate(0));
         reserve();
         writeContent();

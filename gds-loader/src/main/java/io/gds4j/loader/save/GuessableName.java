@@ -6,10 +6,10 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
-import java.io.IOException;
-import java.nio.file.Files;
-import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.util.HexFormat;
+import java.util.concurrent.ThreadLocalRandom;
+import java.util.regex.Pattern;
 
 /**
  * Files at names that several writers share, so that others can find them. Who may write to the folder could lay a link there, and
@@ -17,6 +17,7 @@ import java.nio.file.Path;
  */
 final class GuessableName {
     private static final int MODE = 0666;
+    private static final Pattern ID = Pattern.compile("\\.[0-9a-f]{16}\\.");
 
     private GuessableName() {
     }
@@ -89,15 +90,16 @@ final class GuessableName {
 
     /** Returns whom the file system names as the owner of this process's files: servers map users, root to nobody. */
     private static int ownerIn(Path file) {
-        try {
-            Path probe = Files.createTempFile(file.toAbsolutePath().getParent(), ".gds4j-", ".tmp");
-            try {
-                return (Integer) Files.getAttribute(probe, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-            } finally {
-                Files.delete(probe);
-            }
-        } catch (IOException e) {
-            throw SaveFailure.of(file, "create a file in its folder", Errno.EIO);
+        Posix posix = FfmPosix.instance();
+        // a name of temporary files, so that the next save removes it if this process is killed meanwhile
+        String id = "." + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong()) + ".";
+        Path probe = file.resolveSibling(ID.matcher(String.valueOf(file.getFileName())).replaceFirst(id));
+        int fd = posix.open(
+                probe.toString(), PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL, MODE);
+        if (fd < 0) {
+            throw SaveFailure.of(file, "create a file in its folder", -fd);
         }
+        posix.unlink(probe.toString());
+        return describeAndClose(posix, file, fd).user();
     }
 }

@@ -31,6 +31,8 @@ import org.jspecify.annotations.Nullable;
  */
 final class Publication {
     private static final int OWNER_WRITES = 0200;
+    /** The limit of those who read it. */
+    private static final int LARGEST_INDEX = 100_000_000;
 
     private final SaveTarget target;
     private final FileCalls calls;
@@ -96,7 +98,7 @@ final class Publication {
     /** Reads the index; returns the test for names in it. */
     private Predicate<String> namedByIndex() {
         // names of our files are ASCII; other bytes need no decoding
-        byte[] bytes = calls.read(target.folder().resolve(target.indexName()));
+        byte[] bytes = calls.read(target.folder().resolve(target.indexName()), LARGEST_INDEX);
         String index = new String(bytes, StandardCharsets.ISO_8859_1);
         return name -> index.contains('"' + name + '"');
     }
@@ -310,6 +312,13 @@ final class Publication {
             } catch (CuFileException e) {
                 System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
             }
+        }
+    }
+
+    /** Removes a link at the final place of a file, as a rename would: a write would follow it. */
+    void removeLink(int file) {
+        if (Files.isSymbolicLink(place(file))) {
+            calls.delete(place(file));
         }
     }
 

@@ -110,9 +110,17 @@ public final class ShardedSave implements AutoCloseable {
         if (used) {
             throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
         }
-        calls.createFolder(temporary);
+        createFolder(temporary);
         calls.write(temporary.resolve(MARK), new byte[0]);
         calls.sync(parent);
+    }
+
+    /** Creates a folder, which a link to one that others laid is not: a save removes what is in it. */
+    private void createFolder(Path folder) {
+        calls.createFolder(folder);
+        if (calls.status(folder).filter(StatxResult::isDirectory).isEmpty()) {
+            throw failure(folder, Errno.EEXIST, "this is a link, not the temporary folder of a save");
+        }
     }
 
     /** Returns whether there is nothing that belongs to someone else: no folder, an empty one or one of a save. */
@@ -171,7 +179,7 @@ public final class ShardedSave implements AutoCloseable {
 
     private void publish(Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
         Path ready = temporary.resolve(READY);
-        calls.createFolder(ready);
+        createFolder(ready);
         for (Map.Entry<Path, String> part : nameOf.entrySet()) {
             calls.rename(part.getKey(), ready.resolve(part.getValue()));
         }
@@ -205,9 +213,12 @@ public final class ShardedSave implements AutoCloseable {
         }
     }
 
-    /** Removes the temporary folder; its mark goes last, so that a crash leaves no folder that seems to be another's. */
+    /**
+     * Removes the temporary folder; its mark goes last, so that a crash leaves no folder that seems to be another's. Leaves what else
+     * has its name meanwhile.
+     */
     private void removeTemporary() {
-        if (calls.status(temporary).isPresent()) {
+        if (calls.status(temporary).filter(StatxResult::isDirectory).isPresent()) {
             for (String name : calls.list(temporary)) {
                 if (!name.equals(MARK)) {
                     removeTree(temporary.resolve(name));

@@ -49,17 +49,19 @@ import java.util.stream.IntStream;
 public final class SharedSave {
     private static final int MOST_WRITERS = 99_999;
     private static final int ID_BYTES = 8;
+    private static final int LARGEST_SHARE = Integer.MAX_VALUE - 8;
 
     private final SaveContent content;
-    private final FileCalls calls = FileCalls.SYSTEM;
+    private final FileCalls calls;
     private final String name;
     /** Link that tells the writers the random part of their names. */
     private final Path secret;
     private final int rank;
     private final int world;
 
-    private SharedSave(SaveContent content, String name, int rank, int world) {
+    private SharedSave(SaveContent content, FileCalls calls, String name, int rank, int world) {
         this.content = content;
+        this.calls = calls;
         this.name = name;
         SaveTarget target = content.target();
         this.secret = target.folder().resolve(target.secretName(ids("").getFirst()));
@@ -72,7 +74,7 @@ public final class SharedSave {
      *
      * @param plan the tensors of all writers
      * @param name a name that all writers of this save give, such as the step. A save or a commit that was interrupted may be repeated
-     *        with the same name
+     *        with the same name. No writer begins another save of this name before the commit has returned
      * @param rank number of this writer, from 0
      * @param world number of writers, 1 to 99,999
      * @throws CuFileException INVALID_VALUE if a number is out of range
@@ -86,7 +88,12 @@ public final class SharedSave {
                     "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
                             MOST_WRITERS));
         }
-        return new SharedSave(plan.content(), name, rank, world);
+        return new SharedSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
+    }
+
+    /** Returns the same writer with other calls, for tests. */
+    SharedSave with(FileCalls other) {
+        return new SharedSave(content, other, name, rank, world);
     }
 
     /**
@@ -182,7 +189,7 @@ public final class SharedSave {
         private List<ShareFile.Tensor> tensors = List.of();
 
         Write(CuFileDriver driver, SaveListener listener, Runnable onRelease) {
-            super(content, driver, listener, FileCalls.SYSTEM, onRelease);
+            super(content, driver, listener, SharedSave.this.calls, onRelease);
         }
 
         @Override
@@ -191,7 +198,10 @@ public final class SharedSave {
             List<String> ids = ids(SharedSecret.layOrFind(secret));
             Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes
-            ids.forEach(id -> calls.delete(share(publication(id), rank)));
+            for (String id : ids) {
+                calls.delete(mark(publication(id)));
+                calls.delete(share(publication(id), rank));
+            }
             awaitStreams();
             List<Run> runs = Run.of(content.files());
             try (Snapshot sources = sources();
@@ -239,7 +249,7 @@ public final class SharedSave {
     /** Puts the shares of all writers together; cannot be cancelled. */
     private final class Commit extends SaveJob {
         Commit(CuFileDriver driver, Runnable onRelease) {
-            super(content, driver, SaveListener.NONE, FileCalls.SYSTEM, onRelease);
+            super(content, driver, SaveListener.NONE, SharedSave.this.calls, onRelease);
         }
 
         @Override
@@ -260,19 +270,15 @@ public final class SharedSave {
             try {
                 List<String> ids = ids(SharedSecret.find(secret));
                 Publication publication = publication(ids);
-                Optional<Publication> live = ids.stream().map(SharedSave.this::publication).filter(Publication::isLive)
-                        .findFirst();
-                if (live.isPresent() && !hasShares(publication) && hasShares(live.get())) {
-                    parseShares(live.get());
-                    finish(live.get());
+                Optional<Publication> published =
+                        ids.stream().map(SharedSave.this::publication).filter(SharedSave.this::isPublished).findFirst();
+                if (published.isPresent()) {
+                    published.get().finish();
+                    end(published.get());
                     return;
                 }
                 List<ShareFile> shares = parseShares(publication);
                 List<ShareFile.Identity> files = shares.getFirst().identities();
-                if (shares.stream().allMatch(share -> leadTo(share.identities(), publication::place))) {
-                    finish(publication);
-                    return;
-                }
                 for (int i = 0; i < world; i++) {
                     if (!leadTo(shares.get(i).identities(), publication::temporary)) {
                         throw SaveFailure.replaced(share(publication, i));
@@ -294,18 +300,10 @@ public final class SharedSave {
                             .detail("the file system renames no files, which several writers need")
                             .build();
                 }
-                removeShares(publication);
-                calls.delete(secret);
+                end(publication);
             } finally {
                 lock.close();
             }
-        }
-
-        /** Ends a commit that was interrupted after it had replaced the checkpoint. */
-        private void finish(Publication publication) {
-            publication.finish();
-            removeShares(publication);
-            calls.delete(secret);
         }
     }
 
@@ -324,14 +322,47 @@ public final class SharedSave {
         return content.target().folder().resolve(content.target().shareName(publication.id(), writer));
     }
 
-    private boolean hasShares(Publication publication) {
-        return IntStream.range(0, world).allMatch(writer -> calls.status(share(publication, writer)).isPresent());
+    private boolean exists(Path file) {
+        return calls.status(file).isPresent();
     }
 
-    private void removeShares(Publication publication) {
-        for (int i = 0; i < world; i++) {
-            calls.delete(share(publication, i));
+    /** Returns the name that the share of writer 0 gets when the others may go; no writer has its number. */
+    private Path mark(Publication publication) {
+        return share(publication, MOST_WRITERS);
+    }
+
+    /** Returns whether a commit was interrupted after it had replaced the checkpoint, and no writer has begun since. */
+    private boolean isPublished(Publication publication) {
+        List<ShareFile> shares;
+        if (exists(mark(publication))) {
+            shares = List.of(parse(mark(publication)));
+        } else if (IntStream.range(0, world).allMatch(writer -> exists(share(publication, writer)))) {
+            shares = parseShares(publication);
+        } else {
+            return false;
         }
+        return publication.isLive()
+                || shares.stream().allMatch(share -> leadTo(share.identities(), publication::place));
+    }
+
+    /** Removes what the writers have left, the mark last. */
+    private void end(Publication publication) {
+        Path first = share(publication, 0);
+        if (exists(first)) {
+            calls.rename(first, mark(publication));
+        }
+        removeShares(publication);
+        calls.delete(secret);
+    }
+
+    /** Removes the shares, also those of an interrupted save by more writers. */
+    private void removeShares(Publication publication) {
+        Path folder = content.target().folder();
+        calls.list(folder)
+                .stream()
+                .filter(file -> content.target().isShare(file, publication.id()))
+                .sorted()
+                .forEach(file -> calls.delete(folder.resolve(file)));
     }
 
     /** Removes the files of all writers if one could not be forced to the disk: what the disk had of the others may be lost, too. */
@@ -364,9 +395,13 @@ public final class SharedSave {
                         .detail("writer %s of %s has not finished".formatted(i, world))
                         .build();
             }
-            shares.add(ShareFile.parse(path, calls.read(path), world, layout(), content.files()));
+            shares.add(parse(path));
         }
         return shares;
+    }
+
+    private ShareFile parse(Path share) {
+        return ShareFile.parse(share, calls.read(share, LARGEST_SHARE), world, layout(), content.files());
     }
 
     /** Returns whether the names of all files lead to these. */

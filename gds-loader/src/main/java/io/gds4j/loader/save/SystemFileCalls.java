@@ -84,7 +84,7 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
-    public byte[] read(Path file) {
+    public byte[] read(Path file, int most) {
         // a pipe does not wait for its writer
         int fd = posix().open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0);
         if (fd == -Errno.ENOENT) {
@@ -94,6 +94,7 @@ final class SystemFileCalls implements FileCalls {
         try (Arena arena = Arena.ofConfined()) {
             StatxResult status = posix().statx(fd);
             check(file, "read the size of the file", status.error());
+            check(file, "read the file of " + status.size() + " bytes", status.size() > most ? -Errno.EFBIG : 0);
             MemorySegment bytes = arena.allocate(status.size());
             long done = 0;
             long count = -1;

@@ -18,6 +18,7 @@ import java.util.Objects;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
@@ -37,7 +38,8 @@ class SaveCrashTest {
         private static final long serialVersionUID = 1L;
     }
 
-    private static Path newFolder() throws IOException {
+    /** Returns a folder in memory, where a save does not wait for a disk. */
+    static Path newFolder() throws IOException {
         Path memory = Path.of("/dev/shm");
         return Files.createTempDirectory(Files.isWritable(memory) ? memory : Path.of("target"), "gds4j-save");
     }
@@ -295,6 +297,22 @@ class SaveCrashTest {
         }));
         assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(NEW);
         assertNextSaveCleansUp(folder, newShard);
+        remove(folder);
+    }
+
+    @Test
+    void fileIsNotWrittenInPlaceThroughALink(@TempDir Path elsewhere) throws IOException {
+        Path folder = newFolder();
+        Path precious = Files.writeString(elsewhere.resolve("precious"), "PRECIOUS");
+        Files.createSymbolicLink(folder.resolve("model.safetensors"), precious);
+        save(folder, NEW, ONE_FILE, new WatchedCalls((number, name) -> {
+            if (name.equals("rename")) {
+                throw WatchedCalls.refusal(Errno.ENOSYS);
+            }
+        }));
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(folder.resolve("model.safetensors")).isRegularFile();
+        assertThat(Tensors.seedOf(folder, NEW)).isEqualTo(NEW);
         remove(folder);
     }
 

@@ -28,9 +28,11 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import java.io.IOException;
 import java.lang.foreign.ValueLayout;
+import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -85,6 +87,20 @@ class SavePlanTest {
             assertThat(report.seconds()).isGreaterThanOrEqualTo(report.blockedSeconds());
             assertThat(report.ioPaths().values().stream().mapToLong(Long::longValue).sum())
                     .isGreaterThanOrEqualTo(report.bytes());
+        }
+    }
+
+    /** A hole takes no place on the disk, and would take the memory of a save. */
+    @Test
+    void indexLargerThanReadersAllowEndsTheSave() throws IOException {
+        Path index = folder.resolve("model.safetensors.index.json");
+        try (FileChannel hole = FileChannel.open(index, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+                Tensors tensors = Tensors.small(driver, 1)) {
+            hole.write(ByteBuffer.wrap(new byte[1]), 3L << 30);
+            assertThatThrownBy(() -> tensors.plan().toFolder(folder).save(driver))
+                    .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EFBIG))
+                    .hasMessageContaining(index.toString());
+            assertThat(names()).containsExactly("model.safetensors.index.json");
         }
     }
 

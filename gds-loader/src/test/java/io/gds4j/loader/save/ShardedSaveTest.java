@@ -155,6 +155,27 @@ class ShardedSaveTest {
         ShardedSave.begin(step()).close();
     }
 
+    /** Who may write to the parent can lay a link at the name of the temporary folder while the save runs. */
+    @Test
+    void nothingIsRemovedOrWrittenThroughALinkInPlaceOfTheTemporaryFolder() throws IOException {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Path precious = Files.writeString(home.resolve("precious"), "PRECIOUS");
+        try (ShardedSave save = ShardedSave.begin(step())) {
+            Files.move(save.temporary(), folder.resolve("moved"));
+            Files.createSymbolicLink(save.temporary(), home);
+        }
+        assertThat(precious).hasContent("PRECIOUS");
+        Files.delete(folder.resolve("step-7.tmp"));
+        try (ShardedSave save = ShardedSave.begin(step())) {
+            Path ready = Files.createSymbolicLink(save.temporary().resolve("ready"), home);
+            List<Path> parts = List.of(shard(save, 0, 1, "a"));
+            assertThatThrownBy(() -> save.commit(parts)).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining(ready.toString());
+        }
+        assertThat(step()).doesNotExist();
+        assertThat(home).isDirectoryContaining("glob:**precious");
+    }
+
     @Test
     void folderWithEntriesIsRefused() throws IOException {
         Files.createDirectory(step());

@@ -20,11 +20,15 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.FaultInjectingBackend;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardWatchEventKinds;
+import java.nio.file.WatchKey;
+import java.nio.file.WatchService;
 import java.security.MessageDigest;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -229,6 +233,127 @@ class SharedSaveTest {
         assertThatThrownBy(() -> writer(0, SHARDED, options).commit(driver)).isInstanceOfSatisfying(
                 CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ESTALE));
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    /** What a killed writer leaves has names that the next save removes. */
+    @Test
+    void everyFileOfAWriterHasANameOfTheSave() throws Exception {
+        int[] sizes = {5000, 6000, 7000};
+        List<String> created = new ArrayList<>();
+        try (WatchService watch = folder.getFileSystem().newWatchService()) {
+            WatchKey key = folder.register(watch, StandardWatchEventKinds.ENTRY_CREATE);
+            for (int rank = 0; rank < WORLD; rank++) {
+                writer(rank, sizes, SaveOptions.DEFAULTS).write(driver);
+            }
+            // events come in order
+            Files.createFile(folder.resolve("end"));
+            while (!created.contains("end")) {
+                watch.take();
+                key.pollEvents().forEach(event -> created.add(event.context().toString()));
+                key.reset();
+            }
+        }
+        assertThat(created).hasSizeGreaterThan(WORLD + 2).allMatch(name -> name.equals("end")
+                || name.matches("\\.model\\.[0-9a-f]{16}\\.(safetensors|part-\\d{5}|names)"));
+    }
+
+    /** The process is gone: no call that follows has an effect. */
+    private static final class Crash extends Error {
+        private static final long serialVersionUID = 1L;
+    }
+
+    /** Ends a commit after each of its calls. Only the last one, which removes the link of the writers, leaves nothing to repeat. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void commitThatEndsAfterAnyCallIsRepeated(boolean sharded) throws IOException {
+        SaveOptions options = sharded ? TWO_FILES : SaveOptions.DEFAULTS;
+        folder = SaveCrashTest.newFolder();
+        int count = Integer.MAX_VALUE;
+        for (int n = 0; n <= count; n++) {
+            int last = n;
+            for (int rank = 0; rank < WORLD; rank++) {
+                writer(rank, SHARDED, options).write(driver);
+            }
+            WatchedCalls calls = new WatchedCalls((number, name) -> {
+                if (number > last) {
+                    throw new Crash();
+                }
+            });
+            try {
+                writer(0, SHARDED, options).with(calls).commit(driver);
+                count = n;
+            } catch (Crash e) {
+                try {
+                    writer(1, SHARDED, options).commit(driver);
+                } catch (CuFileException none) {
+                    assertThat(names()).as("after call %d", n).allMatch(
+                            name -> name.endsWith(".names") || !name.startsWith("."));
+                    assertThat(count).isEqualTo(Integer.MAX_VALUE);
+                    count = n + 1;
+                    writer(0, SHARDED, options).abandon();
+                }
+            }
+            assertThat(Tensors.seedOf(folder, 5)).as("after call %d", n).isEqualTo(5);
+            assertThat(names()).as("after call %d", n).noneMatch(name -> name.startsWith("."));
+            for (String name : names()) {
+                Files.delete(folder.resolve(name));
+            }
+            memories.forEach(MemoryAllocation::close);
+            memories.clear();
+        }
+        assertThat(count).isGreaterThan(WORLD);
+        Files.delete(folder);
+    }
+
+    /** A writer that begins again takes back that its save was published, before it can fail. */
+    @Test
+    void commitThatTidiedUpIsNotRepeatedAfterAWriterHasBegunAgain() throws IOException {
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, SHARDED, TWO_FILES).write(driver);
+        }
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            List<String> left;
+            try {
+                left = names();
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+            if (name.equals("delete") && left.stream().filter(one -> one.contains(".part-")).count() == WORLD - 1) {
+                throw new Crash();
+            }
+        });
+        assertThatThrownBy(() -> writer(0, SHARDED, TWO_FILES).with(calls).commit(driver)).isInstanceOf(Crash.class);
+        SaveListener fails = new SaveListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal) {
+                throw new IllegalStateException("the program fails");
+            }
+        };
+        assertThatThrownBy(() -> SharedSave.of(plan(2, SHARDED, TWO_FILES, 6), "step-1", 2, WORLD).write(driver, fails))
+                .hasMessage("the program fails");
+        assertThatThrownBy(() -> writer(0, SHARDED, TWO_FILES).commit(driver))
+                .hasMessageContaining("has not finished");
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    /** A job that restarts with fewer writers repeats the save. */
+    @Test
+    void sharesOfFormerWritersAreRemoved() throws IOException {
+        int[] sizes = {5000, 6000, 7000};
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, sizes, SaveOptions.DEFAULTS).write(driver);
+        }
+        SavePlan.Builder builder = SavePlan.builder();
+        for (int i = 0; i < sizes.length; i++) {
+            MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, sizes[i]);
+            memories.add(memory);
+            new TensorPattern(5).fill("t" + i, 0, memory.segment());
+            builder.tensor("t" + i, DType.U8, memory.range(), sizes[i]);
+        }
+        SharedSave alone = SharedSave.of(builder.toFolder(folder), "step-1", 0, 1);
+        alone.write(driver);
+        alone.commit(driver);
+        assertThat(names()).containsExactly("model.safetensors");
     }
 
     @Test

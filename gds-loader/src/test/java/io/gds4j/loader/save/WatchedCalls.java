@@ -149,9 +149,9 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
-    public byte[] read(Path file) {
+    public byte[] read(Path file, int most) {
         begin("read");
-        return system.read(file);
+        return system.read(file, most);
     }
 
     @Override

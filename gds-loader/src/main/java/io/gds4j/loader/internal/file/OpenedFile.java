@@ -11,13 +11,16 @@ import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
+import java.nio.file.InvalidPathException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,6 +30,8 @@ import org.jspecify.annotations.Nullable;
  */
 public final class OpenedFile implements AutoCloseable {
     private static final int NONE = -1;
+    /** No errno. */
+    private static final int NO_LIBC = Integer.MIN_VALUE;
 
     private final Path path;
     private final FileChannel channel;
@@ -49,46 +54,65 @@ public final class OpenedFile implements AutoCloseable {
             return new OpenedFile(path, channel(path), NONE, null);
         }
         int fd = descriptor(path);
-        if (fd >= 0) {
-            boolean opened = false;
-            try {
-                if (!posix().statx(fd).isRegularFile()) {
-                    throw new FileSystemException(path.toString(), null, "not a regular file");
-                }
-                Links.check(path, place(fd));
-                OpenedFile file = new OpenedFile(path, channel(itself(fd)), fd, null);
-                opened = true;
-                return file;
-            } catch (NoSuchFileException e) {
-                // no /proc
-            } finally {
-                if (!opened) {
-                    posix().close(fd);
-                }
+        if (fd < 0 && fd != NO_LIBC) {
+            // java.nio might find another file now, or wait for the writer of a pipe
+            throw failure(path, -fd);
+        }
+        Optional<Path> place = Optional.empty();
+        boolean opened = false;
+        try {
+            if (fd >= 0 && !posix().statx(fd).isRegularFile()) {
+                throw new FileSystemException(path.toString(), null, "not a regular file");
+            }
+            place = place(fd);
+            Links.check(path, place.isPresent() ? place.get() : path.toRealPath());
+            OpenedFile file = new OpenedFile(
+                    path, channel(place.isPresent() ? itself(fd) : path), place.isPresent() ? fd : NONE, null);
+            opened = place.isPresent();
+            return file;
+        } finally {
+            if (fd >= 0 && !opened) {
+                posix().close(fd);
             }
         }
-        Links.check(path, path.toRealPath());
-        return new OpenedFile(path, channel(path), NONE, null);
     }
 
     /** Returns the absolute path of a folder without links, spelt as the kernel spells the paths of the files below. */
     static Path realPath(Path folder) throws IOException {
         int fd = descriptor(folder);
-        if (fd >= 0) {
-            try {
-                return place(fd);
-            } catch (NoSuchFileException e) {
-                // no /proc
-            } finally {
+        try {
+            Optional<Path> place = place(fd);
+            return place.isPresent() ? place.get() : folder.toRealPath();
+        } finally {
+            if (fd >= 0) {
                 posix().close(fd);
             }
         }
-        return folder.toRealPath();
+    }
+
+    private static IOException failure(Path path, int errno) {
+        return switch (errno) {
+            case Errno.ENOENT -> isText(path)
+                    ? new NoSuchFileException(path.toString())
+                    : new FileSystemException(path.toString(), null, "this machine's encoding cannot spell the name");
+            case Errno.EACCES -> new AccessDeniedException(path.toString());
+            case Errno.ELOOP -> new FileSystemLoopException(path.toString());
+            default -> new FileSystemException(path.toString(), null, Errno.text(errno));
+        };
+    }
+
+    /** Returns whether libc gets the same name: a file may have any bytes as its name. */
+    private static boolean isText(Path path) {
+        try {
+            return Path.of(path.toString()).equals(path);
+        } catch (InvalidPathException e) {
+            return false;
+        }
     }
 
     /** Returns the exception for a loop of links if the path is one; java.nio has no exception of its own for that. */
     public static IOException loopOr(Path path, IOException e) {
-        int fd = path.getFileSystem() == FileSystems.getDefault() ? descriptor(path) : NONE;
+        int fd = path.getFileSystem() == FileSystems.getDefault() ? descriptor(path) : NO_LIBC;
         if (fd >= 0) {
             posix().close(fd);
         }
@@ -99,8 +123,13 @@ public final class OpenedFile implements AutoCloseable {
         return Path.of("/proc/self/fd/" + fd);
     }
 
-    private static Path place(int fd) throws IOException {
-        return Files.readSymbolicLink(itself(fd));
+    /** Returns where a file is; empty without a descriptor or without /proc. */
+    private static Optional<Path> place(int fd) throws IOException {
+        try {
+            return fd >= 0 ? Optional.of(Files.readSymbolicLink(itself(fd))) : Optional.empty();
+        } catch (NoSuchFileException e) {
+            return Optional.empty();
+        }
     }
 
     private static FileChannel channel(Path path) throws IOException {
@@ -110,9 +139,13 @@ public final class OpenedFile implements AutoCloseable {
     /** Opens what the path leads to without access to it: does not wait for the writer of a pipe, and wakes no device. */
     private static int descriptor(Path path) {
         try {
-            return posix().open(path.toString(), PosixConstants.O_PATH, 0);
+            int fd = posix().open(path.toString(), PosixConstants.O_PATH, 0);
+            while (fd == -Errno.EINTR) {
+                fd = posix().open(path.toString(), PosixConstants.O_PATH, 0);
+            }
+            return fd;
         } catch (CuFileException e) {
-            return NONE; // no access to libc; the driver will say so if it needs any
+            return NO_LIBC; // no access to libc; the driver will say so if it needs any
         }
     }
 
