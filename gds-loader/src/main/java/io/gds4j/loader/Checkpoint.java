@@ -11,6 +11,8 @@ import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.ArraySaver;
 import io.gds4j.loader.internal.SafetensorsText;
+import io.gds4j.source.SourcePath;
+import java.net.URI;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -119,6 +121,18 @@ public final class Checkpoint {
         Objects.requireNonNull(format, "format");
         boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
         return read(path, follow, () -> CheckpointFiles.open(path, format, follow));
+    }
+
+    /**
+     * Opens a checkpoint of a server: {@code open(SourcePath.of(uri))}. The schemes {@code http}, {@code https} and {@code s3} need the
+     * artifact gds-remote, and have its default settings.
+     *
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)}
+     * @throws CuFileException as {@link SourcePath#of}; IO_ERROR if the server does not answer
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static Checkpoint open(URI uri) {
+        return open(SourcePath.of(uri));
     }
 
     /**

@@ -17,6 +17,7 @@ import io.gds4j.testkit.GdsExtension;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -160,6 +161,15 @@ class ShortFormsTest {
             assertThat(catchThrowableOfType(CuFileException.class, () -> plan.tensorParallel(gpus)).error())
                     .isEqualTo(CuFileError.INVALID_VALUE);
         }
+    }
+
+    @Test
+    void checkpointIsOpenedByItsUri() {
+        assertThat(Checkpoint.open(model().toUri()).tensors()).hasSize(4);
+        assertThatThrownBy(() -> Checkpoint.open(URI.create("s3://user:secret@bucket/model")))
+                .isInstanceOf(CuFileException.class)
+                .hasMessageContaining("the scheme s3 needs the artifact io.gds4j:gds-remote")
+                .hasMessageNotContaining("secret");
     }
 
     @Test
