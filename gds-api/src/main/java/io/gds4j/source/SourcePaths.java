@@ -25,8 +25,8 @@ final class SourcePaths {
             return ofFile(uri);
         }
         Set<String> known = new TreeSet<>(Set.of("file"));
-        for (SourcePathProvider provider :
-                ServiceLoader.load(SourcePathProvider.class, SourcePathProvider.class.getClassLoader())) {
+        for (SourcePathProvider provider : ServiceLoader.load(SourcePathProvider.class,
+                SourcePathProvider.class.getClassLoader())) {
             if (provider.schemes().contains(scheme)) {
                 return provider.path(uri);
             }

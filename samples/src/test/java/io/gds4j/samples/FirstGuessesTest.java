@@ -245,5 +245,6 @@ class FirstGuessesTest {
     void machineIsDiagnosed(CuFileDriver driver) {
         assertThat(driver.diagnose(data).gpus()).isNotNull();
         assertThat(driver.diagnose(data).lines()).isNotEmpty();
+        assertThat(driver.diagnose(data).directStorage()).isFalse();
     }
 }
