@@ -44,6 +44,9 @@ import org.junit.jupiter.api.extension.ParameterResolver;
  *     @FakeGpus(2)
  *     void badBlockIsReported(CuFileDriver driver, FakeGpu gpu, FaultInjectingBackend faults) {
  *         faults.on(Call.READ).nth(3).fails(Errno.EIO);
+ *         assertThrows(CuFileException.class, () -> load(driver, gpu.devices()));
+ *     }
+ * }
  * }</pre>
  *
  * <p>
