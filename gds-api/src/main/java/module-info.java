@@ -40,6 +40,7 @@ module io.gds4j {
     exports io.gds4j.spi;
     exports io.gds4j.statistics;
 
+    uses io.gds4j.source.SourcePathProvider;
     uses io.gds4j.spi.CuFileBackendProvider;
     uses io.gds4j.spi.RangeTracer;
 }

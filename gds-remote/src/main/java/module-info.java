@@ -6,5 +6,7 @@ module io.gds4j.remote {
 
     exports io.gds4j.remote;
 
+    provides io.gds4j.source.SourcePathProvider with io.gds4j.remote.internal.RemotePaths;
+
     uses io.gds4j.remote.S3CredentialsProvider;
 }

@@ -7,16 +7,17 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import java.time.Duration;
 import java.util.ArrayDeque;
-import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /** One call of {@link CuFileBatch#transferAll}: keeps the batch full until all requests are complete. */
 final class BulkTransfer {
-    private static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE);
+    static final Duration FOREVER = Duration.ofNanos(Long.MAX_VALUE);
 
     /** Indexes of each submitted request, by identity; a list may hold the same request several times. */
     private final Map<Request, Deque<Integer>> indexes = new IdentityHashMap<>();
@@ -33,7 +34,13 @@ final class BulkTransfer {
         this.completions = new Completion[this.requests.size()];
     }
 
+    /** Transfers all requests, or throws if one failed. */
     List<Completion> run() {
+        return requireComplete(complete());
+    }
+
+    /** Returns the completions, in the order of the requests, of those that failed, too. */
+    List<Completion> complete() {
         if (batch.outstanding() > 0) {
             throw CuFileException.of(
                     CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
@@ -53,7 +60,7 @@ final class BulkTransfer {
                 abandon();
             }
         }
-        return result();
+        return Arrays.stream(completions).<Completion>map(Objects::requireNonNull).toList();
     }
 
     private void fill() {
@@ -109,20 +116,12 @@ final class BulkTransfer {
         }
     }
 
-    private List<Completion> result() {
-        List<Completion> all = new ArrayList<>(requests.size());
-        List<Completion> failures = new ArrayList<>();
-        for (Completion completion : completions) {
-            if (completion != null) {
-                all.add(completion);
-                if (!completion.isComplete()) {
-                    failures.add(completion);
-                }
-            }
-        }
+    /** Returns completions of which none failed. */
+    static List<Completion> requireComplete(List<Completion> completions) {
+        List<Completion> failures = completions.stream().filter(done -> !done.isComplete()).toList();
         if (!failures.isEmpty()) {
-            throw new CuFileBatchException(failures, requests.size());
+            throw new CuFileBatchException(failures, completions.size());
         }
-        return all;
+        return completions;
     }
 }

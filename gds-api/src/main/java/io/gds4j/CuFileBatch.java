@@ -10,7 +10,9 @@ import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
+import java.lang.foreign.MemorySegment;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -45,6 +47,7 @@ public final class CuFileBatch implements AutoCloseable {
     private final BatchLedger ledger;
     private final Lifetime lifetime;
     private final SessionUse use;
+    private final AddedRequests added = new AddedRequests();
 
     private CuFileBatch(SessionUse use, BackendBatch batch) {
         Session session = use.session();
@@ -152,6 +155,81 @@ public final class CuFileBatch implements AutoCloseable {
      */
     public List<Completion> transferAll(List<Request> requests) {
         return new BulkTransfer(this, requests).run();
+    }
+
+    /**
+     * Adds a request, which {@link #awaitAll} submits. Any number may be added; what is never awaited is never submitted.
+     *
+     * @param request the request
+     */
+    public void add(Request request) {
+        added.add(Objects.requireNonNull(request, "request"));
+    }
+
+    /**
+     * Adds a read that fills the segment. A segment over a Java array is filled when {@link #awaitAll} returns, from a copy in native
+     * memory; it is unchanged past the bytes read, and unchanged if the read fails.
+     *
+     * @param handle the file
+     * @param segment receives the bytes: of the global or an automatic arena, or over a Java array
+     * @param fileOffset first byte in the file
+     * @throws CuFileException as {@link io.gds4j.memory.MemoryRange#ofSegment(MemorySegment)} for a native segment; NOMEM_ERROR if the
+     *         JVM's limit of direct memory leaves too little for the copy
+     */
+    public void addRead(CuFileHandle handle, MemorySegment segment, long fileOffset) {
+        added.add(handle, false, segment, fileOffset);
+    }
+
+    /**
+     * Adds a read into an array, through a copy; see {@link #addRead(CuFileHandle, MemorySegment, long)}.
+     *
+     * @param handle the file
+     * @param bytes receives the bytes
+     * @param fileOffset first byte in the file
+     */
+    public void addRead(CuFileHandle handle, byte[] bytes, long fileOffset) {
+        addRead(handle, MemorySegment.ofArray(bytes), fileOffset);
+    }
+
+    /**
+     * Adds a write of the segment. The bytes of a segment over a Java array are copied into native memory now: later changes of the array
+     * are not written.
+     *
+     * @param handle the file
+     * @param segment holds the bytes, as of {@link #addRead(CuFileHandle, MemorySegment, long)}
+     * @param fileOffset first byte in the file
+     * @throws CuFileException as {@link #addRead(CuFileHandle, MemorySegment, long)}
+     */
+    public void addWrite(CuFileHandle handle, MemorySegment segment, long fileOffset) {
+        added.add(handle, true, segment, fileOffset);
+    }
+
+    /**
+     * Adds a write of an array, which it copies now; see {@link #addWrite(CuFileHandle, MemorySegment, long)}.
+     *
+     * @param handle the file
+     * @param bytes holds the bytes
+     * @param fileOffset first byte in the file
+     */
+    public void addWrite(CuFileHandle handle, byte[] bytes, long fileOffset) {
+        addWrite(handle, MemorySegment.ofArray(bytes), fileOffset);
+    }
+
+    /**
+     * Waits for all outstanding entries, then submits the added requests as {@link #transferAll} does and waits for them. No other call
+     * may submit entries or take completions at the same time.
+     *
+     * @return all completions: of the outstanding entries, then of the added requests in the order of their addition. A read is short
+     *         only at the end of its file
+     * @throws CuFileBatchException if a request failed; it lists all that failed
+     * @throws CuFileException as {@link #transferAll}. Then the added requests are no longer added
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted. Outstanding entries stay so; of added requests those
+     *         that have not begun are cancelled, and no array has bytes of them
+     */
+    public List<Completion> awaitAll() {
+        List<Completion> all = new ArrayList<>(await(outstanding(), BulkTransfer.FOREVER));
+        all.addAll(added.transfer(this));
+        return BulkTransfer.requireComplete(all);
     }
 
     /**

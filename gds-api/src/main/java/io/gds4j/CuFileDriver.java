@@ -53,7 +53,7 @@ import java.util.Set;
  *
  * @since 0.1
  */
-public final class CuFileDriver implements AutoCloseable {
+public final class CuFileDriver implements DriverAccess, AutoCloseable {
     private final SessionUse use;
     private final Session session;
 
@@ -397,6 +397,7 @@ public final class CuFileDriver implements AutoCloseable {
      * @throws CuFileException as the backend answers {@code cuFileStreamRegister}, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
+    @Override
     public CuFileStream stream(long stream, Set<StreamFlag> flags) {
         use.checkOpen("cuFileStreamRegister");
         return CuFileStream.register(use, stream, StreamFlag.toBits(flags));

@@ -47,7 +47,7 @@ import java.util.concurrent.CompletableFuture;
  *
  * @since 0.1
  */
-public final class CuFileHandle implements AutoCloseable {
+public final class CuFileHandle implements HandleAccess, AutoCloseable {
     /** Largest size of one request, in bytes. */
     public static final long MAX_REQUEST_SIZE = TransferArguments.MAX_SIZE;
 
@@ -101,32 +101,38 @@ public final class CuFileHandle implements AutoCloseable {
      * @return bytes read; less than the memory holds only at the end of the file
      * @throws CuFileException as {@link #read(IoMemory, long, long, long)}
      */
+    @Override
     public long read(IoMemory memory, long fileOffset) {
         return read(memory, memory.range().length(), fileOffset, 0);
     }
 
     /**
-     * Fills a native segment from {@code fileOffset}; see {@link #read(IoMemory, long, long, long)}. Wraps the segment at each
-     * call: a loop over one segment saves that with {@link MemoryRange#ofSegment(MemorySegment)}.
+     * Fills a segment from {@code fileOffset}; see {@link #read(IoMemory, long, long, long)}. Wraps a native segment at each
+     * call: a loop over one segment saves that with {@link MemoryRange#ofSegment(MemorySegment)}. A segment over a Java array is filled
+     * through a copy in native memory, and unchanged if the read fails.
      *
      * @param segment receives the bytes
      * @param fileOffset first byte in the file
      * @return bytes read; less than the segment holds only at the end of the file
-     * @throws CuFileException as {@link #read(IoMemory, long, long, long)}; as {@link MemoryRange#ofSegment(MemorySegment)},
-     *         such as CUDA_MEMORY_TYPE_INVALID for a segment over a Java array
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)}; as {@link MemoryRange#ofSegment(MemorySegment)} for a
+     *         native segment; NOMEM_ERROR if the JVM's limit of direct memory leaves too little for the copy
      */
+    @Override
     public long read(MemorySegment segment, long fileOffset) {
-        return read(wrap(false, segment, fileOffset), fileOffset);
+        return segment.isNative()
+                ? read(wrap(false, segment, fileOffset), fileOffset)
+                : HeapCopies.read(this, segment, fileOffset);
     }
 
     /**
-     * Reads into a direct buffer, from its position to its limit, and advances the position by the bytes read.
+     * Reads into a buffer, from its position to its limit, and advances the position by the bytes read. A heap buffer is
+     * filled through a copy in native memory.
      *
      * @param buffer receives the bytes; no other thread uses it during the call
      * @param fileOffset first byte in the file
      * @return bytes read; less than the buffer's remaining bytes only at the end of the file (0 at or past it, never -1)
-     * @throws CuFileException as {@link #read(MemorySegment, long)}: CUDA_MEMORY_TYPE_INVALID for a heap buffer,
-     *         PERMISSION_DENIED for a read-only one. The position is unchanged then
+     * @throws CuFileException as {@link #read(MemorySegment, long)}: PERMISSION_DENIED for a read-only buffer. The position is
+     *         unchanged then
      */
     public long read(ByteBuffer buffer, long fileOffset) {
         return advance(buffer, read(MemorySegment.ofBuffer(buffer), fileOffset));
@@ -145,18 +151,19 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Fills a native segment from {@code fileOffset}, or throws.
+     * Fills a segment from {@code fileOffset}, or throws; copies as {@link #read(MemorySegment, long)} does.
      *
      * @param segment receives the bytes
      * @param fileOffset first byte in the file
      * @throws CuFileException as {@link #readFully(IoMemory, long)} and {@link #read(MemorySegment, long)}
      */
+    @Override
     public void readFully(MemorySegment segment, long fileOffset) {
         requireAll(segment.byteSize(), fileOffset, read(segment, fileOffset));
     }
 
     /**
-     * Fills a direct buffer from its position to its limit, or throws. The position advances by the bytes read in both cases.
+     * Fills a buffer from its position to its limit, or throws; copies as {@link #read(ByteBuffer, long)} does. The position advances by the bytes read in both cases.
      *
      * @param buffer receives the bytes; no other thread uses it during the call
      * @param fileOffset first byte in the file
@@ -245,26 +252,30 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Writes a native segment at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}.
+     * Writes a segment at {@code fileOffset}; see {@link #write(IoMemory, long, long, long)}. Copies a segment over a Java array into
+     * native memory first.
      *
      * @param segment holds the bytes
      * @param fileOffset first byte in the file
      * @return bytes written: all that the segment holds
      * @throws CuFileException as {@link #write(IoMemory, long, long, long)}; as
-     *         {@link MemoryRange#ofSegment(MemorySegment)}, such as CUDA_MEMORY_TYPE_INVALID for a segment over a Java array
+     *         {@link MemoryRange#ofSegment(MemorySegment)} for a native segment; NOMEM_ERROR as {@link #read(MemorySegment, long)}
      */
+    @Override
     public long write(MemorySegment segment, long fileOffset) {
-        return write(wrap(true, segment, fileOffset), fileOffset);
+        return segment.isNative()
+                ? write(wrap(true, segment, fileOffset), fileOffset)
+                : HeapCopies.write(this, segment, fileOffset);
     }
 
     /**
-     * Writes a direct buffer, from its position to its limit, and advances the position to the limit.
+     * Writes a buffer, from its position to its limit, and advances the position to the limit. Copies a heap buffer into native memory
+     * first.
      *
      * @param buffer holds the bytes; no other thread uses it during the call
      * @param fileOffset first byte in the file
      * @return bytes written: all that remained in the buffer
-     * @throws CuFileException as {@link #write(MemorySegment, long)}: CUDA_MEMORY_TYPE_INVALID for a heap buffer. The
-     *         position is unchanged then
+     * @throws CuFileException as {@link #write(MemorySegment, long)}. The position is unchanged then
      */
     public long write(ByteBuffer buffer, long fileOffset) {
         return advance(buffer, write(MemorySegment.ofBuffer(buffer), fileOffset));
@@ -623,6 +634,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @param metadata true to include times and other metadata ({@code fsync}), false for data and size ({@code fdatasync})
      * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
+    @Override
     public void force(boolean metadata) {
         enter(metadata ? "fsync" : "fdatasync", -1);
         try {

@@ -20,8 +20,8 @@ import java.util.Objects;
  *
  * <pre>{@code
  * try (CuFileStream stream = driver.stream(rawStream, Set.of(StreamFlag.FIXED_FILE_SIZE))) {
- *     CuFileStream.Cells cells = CuFileStream.Cells.of(memory.length(), 0, 0);
- *     stream.read(handle, memory, cells);     // returns at once; cells.result() is set before the stream goes on
+ *     CuFileStream.Cells cells = stream.read(handle, memory, memory.length(), 0, 0);
+ *     launch(rawStream);                       // the read returned at once; cells.result() is set before the stream goes on
  * }
  * }</pre>
  *
@@ -93,10 +93,44 @@ public final class CuFileStream implements AutoCloseable {
      * @param handle the file
      * @param memory holds the bytes
      * @param cells arguments and result, in host memory that outlives the operation
-     * @throws CuFileException as {@link #read}
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}
      */
     public void write(CuFileHandle handle, IoMemory memory, Cells cells) {
         submit("cuFileWriteAsync", handle, memory, cells, true);
+    }
+
+    /**
+     * Queues a read with arguments that do not change ({@code cuFileReadAsync}).
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @return the cells of the operation, whose {@link Cells#result} is set when the stream goes on
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}
+     */
+    public Cells read(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        Cells cells = Cells.of(size, fileOffset, bufferOffset);
+        read(handle, memory, cells);
+        return cells;
+    }
+
+    /**
+     * Queues a write with arguments that do not change ({@code cuFileWriteAsync}).
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @return the cells of the operation, as {@link #read(CuFileHandle, IoMemory, long, long, long)} does
+     * @throws CuFileException as {@link #write(CuFileHandle, IoMemory, Cells)}
+     */
+    public Cells write(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        Cells cells = Cells.of(size, fileOffset, bufferOffset);
+        write(handle, memory, cells);
+        return cells;
     }
 
     private void submit(String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write) {

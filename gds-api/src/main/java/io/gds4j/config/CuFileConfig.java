@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
  * The configuration of a driver session: every value with its source. Immutable.
  *
  * <pre>{@code
- * CuFileConfig config = CuFileConfig.builder().set(CuFileKeys.MAX_IO_THREADS, 8L).build();
+ * CuFileConfig config = CuFileConfig.builder().maxIoThreads(8).build();
  * config.get(CuFileKeys.MAX_IO_THREADS);            // 8
  * config.source(CuFileKeys.MAX_IO_THREADS);         // API
  * config.value(CuFileKeys.IO_BATCHSIZE).origin();   // /etc/cufile.json:31
@@ -67,6 +67,18 @@ public final class CuFileConfig {
      */
     public static CuFileConfig load(Map<String, String> environment) {
         return builder().environment(environment).build();
+    }
+
+    /**
+     * Reads this JSON file instead of the one that the environment names and of {@code /etc/cufile.json}; otherwise like
+     * {@link #load()}.
+     *
+     * @param json the file
+     * @return the configuration
+     * @throws CuFileConfigException if the file cannot be read; for the first invalid value, with its place
+     */
+    public static CuFileConfig load(Path json) {
+        return builder().file(json).build();
     }
 
     /** {@return the defaults, without environment and files} */
@@ -195,6 +207,29 @@ public final class CuFileConfig {
             T accepted = key.accept(value).orElseThrow(() -> CuFileConfigException.ofApi(key, value));
             program.put(key, ConfigValue.ofApi(key, accepted));
             return this;
+        }
+
+        /**
+         * Sets a number of the program: {@code set(CuFileKeys.MAX_IO_THREADS, 8)}.
+         *
+         * @param key the key
+         * @param value the value, in {@link ConfigKey#unit}
+         * @return this builder
+         * @throws CuFileConfigException INVALID_VALUE (EINVAL) if it is not {@link ConfigKey#allowed()}
+         */
+        public Builder set(ConfigKey<Long> key, long value) {
+            return set(key, Long.valueOf(value));
+        }
+
+        /**
+         * Sets the largest number of threads for the I/O of a driver: {@link CuFileKeys#MAX_IO_THREADS}.
+         *
+         * @param threads 0 to 32
+         * @return this builder
+         * @throws CuFileConfigException INVALID_VALUE (EINVAL) for another number
+         */
+        public Builder maxIoThreads(int threads) {
+            return set(CuFileKeys.MAX_IO_THREADS, threads);
         }
 
         /**

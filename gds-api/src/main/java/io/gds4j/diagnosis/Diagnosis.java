@@ -54,6 +54,15 @@ public record Diagnosis(
     }
 
     /**
+     * Tells whether GPUDirect Storage serves the paths for GPU memory, opened with {@link io.gds4j.CuFileOpenOption#DIRECT} or without.
+     *
+     * @return true if there are paths and it serves all of them; false, too, if a path could not be examined
+     */
+    public boolean directStorage() {
+        return !paths.isEmpty() && paths.stream().allMatch(PathReport::directStorage);
+    }
+
+    /**
      * Returns this diagnosis with reports of paths.
      *
      * @param examined the reports

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /**
  * What serves a path, and why.
@@ -61,6 +62,11 @@ public record PathReport(
      */
     public PathReport withObstacle(Optional<String> why) {
         return new PathReport(path, kind, mount, alignment, buffered, direct, why, note, failure);
+    }
+
+    /** {@return true if GPUDirect Storage serves the path for GPU memory, with or without {@link io.gds4j.CuFileOpenOption#DIRECT}} */
+    public boolean directStorage() {
+        return Stream.concat(buffered.stream(), direct.stream()).anyMatch(served -> served.path().isDirect());
     }
 
     /** {@return name of the backend that serves the path; empty if unknown} */

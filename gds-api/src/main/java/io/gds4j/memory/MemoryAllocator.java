@@ -33,6 +33,17 @@ public interface MemoryAllocator {
     }
 
     /**
+     * Allocates memory of the kind that {@link #best} returns, on GPU 0 or on the host.
+     *
+     * @param size bytes
+     * @return the memory, to be closed
+     * @see #allocate(MemoryKind, long, int)
+     */
+    default MemoryAllocation allocate(long size) {
+        return allocate(best(), size);
+    }
+
+    /**
      * Allocates on GPU 0 or on the host.
      *
      * @param kind the kind of memory

@@ -1,6 +1,8 @@
 package io.gds4j.source;
 
+import io.gds4j.error.CuFileException;
 import java.io.IOException;
+import java.net.URI;
 import java.nio.file.Path;
 
 /**
@@ -10,6 +12,19 @@ import java.nio.file.Path;
  * @since 0.1
  */
 public interface SourcePath extends Path {
+    /**
+     * Returns the path of a URI: of the file of a {@code file:} URI, or what a {@link SourcePathProvider} makes of another scheme with
+     * its default settings. Sends nothing yet.
+     *
+     * @param uri the URI, such as {@code s3://bucket/model/}
+     * @return the path
+     * @throws CuFileException INVALID_VALUE for a scheme without a provider; the message names the artifact that has it, if gds4j does.
+     *         Otherwise as {@link SourcePathProvider#path}
+     */
+    static Path of(URI uri) {
+        return SourcePaths.of(uri);
+    }
+
     /**
      * Opens the file for reading.
      *

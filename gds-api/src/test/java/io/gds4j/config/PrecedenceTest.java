@@ -25,6 +25,25 @@ class PrecedenceTest {
     @TempDir
     Path folder;
 
+    @Test
+    void fileIsLoadedByItsPath() {
+        CuFileConfig config = CuFileConfig.load(write("{\"execution\": {\n\"max_io_threads\": 7}}"));
+        assertThat(config.value(CuFileKeys.MAX_IO_THREADS).source()).isEqualTo(ConfigSource.FILE);
+        assertThat(config.get(CuFileKeys.MAX_IO_THREADS)).isEqualTo(7);
+        assertThatThrownBy(() -> CuFileConfig.load(folder.resolve("missing.json")))
+                .isInstanceOf(CuFileConfigException.class);
+    }
+
+    @Test
+    void numbersNeedNoSuffix() {
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().maxIoThreads(8)
+                .set(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB, 128).build();
+        assertThat(config.get(CuFileKeys.MAX_IO_THREADS)).isEqualTo(8);
+        assertThat(config.get(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB)).isEqualTo(128);
+        assertThat(config.toBuilder().maxIoThreads(0).build().get(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB)).isEqualTo(128);
+        assertThatThrownBy(() -> CuFileConfig.builder().maxIoThreads(33)).isInstanceOf(CuFileConfigException.class);
+    }
+
     /** The key is properties.per_buffer_cache_size_kb, default 1024; a dash is "not set". */
     @ParameterizedTest(name = "program {0}, environment {1}, file {2}: {3} from {4}")
     @CsvSource({

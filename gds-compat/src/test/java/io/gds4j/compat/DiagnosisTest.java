@@ -14,10 +14,12 @@ import io.gds4j.diagnosis.PathReport;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.statistics.IoPathReport;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -31,6 +33,21 @@ class DiagnosisTest {
 
     @TempDir
     private Path folder;
+
+    @Test
+    void directStorageIsThatOfAllPaths() {
+        try (CuFileDriver driver = CuFileDriver.open(OFF)) {
+            Diagnosis here = driver.diagnose(folder);
+            assertThat(here.directStorage()).isFalse();
+            PathReport buffered = here.paths().getFirst();
+            PathReport served = new PathReport(folder, "file", buffered.mount(), buffered.alignment(),
+                    Optional.of(new IoPathReport(IoPath.COMPAT_BUFFERED, "")),
+                    Optional.of(new IoPathReport(IoPath.NVFS, "")), Optional.empty(), "", Optional.empty());
+            assertThat(here.withPaths(List.of(served)).directStorage()).isTrue();
+            assertThat(here.withPaths(List.of(served, buffered)).directStorage()).isFalse();
+            assertThat(here.withPaths(List.of()).directStorage()).isFalse();
+        }
+    }
 
     @Test
     void driverTellsMachineBackendConfigurationAndPaths() throws IOException {

@@ -28,6 +28,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
@@ -198,20 +199,53 @@ class MemoryArgumentsTest {
     }
 
     @Test
-    void memoryOfTheJavaHeapIsRefused() {
-        ByteBuffer heap = ByteBuffer.allocate(SIZE).position(7);
-        CuFileException e =
-                catchThrowableOfType(CuFileException.class, () -> file.read(MemorySegment.ofArray(CONTENT), 3));
+    void memoryOfTheJavaHeapIsCopied() throws IOException {
+        byte[] bytes = new byte[SIZE + 50];
+        assertThat(file.read(bytes, 0)).as("ends with the file").isEqualTo(SIZE);
+        assertThat(Arrays.copyOf(bytes, SIZE)).isEqualTo(CONTENT);
+        assertThat(Arrays.copyOfRange(bytes, SIZE, SIZE + 50)).containsOnly(0);
+        Arrays.fill(bytes, (byte) 77);
+        assertThat(file.read(bytes, SIZE)).isZero();
+        assertThat(bytes).as("nothing was read").containsOnly(77);
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> file.readFully(bytes, 1));
+        assertThat(e.error()).isEqualTo(CuFileError.IO_ERROR);
+        assertThat(e.bytesTransferred()).isEqualTo(SIZE - 1);
 
-        assertThat(e).hasMessageStartingWith("cuFileRead: a segment over a Java array")
-                .hasMessageContaining("offset=3");
-        assertThat(e.error()).isEqualTo(CuFileError.CUDA_MEMORY_TYPE_INVALID);
+        ByteBuffer heap = ByteBuffer.allocate(SIZE).position(7);
+        assertThat(file.read(heap, 3)).isEqualTo(SIZE - 7);
+        assertThat(heap.hasRemaining()).isFalse();
+        assertThat(heap.get(7)).isEqualTo(CONTENT[3]);
+        long[] longs = new long[2];
+        assertThat(file.read(MemorySegment.ofArray(longs), 0)).isEqualTo(16);
+        assertThat(MemorySegment.ofArray(longs).toArray(ValueLayout.JAVA_BYTE)).isEqualTo(Arrays.copyOf(CONTENT, 16));
+
+        assertThat(file.write(new byte[]{1, 2, 3}, SIZE)).isEqualTo(3);
+        file.force();
+        assertThat(Files.readAllBytes(path)).hasSize(SIZE + 3).startsWith(CONTENT).endsWith(1, 2, 3);
+        assertThat(file.write(new byte[0], 0)).isZero();
+        assertThat(file.read(new byte[0], 0)).isZero();
+    }
+
+    @Test
+    void refusalsOfHeapMemoryAreThoseOfNativeMemory() {
+        MemorySegment readOnly = MemorySegment.ofArray(new byte[9]).asReadOnly();
+        CuFileException e = catchThrowableOfType(CuFileException.class, () -> file.read(readOnly, 3));
+        assertThat(e.error()).isEqualTo(CuFileError.PERMISSION_DENIED);
         assertThat(e.path()).contains(path);
-        Failures.expect(CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> file.read(heap, 0));
-        Failures.expect(CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> file.write(heap, 0));
-        assertThat(heap.position()).isEqualTo(7);
+        Failures.expect(CuFileError.INVALID_VALUE, () -> file.read(new byte[1], -1));
+        Failures.expect(CuFileError.INVALID_VALUE, () -> file.write(new byte[1], -1));
+        assertThat(file.write(readOnly, 0)).isEqualTo(9);
         Failures.expect(
                 CuFileError.PERMISSION_DENIED, () -> file.read(ByteBuffer.allocateDirect(1).asReadOnlyBuffer(), 0));
+    }
+
+    @Test
+    void wholeMemoryIsReadFromTheStart() {
+        try (MemoryAllocation memory = driver.allocator().allocate(SIZE)) {
+            assertThat(file.read(memory)).isEqualTo(SIZE);
+            assertThat(content(memory)).isEqualTo(CONTENT);
+            assertThat(memory.range().kind()).isEqualTo(driver.allocator().best());
+        }
     }
 
     @Test

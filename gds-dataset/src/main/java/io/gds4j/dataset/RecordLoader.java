@@ -1,6 +1,7 @@
 package io.gds4j.dataset;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileStream;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -14,23 +15,27 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
+import java.util.Spliterator;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Executor;
 import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.stream.Stream;
+import java.util.stream.StreamSupport;
 
 /**
  * Reads the records of a data set into GPU or host memory, batch by batch, ahead of the consumer.
  *
  * <pre>{@code
  * try (RecordLoader loader = RecordLoader.builder(driver, source, 256).order(RecordOrder.shuffled(42)).epochs(3).open()) {
- *     while (loader.hasNext()) {
- *         RecordBatch batch = loader.next();
+ *     for (RecordBatch batch : loader) {
  *         train(batch.memory(), batch.count());   // queues kernels on a stream
- *         batch.close(stream);
+ *         batch.close(stream);                    // without it the loop closes the batch before the next one
  *     }
  * }
  * }</pre>
@@ -41,15 +46,18 @@ import java.util.concurrent.TimeoutException;
  * allows, also into the next epoch. A consumer that closes no batch gets an error (ETIMEDOUT) from {@link #next}.
  *
  * <p>
- * Thread-safe: several threads may take batches and close them.
+ * Thread-safe: several threads may take batches and close them. An iterator or stream of batches belongs to one thread.
  *
  * @since 0.1
  */
-public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable {
+public final class RecordLoader implements Iterator<RecordBatch>, Iterable<RecordBatch>, AutoCloseable {
     private final BatchRing ring;
     private final List<Thread> readers;
     private final long recordsPerEpoch;
     private final long end;
+    /** Open batches of iterators and streams. */
+    private final Set<RecordBatch> lent = ConcurrentHashMap.newKeySet();
+    private volatile boolean closed;
 
     private RecordLoader(BatchRing ring, List<Thread> readers, Itinerary itinerary) {
         this.ring = ring;
@@ -112,6 +120,55 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
         } catch (ExecutionException e) {
             throw unwrapped(e);
         }
+    }
+
+    /**
+     * Returns an iterator of the batches from the current position on. It closes a batch before it returns the next one, and after the
+     * last; {@link #close} closes the batch of a loop that ended early. A loop that is done with a batch only when a stream is calls
+     * {@link RecordBatch#close(CuFileStream)}.
+     *
+     * @return an iterator for one thread, which throws as {@link #next}
+     */
+    @Override
+    public Iterator<RecordBatch> iterator() {
+        return new BatchCursor(this);
+    }
+
+    /** {@return what {@link #batches} streams, for one thread: it does not split} */
+    @Override
+    public Spliterator<RecordBatch> spliterator() {
+        return new BatchCursor(this);
+    }
+
+    /**
+     * Returns the batches from the current position on as a sequential stream. A batch is open while the operations of the stream work on
+     * it, and closed before the next one, so that a program collects what it makes of batches, not batches.
+     *
+     * <pre>{@code
+     * try (Stream<RecordBatch> batches = loader.batches()) {
+     *     long records = batches.mapToLong(RecordBatch::count).sum();
+     * }
+     * }</pre>
+     *
+     * @return a stream that throws as {@link #next}; closing it closes its open batch, not the loader
+     */
+    public Stream<RecordBatch> batches() {
+        BatchCursor cursor = new BatchCursor(this);
+        return StreamSupport.stream(cursor, false).onClose(cursor::closeBatch);
+    }
+
+    /** Keeps a batch of an iterator until {@link #takeBack}, or closes it if the loader is closed already. */
+    void lend(RecordBatch batch) {
+        lent.add(batch);
+        if (closed) {
+            takeBack(batch);
+        }
+    }
+
+    /** Closes a batch of an iterator. */
+    void takeBack(RecordBatch batch) {
+        lent.remove(batch);
+        batch.close();
     }
 
     /**
@@ -202,7 +259,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
 
     /**
      * Ends reading: waits for reads in flight, drops batches that were read ahead, and closes the files. Batches that the consumer still
-     * holds stay valid; the memory is freed when the last is closed and its stream has passed. Idempotent.
+     * holds stay valid, except the batch of an iterator or a stream, which it closes; the memory is freed when the last is closed and its
+     * stream has passed. Idempotent.
      *
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from a dependent of {@link #nextAsync} on a thread that reads; nothing changes
      */
@@ -215,6 +273,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, AutoCloseable 
                     .detail("close was called on a thread that reads")
                     .build();
         }
+        closed = true;
+        lent.forEach(this::takeBack);
         ring.close();
     }
 

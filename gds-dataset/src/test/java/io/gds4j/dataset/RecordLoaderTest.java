@@ -33,6 +33,7 @@ import java.util.concurrent.TimeoutException;
 import java.util.function.LongUnaryOperator;
 import java.util.stream.IntStream;
 import java.util.stream.LongStream;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -96,6 +97,51 @@ class RecordLoaderTest {
             assertThat(epochs).containsExactly(0L, 0L, 0L, 1L, 1L, 1L);
             assertThatThrownBy(loader::next).isInstanceOf(NoSuchElementException.class);
         }
+    }
+
+    @Test
+    void loopClosesEachBatchBeforeTheNext() {
+        List<RecordBatch> seen = new ArrayList<>();
+        List<Integer> counts = new ArrayList<>();
+        // Two batches fit, so a loop that left batches open would end with ETIMEDOUT.
+        try (RecordLoader loader = loader(10).memory(2 * 4096).closeTimeout(Duration.ZERO).epochs(3).open()) {
+            for (RecordBatch batch : loader) {
+                assertThat(seen).allSatisfy(RecordLoaderTest::isClosed);
+                counts.add(batch.count());
+                seen.add(batch);
+            }
+            assertThat(seen.getLast()).satisfies(RecordLoaderTest::isClosed);
+        }
+        assertThat(counts.stream().mapToInt(i -> i).sum()).isEqualTo(3 * RECORDS);
+    }
+
+    @Test
+    void batchOfALoopThatEndedEarlyClosesWithTheLoader() {
+        RecordBatch left;
+        try (RecordLoader loader = loader(10).open()) {
+            left = loader.iterator().next();
+            assertThat(left.count()).isEqualTo(10);
+        }
+        assertThat(left).satisfies(RecordLoaderTest::isClosed);
+    }
+
+    @Test
+    void batchesAreAStreamThatClosesThem() {
+        List<RecordBatch> seen = new ArrayList<>();
+        try (RecordLoader loader = loader(10).memory(2 * 4096).closeTimeout(Duration.ZERO).open()) {
+            try (Stream<RecordBatch> batches = loader.batches().parallel().peek(seen::add)) {
+                assertThat(batches.mapToInt(RecordBatch::count).limit(5).sum()).isEqualTo(50);
+            }
+            assertThat(seen).hasSizeGreaterThanOrEqualTo(5).allSatisfy(RecordLoaderTest::isClosed);
+            long before = loader.position();
+            assertThat(loader.batches().mapToLong(RecordBatch::count).sum()).isEqualTo(RECORDS - before);
+            assertThat(loader.batches()).isEmpty();
+            assertThat(loader.iterator()).isExhausted();
+        }
+    }
+
+    private static void isClosed(RecordBatch batch) {
+        assertThatThrownBy(batch::count).hasMessageContaining("the batch is closed");
     }
 
     @Test

@@ -1,12 +1,18 @@
 package io.gds4j.loader;
 
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.ArraySaver;
 import io.gds4j.loader.internal.SafetensorsText;
+import io.gds4j.source.SourcePath;
+import java.net.URI;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -16,6 +22,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.ServiceLoader;
 import java.util.function.Supplier;
 
 /**
@@ -114,6 +121,50 @@ public final class Checkpoint {
         Objects.requireNonNull(format, "format");
         boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
         return read(path, follow, () -> CheckpointFiles.open(path, format, follow));
+    }
+
+    /**
+     * Opens a checkpoint of a server: {@code open(SourcePath.of(uri))}. The schemes {@code http}, {@code https} and {@code s3} need the
+     * artifact gds-remote, and have its default settings.
+     *
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)}
+     * @throws CuFileException as {@link SourcePath#of}; IO_ERROR if the server does not answer
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public static Checkpoint open(URI uri) {
+        return open(SourcePath.of(uri));
+    }
+
+    /**
+     * Opens a checkpoint and loads all its tensors: {@code open(path).plan().toBest(driver).load(driver)}.
+     *
+     * @param driver the driver that loads, into memory of GPU 0, or into host memory where it has no GPU
+     * @return the tensors, which the caller closes
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)} and {@link LoadPlan#load(CuFileDriver)}
+     * @throws CuFileException as {@link LoadPlan#load(CuFileDriver)}
+     */
+    public static LoadedTensors load(Path path, CuFileDriver driver) {
+        Objects.requireNonNull(driver, "driver");
+        return open(path).plan().toBest(driver).load(driver);
+    }
+
+    /**
+     * Saves arrays as F32 tensors of one dimension, by a driver that it opens and closes. Copies the arrays into native memory first.
+     * {@link io.gds4j.loader.save.SavePlan} saves other types and shapes, and memory of GPUs.
+     *
+     * @param path a name that ends with {@code .safetensors} in a folder that exists, or a folder, which the save creates if necessary
+     * @param tensors the tensors by name
+     * @throws CuFileException as {@link io.gds4j.loader.save.SavePlan#save(CuFileDriver)} and {@link CuFileDriver#open()};
+     *         INVALID_VALUE for a name that no tensor may have
+     */
+    public static void save(Path path, Map<String, float[]> tensors) {
+        ServiceLoader.load(ArraySaver.class, ArraySaver.class.getClassLoader())
+                .findFirst()
+                .orElseThrow(() -> CuFileException.builder("Checkpoint.save")
+                        .error(CuFileError.IO_NOT_SUPPORTED)
+                        .detail("META-INF/services of gds-loader is missing; merge the service files of the jars")
+                        .build())
+                .save(path, tensors);
     }
 
     private static Checkpoint read(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {

@@ -33,7 +33,7 @@ import org.jspecify.annotations.Nullable;
 abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad, SliceLoad {
     final CuFileDriver driver;
     final LoadOptions options;
-    final LoadProgress progress;
+    final ProgressCount progress;
     /** Destination memory, in the order of the layout. */
     final List<DestinationBlock> blocks = new ArrayList<>();
     /** Host memory of the loader. */
@@ -65,7 +65,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
             int inFlight,
             LoadOptions options,
             CuFileDriver driver,
-            LoadProgress progress) {
+            ProgressCount progress) {
         this.path = path;
         this.headerNanos = headerNanos;
         this.files = files;

@@ -5,9 +5,10 @@ package io.gds4j.loader;
  *
  * @since 0.1
  */
+@FunctionalInterface
 public interface LoadListener extends ProgressListener {
     /** A listener that ignores all events. */
-    LoadListener NONE = new LoadListener() {
+    LoadListener NONE = progress -> {
     };
 
     /**

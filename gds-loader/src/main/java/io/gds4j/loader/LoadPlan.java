@@ -20,6 +20,7 @@ import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,7 +28,7 @@ import org.jspecify.annotations.Nullable;
  * option return a new plan; the other methods describe what {@link #load} would do.
  *
  * <pre>{@code
- * LoadPlan plan = checkpoint.plan().include("^model\\.layers\\.").to(MemoryKind.CUDA_DEVICE, 0);
+ * LoadPlan plan = checkpoint.plan().include("^model\\.layers\\.").toGpu(0);
  * System.out.println(plan.bytes() + " bytes in " + plan.requests().size() + " requests");
  * try (LoadedTensors tensors = plan.load(driver)) {
  *     use(tensors.address("model.layers.0.mlp.up_proj.weight"));
@@ -95,6 +96,16 @@ public final class LoadPlan {
     /** Loads into memory of this kind, of GPU 0 or of the host. */
     public LoadPlan to(MemoryKind kind) {
         return to(kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+    }
+
+    /**
+     * Loads into memory of a GPU ({@link MemoryKind#CUDA_DEVICE}).
+     *
+     * @param device ordinal of the GPU, 0 or more
+     * @throws CuFileException INVALID_VALUE for a negative ordinal
+     */
+    public LoadPlan toGpu(int device) {
+        return to(MemoryKind.CUDA_DEVICE, device);
     }
 
     /**
@@ -385,6 +396,19 @@ public final class LoadPlan {
      */
     public ParallelLoadPlan across(List<LoadDestination> destinations, ParallelPlan rules) {
         return ParallelLoadPlan.across(shared(), List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
+    }
+
+    /**
+     * Returns a plan that divides a model with the names of Llama among GPUs 0 to {@code gpus - 1}; other models need rules
+     * ({@link #across}). The heads are those of the model's {@code config.json} or of GGUF.
+     *
+     * @param gpus number of GPUs, 1 or more
+     * @throws CheckpointException PLAN_MISMATCH for a tensor with another name; otherwise as {@link #across}
+     * @throws CuFileException INVALID_VALUE for a number below 1; otherwise as {@link #across}
+     */
+    public ParallelLoadPlan tensorParallel(int gpus) {
+        ParallelPlan.checkWorld(gpus);
+        return across(IntStream.range(0, gpus).mapToObj(LoadDestination::gpu).toList(), ParallelPlan.llama());
     }
 
     /**

@@ -1,71 +1,54 @@
 package io.gds4j.loader;
 
-import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.TensorInfo;
-import java.util.List;
-import java.util.Map;
+import java.nio.file.Path;
 
-/** Counts the bytes and tensors that are in place and tells the listener, one call at a time. Thread-safe. */
-final class LoadProgress {
-    /** Outstanding reads of an alias, which {@link #placed} reports together with its original. */
-    private static final int NEVER = Integer.MAX_VALUE;
+/**
+ * How far a load is. Immutable.
+ *
+ * <pre>{@code
+ * plan.load(driver, p -> System.out.printf("%d of %d bytes, %.1f GB/s%n", p.bytes(), p.totalBytes(), p.bytesPerSecond() / 1e9));
+ * }</pre>
+ *
+ * @since 0.1
+ */
+public final class LoadProgress {
+    private static final double NANOS_PER_SECOND = 1e9;
 
-    private final List<CheckpointFile> files;
-    private final List<TensorInfo> tensors;
-    private final Map<Integer, List<Integer>> aliases;
-    private final ProgressListener listener;
-    private final long total;
-    /** For each tensor, the number of units of work that are not done yet. */
-    private final int[] outstanding;
+    private final long bytes;
+    private final long totalBytes;
+    private final Path file;
+    private final long nanos;
 
-    private long done;
-
-    /**
-     * @param works all work of the load
-     * @param aliases for a tensor, the others that are in place as soon as it is
-     */
-    LoadProgress(
-            List<CheckpointFile> files,
-            List<? extends FileWork> works,
-            List<TensorInfo> tensors,
-            Map<Integer, List<Integer>> aliases,
-            ProgressListener listener) {
-        this.files = files;
-        this.tensors = tensors;
-        this.aliases = aliases;
-        this.listener = listener;
-        this.outstanding = new int[tensors.size()];
-        long sum = 0;
-        for (FileWork work : works) {
-            for (int i = 0; i < work.tensorCount(); i++) {
-                outstanding[work.tensor(i)]++;
-            }
-            sum += work.tensorBytes();
-        }
-        this.total = sum;
-        aliases.values().forEach(same -> same.forEach(alias -> outstanding[alias] = NEVER));
+    /** @param nanos time since the load began, 1 or more */
+    LoadProgress(long bytes, long totalBytes, Path file, long nanos) {
+        this.bytes = bytes;
+        this.totalBytes = totalBytes;
+        this.file = file;
+        this.nanos = nanos;
     }
 
-    /** Returns the tensor bytes in place. */
-    synchronized long bytes() {
-        return done;
+    /** Returns the tensor bytes in place so far. */
+    public long bytes() {
+        return bytes;
     }
 
-    /** Counts a unit of work whose bytes are in place. */
-    synchronized void done(FileWork work) {
-        done += work.tensorBytes();
-        listener.progress(done, total, files.get(work.file()).path());
-        for (int i = 0; i < work.tensorCount(); i++) {
-            placed(work.tensor(i));
-        }
+    /** Returns the tensor bytes that the load will have in place at its end. */
+    public long totalBytes() {
+        return totalBytes;
     }
 
-    private void placed(int tensor) {
-        if (--outstanding[tensor] == 0 && tensors.get(tensor).length() > 0) {
-            listener.tensorPlaced(tensors.get(tensor));
-            for (int alias : aliases.getOrDefault(tensor, List.of())) {
-                listener.tensorPlaced(tensors.get(alias));
-            }
-        }
+    /** Returns the file of the request that was done last. */
+    public Path file() {
+        return file;
+    }
+
+    /** Returns the tensor bytes in place for each second since the load began. */
+    public double bytesPerSecond() {
+        return bytes * NANOS_PER_SECOND / nanos;
+    }
+
+    @Override
+    public String toString() {
+        return "LoadProgress[%s of %s bytes, %s]".formatted(bytes, totalBytes, file);
     }
 }

@@ -18,6 +18,7 @@ import java.nio.FloatBuffer;
 import java.nio.IntBuffer;
 import java.nio.LongBuffer;
 import java.nio.ShortBuffer;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -64,6 +65,30 @@ public final class LoadedTensor {
     /** Returns the description of the tensor. */
     public TensorInfo info() {
         return info;
+    }
+
+    /** Returns the name in the checkpoint. */
+    public String name() {
+        return info.name();
+    }
+
+    /** Returns the element type. */
+    public DType dtype() {
+        return info.dtype();
+    }
+
+    /** Returns the dimensions, as {@link TensorInfo#shape} does; empty for a scalar. */
+    public List<Long> shape() {
+        return info.shape();
+    }
+
+    /**
+     * Returns the number of elements.
+     *
+     * @throws CuFileException as {@link TensorInfo#elements}
+     */
+    public long elements() {
+        return info.elements();
     }
 
     /** Returns exactly the bytes of the tensor; their length is 0 for a tensor without elements. */

@@ -11,12 +11,14 @@ import io.gds4j.source.FileVersion;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -24,6 +26,9 @@ import org.jspecify.annotations.Nullable;
  *
  * <pre>{@code
  * try (LoadedTensors tensors = plan.load(driver)) {
+ *     for (LoadedTensor tensor : tensors) {
+ *         System.out.println(tensor.name() + " " + tensor.shape());
+ *     }
  *     MemoryAllocation mine = tensors.take("lm_head.weight");   // survives close; the program closes it
  * }
  * }</pre>
@@ -36,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
-public final class LoadedTensors implements AutoCloseable {
+public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseable {
     private static final String FUNCTION = "LoadedTensors";
 
     private final Map<String, Held> held;
@@ -84,6 +89,25 @@ public final class LoadedTensors implements AutoCloseable {
     public synchronized List<LoadedTensor> tensors() {
         checkOpen();
         return held.values().stream().map(Held::tensor).toList();
+    }
+
+    /**
+     * Returns an iterator of {@link #tensors}: those that are held now, whatever is taken meanwhile. It removes none.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID after close
+     */
+    @Override
+    public Iterator<LoadedTensor> iterator() {
+        return tensors().iterator();
+    }
+
+    /**
+     * Returns a stream of {@link #tensors}: those that are held now, whatever is taken meanwhile.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID after close
+     */
+    public Stream<LoadedTensor> stream() {
+        return tensors().stream();
     }
 
     /**

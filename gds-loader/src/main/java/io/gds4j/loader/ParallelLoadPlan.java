@@ -43,7 +43,7 @@ public final class ParallelLoadPlan {
     /** Bytes that a backend without its own way to scatter stages for each request. */
     private static final long STAGED_BYTES = 4L << 20;
 
-    private static final ProgressListener NO_LISTENER = new ProgressListener() {
+    private static final ProgressListener NO_LISTENER = progress -> {
     };
 
     private final ParallelSource source;

@@ -32,7 +32,7 @@ final class SliceLoad extends LoadJob<ParallelTensors> {
                 plan.source().options().io().leastInFlight(),
                 plan.source().options(),
                 driver,
-                new LoadProgress(layout.files(), layout.requests(), layout.tensors(), Map.of(), listener));
+                new ProgressCount(layout.files(), layout.requests(), layout.tensors(), Map.of(), listener));
         this.plan = plan;
         this.layout = layout;
     }

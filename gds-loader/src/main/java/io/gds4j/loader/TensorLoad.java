@@ -31,7 +31,7 @@ final class TensorLoad extends LoadJob<LoadedTensors> {
                 plan.options().io().inFlight(layout, Runtime.getRuntime().availableProcessors()),
                 plan.options(),
                 driver,
-                new LoadProgress(layout.files(), layout.works(), tensorsOf(layout), layout.aliases(), listener));
+                new ProgressCount(layout.files(), layout.works(), tensorsOf(layout), layout.aliases(), listener));
         this.plan = plan;
         this.layout = layout;
         this.listener = listener;

@@ -208,9 +208,9 @@ class CompatLoadTest {
         AtomicBoolean cut = new AtomicBoolean();
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path file) {
+            public void progress(LoadProgress now) {
                 if (!cut.getAndSet(true)) {
-                    try (FileChannel channel = FileChannel.open(file, StandardOpenOption.WRITE)) {
+                    try (FileChannel channel = FileChannel.open(now.file(), StandardOpenOption.WRITE)) {
                         channel.truncate(shorter);
                     } catch (IOException e) {
                         throw new UncheckedIOException(e);
@@ -265,7 +265,7 @@ class CompatLoadTest {
         AtomicBoolean once = new AtomicBoolean();
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path file) {
+            public void progress(LoadProgress now) {
                 if (!once.getAndSet(true)) {
                     caller.interrupt();
                 }

@@ -140,6 +140,10 @@ class FileIdentityTest {
     private static LoadListener onceOpen(Runnable action) {
         return new LoadListener() {
             @Override
+            public void progress(LoadProgress now) {
+            }
+
+            @Override
             public void started(LoadPlan plan) {
                 action.run();
             }

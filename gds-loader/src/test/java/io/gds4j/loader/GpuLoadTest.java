@@ -182,7 +182,7 @@ class GpuLoadTest {
         AtomicBoolean once = new AtomicBoolean();
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path file) {
+            public void progress(LoadProgress now) {
                 if (!once.getAndSet(true)) {
                     caller.interrupt();
                 }

@@ -183,7 +183,7 @@ class LoadFailureTest {
     void exceptionOfTheListenerEndsTheLoad() {
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path where) {
+            public void progress(LoadProgress now) {
                 throw new IllegalStateException("enough");
             }
         };
@@ -193,6 +193,10 @@ class LoadFailureTest {
     @Test
     void exceptionInStartedEndsTheLoad() {
         LoadListener listener = new LoadListener() {
+            @Override
+            public void progress(LoadProgress now) {
+            }
+
             @Override
             public void started(LoadPlan started) {
                 throw new IllegalStateException("enough");
@@ -212,7 +216,7 @@ class LoadFailureTest {
         IOException progress = new IOException("no room for the log");
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path where) {
+            public void progress(LoadProgress now) {
                 LoadFailureTest.<RuntimeException>sneakyThrow(progress);
             }
         };
@@ -220,6 +224,10 @@ class LoadFailureTest {
 
         TimeoutException placed = new TimeoutException("the consumer is too slow");
         LoadListener other = new LoadListener() {
+            @Override
+            public void progress(LoadProgress now) {
+            }
+
             @Override
             public void tensorPlaced(TensorInfo tensor) {
                 LoadFailureTest.<RuntimeException>sneakyThrow(placed);
@@ -291,7 +299,7 @@ class LoadFailureTest {
         CountDownLatch known = new CountDownLatch(1);
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path where) {
+            public void progress(LoadProgress now) {
                 try {
                     known.await();
                 } catch (InterruptedException e) {
@@ -322,6 +330,10 @@ class LoadFailureTest {
         CountDownLatch running = new CountDownLatch(1);
         CountDownLatch release = new CountDownLatch(1);
         CompletableFuture<LoadedTensors> future = plan.loadAsync(driver, new LoadListener() {
+            @Override
+            public void progress(LoadProgress now) {
+            }
+
             @Override
             public void started(LoadPlan started) {
                 await(registered);
@@ -371,8 +383,8 @@ class LoadFailureTest {
         backend.hook((path, offset) -> abandoned.await());
         LoadListener listener = new LoadListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path where) {
-                if (bytesDone == bytesTotal) {
+            public void progress(LoadProgress now) {
+                if (now.bytes() == now.totalBytes()) {
                     ended.countDown();
                 }
             }

@@ -319,10 +319,10 @@ class LoadTest {
             }
 
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path file) {
-                assertThat(bytesTotal).isEqualTo(checkpoint.bytes());
-                assertThat(file).isEqualTo(folder.resolve("odd.safetensors"));
-                done.add(bytesDone);
+            public void progress(LoadProgress now) {
+                assertThat(now.totalBytes()).isEqualTo(checkpoint.bytes());
+                assertThat(now.file()).isEqualTo(folder.resolve("odd.safetensors"));
+                done.add(now.bytes());
             }
 
             @Override

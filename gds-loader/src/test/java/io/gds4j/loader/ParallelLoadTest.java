@@ -257,9 +257,9 @@ class ParallelLoadTest {
         List<String> placed = new ArrayList<>();
         ProgressListener listener = new ProgressListener() {
             @Override
-            public void progress(long bytesDone, long bytesTotal, Path file) {
-                assertThat(bytesTotal).isEqualTo(plan.deliveredBytes());
-                progress.add(bytesDone);
+            public void progress(LoadProgress now) {
+                assertThat(now.totalBytes()).isEqualTo(plan.deliveredBytes());
+                progress.add(now.bytes());
             }
 
             @Override

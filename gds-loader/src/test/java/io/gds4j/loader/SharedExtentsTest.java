@@ -96,6 +96,10 @@ class SharedExtentsTest {
         List<String> placed = new CopyOnWriteArrayList<>();
         LoadListener listener = new LoadListener() {
             @Override
+            public void progress(LoadProgress now) {
+            }
+
+            @Override
             public void tensorPlaced(TensorInfo tensor) {
                 placed.add(tensor.name());
             }

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import com.sun.net.httpserver.HttpExchange;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.Cancellation;
+import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
@@ -39,6 +40,27 @@ class ObjectPathTest {
     void stop() {
         server.close();
         s3.close();
+    }
+
+    @Test
+    void pathOfAUriIsThatOfItsProvider() throws IOException {
+        assertThat(Files.readString(SourcePath.of(echo("/folder/file").toUri()))).isEqualTo("/folder/file");
+        assertThat(SourcePath.of(URI.create("S3://bucket/key"))).isInstanceOf(SourcePath.class);
+        assertThat(SourcePath.of(folder.toUri())).isEqualTo(folder);
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"hf://user:secret@model/secret", "file", "file://host/secret", "https:secret"})
+    void uriThatNobodyServesIsRefusedWithoutItsSecrets(String uri) {
+        assertThatThrownBy(() -> SourcePath.of(URI.create(uri)))
+                .isInstanceOf(CuFileException.class)
+                .hasMessageNotContaining("secret");
+    }
+
+    @Test
+    void schemesThatExistAreNamed() {
+        assertThatThrownBy(() -> SourcePath.of(URI.create("hf://model")))
+                .hasMessageContaining("no provider has the scheme hf; there are file, http, https, s3");
     }
 
     /** Answers with the URL that was asked for. */

@@ -16,6 +16,8 @@ import java.lang.foreign.MemorySegment;
 import java.lang.reflect.Proxy;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
 import org.assertj.core.api.AbstractThrowableAssert;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,6 +39,17 @@ class GdsExtensionTest {
 
     private GuardedFile file;
 
+    /** JUnit's store of a test, with what the extension uses of it. */
+    private final Map<Object, Object> stored = new HashMap<>();
+    private final ExtensionContext.Store store = (ExtensionContext.Store) Proxy.newProxyInstance(
+            ExtensionContext.class.getClassLoader(),
+            new Class<?>[]{ExtensionContext.Store.class},
+            (proxy, method, arguments) -> switch (method.getName()) {
+                case "put" -> stored.put(arguments[0], arguments[1]);
+                case "remove" -> stored.remove(arguments[0]);
+                default -> throw new UnsupportedOperationException(method.getName());
+            });
+
     @BeforeEach
     void start() {
         file = GuardedFile.create(directory.resolve("file"), 10_000, 1);
@@ -44,12 +57,13 @@ class GdsExtensionTest {
     }
 
     /** JUnit's view of a test that ended with this failure. */
-    private static ExtensionContext context(Optional<Throwable> failure) {
+    private ExtensionContext context(Optional<Throwable> failure) {
         return (ExtensionContext) Proxy.newProxyInstance(
                 ExtensionContext.class.getClassLoader(),
                 new Class<?>[]{ExtensionContext.class},
                 (proxy, method, arguments) -> switch (method.getName()) {
                     case "getExecutionException" -> failure;
+                    case "getStore" -> store;
                     default -> throw new UnsupportedOperationException(method.getName());
                 });
     }

@@ -57,10 +57,8 @@ class DatasetGuideTest {
                     .order(RecordOrder.shuffled(42))
                     .epochs(2)
                     .open()) {
-                while (loader.hasNext()) {
-                    try (RecordBatch batch = loader.next()) {
-                        train(batch.memory(), batch.count()); // contiguous: count() records of 4096 bytes
-                    }
+                for (RecordBatch batch : loader) {
+                    train(batch.memory(), batch.count()); // contiguous: count() records of 4096 bytes
                 }
                 System.out.println(loader.report());
             }

@@ -106,7 +106,7 @@ class InteropGuideTest {
     }
 
     private static GdsMetrics bind(CuFileDriver driver, MeterRegistry registry) {
-        GdsMetrics metrics = GdsMetrics.of(driver);
+        GdsMetrics metrics = new GdsMetrics(driver);
         metrics.bindTo(registry);
         return metrics;
     }

@@ -7,7 +7,6 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.CheckpointVerifier;
-import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensor;
@@ -117,12 +116,8 @@ class LoadingGuideTest {
         LoadPlan plan = Checkpoint.open(path).plan();
         try (CuFileDriver driver = CuFileDriver.open()) {
             AtomicReference<String> shown = new AtomicReference<>("");
-            CompletableFuture<LoadedTensors> load = plan.loadAsync(driver, new LoadListener() {
-                @Override
-                public void progress(long bytesDone, long bytesTotal, Path file) {
-                    shown.set("%d of %d bytes, %s".formatted(bytesDone, bytesTotal, file));
-                }
-            });
+            CompletableFuture<LoadedTensors> load = plan.loadAsync(driver, now -> shown.set(
+                    "%d of %d bytes, %s".formatted(now.bytes(), now.totalBytes(), now.file())));
             load.join().close();
             assertThat(shown.get()).startsWith("1600 of 1600 bytes");
 

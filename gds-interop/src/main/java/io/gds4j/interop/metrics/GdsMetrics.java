@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * Binds the counters of a driver to Micrometer.
  *
  * <pre>{@code
- * try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = GdsMetrics.of(driver)) {
+ * try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
  *     metrics.bindTo(registry);
  *     serve(driver);
  * }
@@ -110,21 +110,16 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
     private final Tags tags;
     private final FlightMeters flight;
 
-    private GdsMetrics(CuFileDriver driver, Tags tags) {
-        this.driver = driver;
-        this.tags = tags;
-        this.flight = new FlightMeters(tags);
-    }
-
     /**
-     * Returns a binder, which observes nothing until {@link #bindTo}.
+     * Creates a binder, which observes nothing until {@link #bindTo}. The program closes it.
      *
      * @param driver the driver
      * @param tags tags of all its meters, such as its name where a process has several drivers
-     * @return the binder, to be closed
      */
-    public static GdsMetrics of(CuFileDriver driver, Tag... tags) {
-        return new GdsMetrics(Objects.requireNonNull(driver, "driver"), Tags.of(tags));
+    public GdsMetrics(CuFileDriver driver, Tag... tags) {
+        this.driver = Objects.requireNonNull(driver, "driver");
+        this.tags = Tags.of(tags);
+        this.flight = new FlightMeters(this.tags);
     }
 
     /**

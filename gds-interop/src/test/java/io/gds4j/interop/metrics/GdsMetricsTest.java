@@ -44,7 +44,7 @@ class GdsMetricsTest {
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 64 << 10);
                 CuFileHandle handle =
                         driver.openFile(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            GdsMetrics metrics = GdsMetrics.of(driver, Tag.of("driver", "first"));
+            GdsMetrics metrics = new GdsMetrics(driver, Tag.of("driver", "first"));
             metrics.bindTo(registry);
             for (int i = 0; i < 10; i++) {
                 handle.read(memory, 0);
@@ -86,7 +86,7 @@ class GdsMetricsTest {
     @Test
     void closedDriverHasItsLastBytesAndNoError() {
         CuFileDriver driver = CuFileDriver.open();
-        try (GdsMetrics metrics = GdsMetrics.of(driver)) {
+        try (GdsMetrics metrics = new GdsMetrics(driver)) {
             metrics.bindTo(registry);
             driver.close();
             registry.getMeters().forEach(meter -> meter.measure().forEach(one -> one.getValue()));
@@ -100,7 +100,7 @@ class GdsMetricsTest {
         try (CuFileDriver driver = CuFileDriver.open();
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
                 CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ)) {
-            GdsMetrics metrics = GdsMetrics.of(driver);
+            GdsMetrics metrics = new GdsMetrics(driver);
             metrics.bindTo(registry);
             metrics.bindTo(registry);
             for (int i = 0; i < 10; i++) {
@@ -117,7 +117,7 @@ class GdsMetricsTest {
         try (CuFileDriver driver = CuFileDriver.open();
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
                 CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ)) {
-            GdsMetrics metrics = GdsMetrics.of(driver);
+            GdsMetrics metrics = new GdsMetrics(driver);
             metrics.bindTo(registry);
             assertThat(registry.getMeters()).noneMatch(Timer.class::isInstance);
             handle.read(memory, 0);
@@ -129,7 +129,7 @@ class GdsMetricsTest {
     /** Prometheus appends the unit to the name. */
     @Test
     void nameAndUnitDoNotRepeatEachOther() {
-        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = GdsMetrics.of(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
             metrics.bindTo(registry);
             assertThat(registry.getMeters()).hasSizeGreaterThan(8)
                     .extracting(meter -> meter.getId().getBaseUnit())
@@ -142,7 +142,7 @@ class GdsMetricsTest {
         Path path = folder.resolve("model.safetensors");
         try (CuFileDriver driver = CuFileDriver.open();
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096)) {
-            GdsMetrics metrics = GdsMetrics.of(driver);
+            GdsMetrics metrics = new GdsMetrics(driver);
             metrics.bindTo(registry);
             SavePlan.builder()
                     .tensor("t", DType.U8, memory.range(), memory.length())
@@ -173,7 +173,7 @@ class GdsMetricsTest {
     void recordsAreCounted(@TempDir Path folder) throws Exception {
         Path file = Files.write(folder.resolve("data"), new byte[1000]);
         try (CuFileDriver driver = CuFileDriver.open()) {
-            GdsMetrics metrics = GdsMetrics.of(driver);
+            GdsMetrics metrics = new GdsMetrics(driver);
             metrics.bindTo(registry);
             try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(file), 0, 10), 40)
                     .target(MemoryKind.HOST, 0).memory(1 << 20).epochs(1).open()) {

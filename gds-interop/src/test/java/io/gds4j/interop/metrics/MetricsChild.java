@@ -24,7 +24,7 @@ final class MetricsChild {
             }
         });
         CuFileDriver driver = CuFileDriver.open();
-        GdsMetrics metrics = GdsMetrics.of(driver);
+        GdsMetrics metrics = new GdsMetrics(driver);
         metrics.bindTo(new SimpleMeterRegistry());
         Runtime.getRuntime().addShutdownHook(new Thread(() -> {
             try {

@@ -61,6 +61,29 @@ public record TensorInfo(
                 "tensor %s %s".formatted(CheckpointException.quote(name), detail));
     }
 
+    /**
+     * Returns the number of elements: 1 for a scalar, 0 if a dimension is 0. Elements of quantised types count, not their blocks.
+     *
+     * @throws CuFileException INVALID_VALUE if the description has more than 2^63-1 elements, which no checkpoint has
+     */
+    public long elements() {
+        if (shape.contains(0L)) {
+            return 0;
+        }
+        long elements = 1;
+        try {
+            for (long dimension : shape) {
+                elements = Math.multiplyExact(elements, dimension);
+            }
+        } catch (ArithmeticException e) {
+            throw invalid(name, "has more than 2^63-1 elements");
+        }
+        if (elements < 0) {
+            throw invalid(name, "has more than 2^63-1 elements");
+        }
+        return elements;
+    }
+
     /** Returns the offset after the last byte in the file. */
     public long fileEnd() {
         return fileOffset + length;

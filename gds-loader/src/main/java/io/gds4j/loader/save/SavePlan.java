@@ -14,7 +14,12 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.metadata.MetadataText;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.FileVersion;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.nio.ByteOrder;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -56,6 +61,8 @@ import java.util.concurrent.CompletableFuture;
  * @since 0.1
  */
 public final class SavePlan {
+    private static final ValueLayout.OfFloat LITTLE_FLOAT =
+            ValueLayout.JAVA_FLOAT.withOrder(ByteOrder.LITTLE_ENDIAN);
     /** Begins the metadata key of a tensor whose type safetensors lacks. */
     private static final String FOREIGN_TYPE = "gds4j.type.";
     /** Key of a text that transformers demands in every file. */
@@ -102,6 +109,67 @@ public final class SavePlan {
             Objects.requireNonNull(memory, "memory");
             String who = "tensor " + InertText.quote(name);
             return add(who, inMemory(who, name, dtype, memory, shape));
+        }
+
+        /**
+         * Adds a tensor in host memory. The save reads a native segment where it lies; its arena must be open to all threads until
+         * the end. A segment over a Java array is copied now, into native memory that the plan keeps: later changes of the array are
+         * not saved.
+         *
+         * @param name name in the checkpoint
+         * @param dtype element type
+         * @param segment exactly the tensor's bytes in row-major order, little-endian
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException as {@link #tensor(String, DType, IoMemory, long...)} and {@link MemoryRange#ofSegment(MemorySegment)};
+         *         NOMEM_ERROR if the JVM's limit of direct memory leaves too little for the copy
+         */
+        public Builder tensor(String name, DType dtype, MemorySegment segment, long... shape) {
+            return tensor(name, dtype, MemoryRange.ofSegment(segment.isNative() ? segment : copied(segment)), shape);
+        }
+
+        /**
+         * Adds a tensor from an array. Copies the bytes now, into native memory that the plan keeps: later changes of the array are not
+         * saved.
+         *
+         * @param name name in the checkpoint
+         * @param dtype element type
+         * @param bytes exactly the tensor's bytes in row-major order, little-endian
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException as {@link #tensor(String, DType, MemorySegment, long...)}
+         */
+        public Builder tensor(String name, DType dtype, byte[] bytes, long... shape) {
+            return tensor(name, dtype, MemorySegment.ofArray(bytes), shape);
+        }
+
+        /**
+         * Adds an F32 tensor from an array. Copies the values now, into native memory that the plan keeps: later changes of the array
+         * are not saved.
+         *
+         * @param name name in the checkpoint
+         * @param values the elements in row-major order
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException as {@link #tensor(String, DType, MemorySegment, long...)}
+         */
+        public Builder tensor(String name, float[] values, long... shape) {
+            MemorySegment bytes = allocated((long) values.length * Float.BYTES);
+            MemorySegment.copy(values, 0, bytes, LITTLE_FLOAT, 0, values.length);
+            return tensor(name, DType.F32, bytes, shape);
+        }
+
+        private static MemorySegment copied(MemorySegment segment) {
+            return allocated(segment.byteSize()).copyFrom(segment);
+        }
+
+        private static MemorySegment allocated(long bytes) {
+            try {
+                return Arena.ofAuto().allocate(bytes, Long.BYTES);
+            } catch (OutOfMemoryError e) {
+                throw CuFileException.of(
+                        CuFileError.NOMEM_ERROR,
+                        SaveFailure.FUNCTION,
+                        "a copy of %s bytes exceeds the direct memory of this JVM (-XX:MaxDirectMemorySize)"
+                                .formatted(bytes));
+            }
         }
 
         private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {

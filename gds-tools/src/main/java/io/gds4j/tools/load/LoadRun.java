@@ -4,12 +4,10 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadDestination;
-import io.gds4j.loader.LoadListener;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelLoadPlan;
 import io.gds4j.loader.ParallelTensors;
-import io.gds4j.loader.ProgressListener;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.tools.stats.RunStatistics;
@@ -21,7 +19,6 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.FileVisitOption;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -123,12 +120,7 @@ public final class LoadRun {
 
     private ParallelTensors load(ParallelLoadPlan plan, CuFileDriver driver) {
         try (Progress progress = output.start("loading", plan.deliveredBytes())) {
-            return plan.load(driver, new ProgressListener() {
-                @Override
-                public void progress(long bytesDone, long bytesTotal, Path file) {
-                    progress.advanceTo(bytesDone);
-                }
-            });
+            return plan.load(driver, now -> progress.advanceTo(now.bytes()));
         }
     }
 
@@ -167,12 +159,7 @@ public final class LoadRun {
     /** Loads a checkpoint and shows progress. */
     public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Output output) {
         try (Progress progress = output.start("loading", plan.bytes())) {
-            return plan.load(driver, new LoadListener() {
-                @Override
-                public void progress(long bytesDone, long bytesTotal, Path file) {
-                    progress.advanceTo(bytesDone);
-                }
-            });
+            return plan.load(driver, now -> progress.advanceTo(now.bytes()));
         }
     }
 

@@ -1,0 +1,48 @@
+package io.gds4j;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+
+/** Transfers of segments over Java arrays, through copies in native memory. */
+final class HeapCopies {
+    private HeapCopies() {
+    }
+
+    /** Reads into a native copy, and copies to the array what was read. */
+    static long read(CuFileHandle handle, MemorySegment heap, long fileOffset) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment copy = allocate(arena, handle, false, heap.byteSize(), fileOffset);
+            // The read refuses a read-only segment, with its place in the file.
+            long bytes = handle.read(heap.isReadOnly() ? copy.asReadOnly() : copy, fileOffset);
+            MemorySegment.copy(copy, 0, heap, 0, bytes);
+            return bytes;
+        }
+    }
+
+    static long write(CuFileHandle handle, MemorySegment heap, long fileOffset) {
+        try (Arena arena = Arena.ofConfined()) {
+            return handle.write(
+                    allocate(arena, handle, true, heap.byteSize(), fileOffset).copyFrom(heap), fileOffset);
+        }
+    }
+
+    /**
+     * Allocates a copy.
+     *
+     * @throws CuFileException NOMEM_ERROR if the JVM's limit of direct memory leaves too little
+     */
+    static MemorySegment allocate(Arena arena, CuFileHandle handle, boolean write, long bytes, long fileOffset) {
+        try {
+            return arena.allocate(bytes, Long.BYTES);
+        } catch (OutOfMemoryError e) {
+            throw CuFileException.builder(write ? "cuFileWrite" : "cuFileRead")
+                    .error(CuFileError.NOMEM_ERROR)
+                    .path(handle.path())
+                    .range(fileOffset, bytes)
+                    .detail("no direct memory for a copy of the Java array (-XX:MaxDirectMemorySize)")
+                    .build();
+        }
+    }
+}

@@ -1,0 +1,209 @@
+package io.gds4j.loader;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.loader.save.SavePlan;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.FakeGpu;
+import io.gds4j.testkit.GdsExtension;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
+import java.net.URI;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.Map;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.RegisterExtension;
+import org.junit.jupiter.api.io.TempDir;
+
+/** The short forms of loads and saves. */
+class ShortFormsTest {
+    private static final TensorPattern PATTERN = new TensorPattern(55);
+
+    private final FakeGpu gpu = FakeGpu.builder().devices(2).bytesPerDevice(1 << 20).build();
+
+    @RegisterExtension
+    final GdsExtension gds = GdsExtension.over(gpu);
+
+    @TempDir
+    Path folder;
+
+    private Path model() {
+        Path file = folder.resolve("model.safetensors");
+        new SafetensorsWriter(file).durable(false)
+                .tensor("a", DType.F32, 3, 5)
+                .tensor("b", DType.BF16, 7)
+                .tensor("scalar", DType.I64)
+                .tensor("none", DType.F32, 4, 0)
+                .write(PATTERN);
+        return file;
+    }
+
+    @Test
+    void loadedTensorTellsItsDescription() {
+        try (LoadedTensors tensors = Checkpoint.load(model(), gds.driver())) {
+            LoadedTensor tensor = tensors.get("a");
+            assertThat(tensor.name()).isEqualTo("a");
+            assertThat(tensor.dtype()).isEqualTo(DType.F32);
+            assertThat(tensor.shape()).containsExactly(3L, 5L);
+            assertThat(tensor.elements()).isEqualTo(15);
+            assertThat(tensor.range().kind()).as("the best memory").isEqualTo(MemoryKind.CUDA_DEVICE);
+            assertThat(PATTERN.mismatch("a", 0, gpu.segment(tensor.range()))).isEqualTo(-1);
+            assertThat(tensors.get("scalar").elements()).isEqualTo(1);
+            assertThat(tensors.get("none").elements()).isZero();
+        }
+    }
+
+    @Test
+    void elementsOfADescriptionThatNoCheckpointHasAreRefused() {
+        for (List<Long> shape : List.of(List.of(1L << 62, 4L), List.of(-1L))) {
+            TensorInfo info = new TensorInfo("huge", DType.U8, shape, folder, 0, 1);
+            assertThat(catchThrowableOfType(CuFileException.class, info::elements).error())
+                    .isEqualTo(CuFileError.INVALID_VALUE);
+        }
+        assertThat(new TensorInfo("none", DType.U8, List.of(-1L, 0L), folder, 0, 0).elements()).isZero();
+    }
+
+    @Test
+    void tensorsAreIteratedAndStreamed() {
+        LoadedTensors tensors = Checkpoint.open(model()).plan().load(gds.driver());
+        try (tensors) {
+            List<String> names = new ArrayList<>();
+            for (LoadedTensor tensor : tensors) {
+                names.add(tensor.name());
+            }
+            assertThat(names).containsExactlyElementsOf(tensors.names());
+            assertThat(tensors.stream().map(LoadedTensor::name)).containsExactlyElementsOf(names);
+            Iterator<LoadedTensor> before = tensors.iterator();
+            tensors.take("a").close();
+            assertThat(before).toIterable().hasSize(4);
+            assertThat(tensors).hasSize(3);
+            Iterator<LoadedTensor> iterator = tensors.iterator();
+            iterator.next();
+            assertThatThrownBy(iterator::remove).isInstanceOf(UnsupportedOperationException.class);
+        }
+        assertThat(catchThrowableOfType(CuFileException.class, tensors::iterator).error())
+                .isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+        assertThat(catchThrowableOfType(CuFileException.class, tensors::stream).error())
+                .isEqualTo(CuFileError.CUDA_POINTER_INVALID);
+    }
+
+    @Test
+    void planGoesToAGpuByItsOrdinal() {
+        LoadPlan plan = Checkpoint.open(model()).plan();
+        try (LoadedTensors tensors = plan.toGpu(1).load(gds.driver())) {
+            assertThat(tensors).allSatisfy(tensor -> assertThat(tensor.range().device()).isEqualTo(1));
+        }
+        assertThatThrownBy(() -> plan.toGpu(-1)).isInstanceOf(CuFileException.class);
+    }
+
+    @Test
+    void progressIsALambda() {
+        List<LoadProgress> seen = new ArrayList<>();
+        try (LoadedTensors tensors = Checkpoint.open(model()).plan().load(gds.driver(), seen::add)) {
+            LoadProgress last = seen.getLast();
+            assertThat(last.bytes()).isEqualTo(last.totalBytes()).isEqualTo(60 + 14 + 8);
+            assertThat(last.file()).isEqualTo(folder.resolve("model.safetensors"));
+            assertThat(last.bytesPerSecond()).isPositive().isFinite();
+            assertThat(tensors.isOpen()).isTrue();
+        }
+    }
+
+    private LoadPlan llama(String projection) throws IOException {
+        Path file = folder.resolve("llama.safetensors");
+        Files.writeString(folder.resolve("config.json"), "{\"num_attention_heads\": 4, \"num_key_value_heads\": 2}");
+        new SafetensorsWriter(file).durable(false)
+                .tensor("model.embed_tokens.weight", DType.BF16, 32, 16)
+                .tensor("model.layers.0.self_attn.q_proj.weight", DType.BF16, 16, 16)
+                .tensor("model.layers.0." + projection + ".weight", DType.BF16, 48, 16)
+                .tensor("model.norm.weight", DType.BF16, 16)
+                .write(PATTERN);
+        return Checkpoint.open(file).plan();
+    }
+
+    @Test
+    void modelWithTheNamesOfLlamaIsDividedAmongGpus() throws IOException {
+        try (ParallelTensors tensors = llama("mlp.up_proj").tensorParallel(2).load(gds.driver())) {
+            assertThat(tensors.ranks()).containsExactly(0, 1);
+            for (int rank = 0; rank < 2; rank++) {
+                LoadedTensor half = tensors.rank(rank).get("model.layers.0.mlp.up_proj.weight");
+                assertThat(half.shape()).containsExactly(24L, 16L);
+                assertThat(half.range().kind()).isEqualTo(MemoryKind.CUDA_DEVICE);
+                assertThat(half.range().device()).isEqualTo(rank);
+                assertThat(PATTERN.mismatch(half.name(), rank * half.length(), gpu.segment(half.range())))
+                        .isEqualTo(-1);
+                assertThat(tensors.rank(rank).get("model.norm.weight").shape()).containsExactly(16L);
+            }
+        }
+    }
+
+    @Test
+    void otherNamesAndNumbersOfGpusAreRefused() throws IOException {
+        LoadPlan plan = llama("mlp.something");
+        assertThatThrownBy(() -> plan.tensorParallel(2))
+                .isInstanceOfSatisfying(
+                        CheckpointException.class,
+                        e -> assertThat(e.rule()).isEqualTo(ParallelPlan.PLAN_MISMATCH))
+                .hasMessageContaining("model.layers.0.mlp.something.weight");
+        for (int gpus : new int[]{0, -1, Integer.MAX_VALUE}) {
+            assertThat(catchThrowableOfType(CuFileException.class, () -> plan.tensorParallel(gpus)).error())
+                    .isEqualTo(CuFileError.INVALID_VALUE);
+        }
+    }
+
+    @Test
+    void checkpointIsOpenedByItsUri() {
+        assertThat(Checkpoint.open(model().toUri()).tensors()).hasSize(4);
+        assertThatThrownBy(() -> Checkpoint.open(URI.create("s3://user:secret@bucket/model")))
+                .isInstanceOf(CuFileException.class)
+                .hasMessageContaining("the scheme s3 needs the artifact io.gds4j:gds-remote")
+                .hasMessageNotContaining("secret");
+    }
+
+    @Test
+    void arraysAreSavedByName() {
+        Map<String, float[]> arrays = Map.of("x", new float[]{1, 2.5F, -0F}, "empty", new float[0]);
+        Checkpoint.save(folder.resolve("arrays.safetensors"), arrays);
+        Checkpoint.save(folder.resolve("new"), arrays);
+        for (String path : List.of("arrays.safetensors", "new")) {
+            try (LoadedTensors tensors = Checkpoint.load(folder.resolve(path), gds.driver())) {
+                assertThat(tensors.get("x").toFloats()).containsExactly(1, 2.5F, -0F);
+                assertThat(tensors.get("x").shape()).containsExactly(3L);
+                assertThat(tensors.get("empty").toFloats()).isEmpty();
+            }
+        }
+    }
+
+    @Test
+    void arraysAreCopiedWhenTheyAreAdded() {
+        byte[] bytes = {1, 2, 3, 4};
+        float[] floats = {1, 2};
+        SavePlan plan = SavePlan.builder()
+                .tensor("array", DType.U8, bytes, 4)
+                .tensor("segment", DType.U8, MemorySegment.ofArray(bytes), 2, 2)
+                .tensor("floats", floats, 2, 1)
+                .toFile(folder.resolve("copied.safetensors"));
+        bytes[0] = 9;
+        floats[0] = 9;
+        plan.save(gds.driver());
+        try (LoadedTensors tensors = Checkpoint.open(plan.target()).plan().load(gds.driver())) {
+            assertThat(tensors.get("array").segment().toArray(ValueLayout.JAVA_BYTE)).containsExactly(1, 2, 3, 4);
+            assertThat(tensors.get("segment").segment().toArray(ValueLayout.JAVA_BYTE)).containsExactly(1, 2, 3, 4);
+            assertThat(tensors.get("floats").toFloats()).containsExactly(1, 2);
+        }
+        assertThatThrownBy(() -> SavePlan.builder().tensor("short", DType.F32, bytes, 2))
+                .isInstanceOf(CuFileException.class).hasMessageContaining("has 8 bytes, its memory has 4");
+    }
+}

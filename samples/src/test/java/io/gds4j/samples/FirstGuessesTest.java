@@ -1,0 +1,250 @@
+package io.gds4j.samples;
+
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileStream;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.dataset.RecordBatch;
+import io.gds4j.dataset.RecordLoader;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.interop.metrics.GdsMetrics;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadedTensor;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.ParallelTensors;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SavePlan;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.testkit.Call;
+import io.gds4j.testkit.FakeGpu;
+import io.gds4j.testkit.FakeGpus;
+import io.gds4j.testkit.FakeStream;
+import io.gds4j.testkit.FaultInjectingBackend;
+import io.gds4j.testkit.GdsExtension;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
+import java.nio.FloatBuffer;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.extension.ExtendWith;
+import org.junit.jupiter.api.io.TempDir;
+
+/** What a new user types first, without having read more than the name of a class: it compiles, and does what it says. */
+@ExtendWith({QuietOutput.class, GdsExtension.class})
+@FakeGpus(2)
+class FirstGuessesTest {
+    @TempDir
+    private Path folder;
+
+    private Path model = Path.of("");
+    private Path data = Path.of("");
+
+    @BeforeEach
+    void writeFiles() throws IOException {
+        model = folder.resolve("model.safetensors");
+        new SafetensorsWriter(model).durable(false)
+                .tensor("model.embed_tokens.weight", DType.BF16, 32, 8)
+                .tensor("model.layers.0.mlp.up_proj.weight", DType.BF16, 16, 8)
+                .tensor("model.norm.weight", DType.F32, 8)
+                .write(new TensorPattern(0));
+        data = Files.write(folder.resolve("data.bin"), new byte[4096]);
+    }
+
+    @Test
+    void checkpointLoads(CuFileDriver driver) {
+        try (LoadedTensors tensors = Checkpoint.load(model, driver)) {
+            for (LoadedTensor tensor : tensors) {
+                System.out.println(tensor.name() + " " + tensor.dtype() + " " + tensor.shape());
+            }
+            assertThat(tensors.stream().mapToLong(LoadedTensor::elements).sum()).isEqualTo(32 * 8 + 16 * 8 + 8);
+        }
+    }
+
+    @Test
+    void valuesAreViewedAndDecoded(CuFileDriver driver) {
+        try (LoadedTensors tensors = Checkpoint.load(model, driver)) {
+            FloatBuffer view = tensors.get("model.norm.weight").toHost().asFloatBuffer();
+            float[] array = tensors.get("model.norm.weight").toFloats();
+            assertThat(view.remaining()).isEqualTo(array.length);
+        }
+    }
+
+    @Test
+    void planGoesToAGpu(CuFileDriver driver) {
+        try (LoadedTensors tensors = Checkpoint.open(model).plan().toGpu(0).load(driver)) {
+            assertThat(tensors).hasSize(3);
+        }
+    }
+
+    @Test
+    void planIsDividedAmongGpus(CuFileDriver driver) {
+        try (ParallelTensors tensors = Checkpoint.open(model).plan().tensorParallel(2).load(driver)) {
+            assertThat(tensors.rank(1).get("model.norm.weight").shape()).containsExactly(8L);
+        }
+    }
+
+    @Test
+    void checkpointOpensByUri() {
+        assertThat(Checkpoint.open(model.toUri()).tensors()).hasSize(3);
+    }
+
+    @Test
+    void progressIsALambda(CuFileDriver driver) {
+        Checkpoint.open(model).plan()
+                .load(driver, p -> System.out.println(p.bytes() + " of " + p.totalBytes() + ", " + p.bytesPerSecond()))
+                .close();
+    }
+
+    @Test
+    void loadIsAsynchronousAndCancelled(CuFileDriver driver) {
+        CompletableFuture<LoadedTensors> load = Checkpoint.open(model).plan().loadAsync(driver);
+        if (!load.cancel(true)) {
+            load.join().close();
+        }
+        assertThat(load).isDone();
+    }
+
+    @Test
+    void arraysAreSaved() {
+        Checkpoint.save(folder.resolve("mine.safetensors"), Map.of("weights", new float[]{1, 2, 3}));
+        assertThat(Checkpoint.open(folder.resolve("mine.safetensors")).tensors()).containsKey("weights");
+    }
+
+    @Test
+    void segmentsAndBytesAreSaved(CuFileDriver driver) {
+        SavePlan.builder()
+                .tensor("segment", DType.U8, Arena.ofAuto().allocate(12), 3, 4)
+                .tensor("bytes", DType.U8, new byte[12], 12)
+                .tensor("floats", new float[6], 2, 3)
+                .toFile(folder.resolve("saved.safetensors"))
+                .save(driver);
+        assertThat(Checkpoint.open(folder.resolve("saved.safetensors")).tensors()).hasSize(3);
+    }
+
+    @Test
+    void recordsAreLooped(CuFileDriver driver) {
+        int records = 0;
+        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 0, 64), 10).open()) {
+            for (RecordBatch batch : loader) {
+                records += batch.count();
+            }
+        }
+        assertThat(records).isEqualTo(64);
+    }
+
+    @Test
+    void recordsAreStreamed(CuFileDriver driver) {
+        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 0, 64), 10).open();
+                Stream<RecordBatch> batches = loader.batches()) {
+            assertThat(batches.mapToInt(RecordBatch::count).sum()).isEqualTo(64);
+        }
+    }
+
+    @Test
+    void bytesBuffersAndSegmentsAreReadAndWritten(CuFileDriver driver) {
+        try (CuFileHandle file = driver.openFile(data, READ, WRITE)) {
+            byte[] bytes = new byte[100];
+            assertThat(file.read(bytes, 0)).isEqualTo(100);
+            assertThat(file.read(ByteBuffer.allocateDirect(100), 0)).isEqualTo(100);
+            assertThat(file.read(MemorySegment.ofArray(bytes), 4090)).isEqualTo(6);
+            assertThat(file.write(bytes, 4096)).isEqualTo(100);
+            file.force();
+        }
+    }
+
+    @Test
+    void memoryIsAllocatedAndRead(CuFileDriver driver) {
+        try (CuFileHandle file = driver.openFile(data);
+                MemoryAllocation memory = driver.allocator().allocate(4096)) {
+            assertThat(file.read(memory)).isEqualTo(4096);
+            assertThat(file.readAsync(memory, 0).join()).isEqualTo(4096);
+        }
+    }
+
+    @Test
+    void requestsAreAddedAndAwaited(CuFileDriver driver) {
+        byte[] bytes = new byte[50];
+        try (CuFileHandle file = driver.openFile(data); CuFileBatch batch = driver.batch(8)) {
+            batch.addRead(file, bytes, 0);
+            batch.addRead(file, bytes, 50);
+            assertThat(batch.awaitAll()).hasSize(2);
+        }
+    }
+
+    @Test
+    void streamTakesNumbers(CuFileDriver driver, FakeGpu gpu) {
+        try (CuFileHandle file = driver.openFile(data);
+                MemoryAllocation memory = driver.allocator().allocate(4096);
+                FakeStream cuStream = gpu.newStream();
+                CuFileStream stream = driver.stream(cuStream.address())) {
+            CuFileStream.Cells cells = stream.read(file, memory, 4096, 0, 0);
+            cuStream.synchronize();
+            assertThat(cells.result()).isEqualTo(4096);
+        }
+    }
+
+    @Test
+    void configurationHasShortForms() throws IOException {
+        Path json = Files.writeString(folder.resolve("cufile.json"), "{\"execution\": {\"max_io_threads\": 2}}");
+        assertThat(CuFileConfig.load(json).get(CuFileKeys.MAX_IO_THREADS)).isEqualTo(2);
+        assertThat(CuFileConfig.load(json).toBuilder().maxIoThreads(8).build().get(CuFileKeys.MAX_IO_THREADS))
+                .isEqualTo(8);
+        assertThat(CuFileConfig.builder().set(CuFileKeys.IO_BATCHSIZE, 64).build().get(CuFileKeys.IO_BATCHSIZE))
+                .isEqualTo(64);
+    }
+
+    @Test
+    void meterBinderIsConstructed(CuFileDriver driver) {
+        MeterRegistry registry = new SimpleMeterRegistry();
+        try (GdsMetrics metrics = new GdsMetrics(driver)) {
+            metrics.bindTo(registry);
+            assertThat(registry.find("gds4j.bytes").meters()).isNotEmpty();
+        }
+    }
+
+    @Test
+    void faultIsPlanned(CuFileDriver driver, FaultInjectingBackend faults) {
+        faults.on(Call.READ).fails(Errno.EIO);
+        try (CuFileHandle file = driver.openFile(data)) {
+            file.read(new byte[10], 0);
+        } catch (CuFileException e) {
+            assertThat(e.errno()).isPresent();
+        }
+    }
+
+    @Test
+    void missingFileIsToldApart(CuFileDriver driver) {
+        try (CuFileHandle file = driver.openFile(folder.resolve("missing"))) {
+            assertThat(file.isOpen()).isFalse();
+        } catch (CuFileException e) {
+            assertThat(e.isNotFound()).isTrue();
+        }
+    }
+
+    @Test
+    void machineIsDiagnosed(CuFileDriver driver) {
+        assertThat(driver.diagnose(data).gpus()).isNotNull();
+        assertThat(driver.diagnose(data).lines()).isNotEmpty();
+        assertThat(driver.diagnose(data).directStorage()).isFalse();
+    }
+}
