@@ -149,7 +149,8 @@ final class TypicalErrors {
                 "getParameterGpuBounceBufferSlabArray", "setParameterGpuBounceBufferSlabArray", "getStatsLevel",
                 "statsStart", "statsStop", "statsReset", "getStatsL1", "getStatsL2", "getStatsL3", "getBarSizeInKb",
                 "driverSetP2pFlags", "driverGetP2pFlags", "exportPcieTopology");
-        row(CuFileLibrary.class, List.of(), "description", "version", "has", "useCount", "handleDeregister", "batchIoDestroy");
+        row(CuFileLibrary.class, List.of(), "description", "version", "has", "useCount", "handleDeregister",
+                "batchIoDestroy");
     }
 
     private TypicalErrors() {
