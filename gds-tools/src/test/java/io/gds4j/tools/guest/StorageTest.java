@@ -11,7 +11,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackendProvider;
-import io.gds4j.testkit.random.RandomRuns;
+import io.gds4j.testkit.random.Campaign;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
 import java.nio.channels.FileLock;
@@ -78,9 +78,10 @@ class StorageTest {
         Path point = storage.mount();
         CuFileBackendProvider provider = CuFileDriver.providers().stream()
                 .filter(found -> found.name().equals("compat")).findFirst().orElseThrow();
-        int sequences = new RandomRuns(storage.name(), provider::create, newFolder(point), List.of(MemoryKind.HOST))
-                .run(RANDOM);
-        assertThat(sequences).isGreaterThanOrEqualTo(2);
+        Campaign.Outcome outcome =
+                new Campaign(storage.name(), provider::create, List.of(newFolder(point)), List.of(MemoryKind.HOST))
+                        .run(RANDOM);
+        assertThat(outcome.rounds()).isPositive();
         Guest.unmount(point);
     }
 
