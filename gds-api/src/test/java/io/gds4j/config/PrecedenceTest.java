@@ -41,7 +41,7 @@ class PrecedenceTest {
         assertThat(config.get(CuFileKeys.MAX_IO_THREADS)).isEqualTo(8);
         assertThat(config.get(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB)).isEqualTo(128);
         assertThat(config.toBuilder().maxIoThreads(0).build().get(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB)).isEqualTo(128);
-        assertThatThrownBy(() -> CuFileConfig.builder().maxIoThreads(33)).isInstanceOf(CuFileConfigException.class);
+        assertThatThrownBy(() -> CuFileConfig.builder().maxIoThreads(129)).isInstanceOf(CuFileConfigException.class);
     }
 
     /** The key is properties.per_buffer_cache_size_kb, default 1024; a dash is "not set". */

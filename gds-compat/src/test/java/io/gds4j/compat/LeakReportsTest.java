@@ -8,7 +8,10 @@ import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.testkit.GdsExtension;
+import java.lang.reflect.InvocationHandler;
 import java.lang.reflect.Proxy;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
 import org.junit.jupiter.api.Test;
@@ -19,12 +22,23 @@ class LeakReportsTest {
     private final GdsExtension gds =
             GdsExtension.over(() -> new CompatBackendProvider().create(CuFileConfig.defaults()));
 
+    /** What the extension keeps in JUnit's store of the test. */
+    private final Map<Object, Object> stored = new HashMap<>();
+
     /** JUnit's view of a test that passed. */
-    private static ExtensionContext passed() {
-        return (ExtensionContext) Proxy.newProxyInstance(
-                ExtensionContext.class.getClassLoader(),
-                new Class<?>[]{ExtensionContext.class},
-                (proxy, method, arguments) -> Optional.empty());
+    private ExtensionContext passed() {
+        ExtensionContext.Store store =
+                proxy(ExtensionContext.Store.class, (proxy, method, arguments) -> switch (method.getName()) {
+                    case "put" -> stored.put(arguments[0], arguments[1]);
+                    case "remove" -> stored.remove(arguments[0]);
+                    default -> throw new UnsupportedOperationException(method.getName());
+                });
+        return proxy(ExtensionContext.class,
+                (proxy, method, arguments) -> method.getName().equals("getStore") ? store : Optional.empty());
+    }
+
+    private static <T> T proxy(Class<T> type, InvocationHandler calls) {
+        return type.cast(Proxy.newProxyInstance(type.getClassLoader(), new Class<?>[]{type}, calls));
     }
 
     @Test
