@@ -46,7 +46,7 @@ class RecordLoaderGpuTest {
     Path folder;
 
     private Path file = Path.of("");
-    private RecordSource source = RecordFiles.fixed(List.of(Path.of("/dev/null")), 0, 1);
+    private RecordSource source = TestRecords.none();
 
     @BeforeEach
     void makeRecords() throws IOException {

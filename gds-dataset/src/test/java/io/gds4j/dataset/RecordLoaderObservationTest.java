@@ -28,7 +28,7 @@ class RecordLoaderObservationTest {
     @TempDir
     Path folder;
 
-    private RecordSource source = RecordFiles.fixed(List.of(Path.of("/dev/null")), 0, 1);
+    private RecordSource source = TestRecords.none();
 
     @BeforeEach
     void makeRecords() throws IOException {

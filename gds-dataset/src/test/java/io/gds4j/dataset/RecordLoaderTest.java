@@ -53,7 +53,7 @@ class RecordLoaderTest {
 
     private Path first = Path.of("");
     private Path second = Path.of("");
-    private RecordSource source = RecordFiles.fixed(List.of(Path.of("/dev/null")), 0, 1);
+    private RecordSource source = TestRecords.none();
 
     @BeforeEach
     void makeRecords() throws IOException {

@@ -1,8 +1,11 @@
 package io.gds4j.dataset;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.memory.MemoryRange;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
@@ -16,6 +19,18 @@ final class TestRecords {
     static final int LENGTH = 24;
 
     private TestRecords() {
+    }
+
+    /** Returns a source without records. */
+    static RecordSource none() {
+        try {
+            Path empty = Files.createTempFile("gds4j-no-records", null);
+            RecordSource source = RecordFiles.fixed(List.of(empty), 0, 1);
+            Files.delete(empty);
+            return source;
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     /** Writes records {@code first} to {@code end - 1} behind a header. */

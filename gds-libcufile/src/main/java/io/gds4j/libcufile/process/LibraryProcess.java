@@ -110,7 +110,7 @@ public final class LibraryProcess {
             throw CuFileException.of(
                     CuFileError.DRIVER_INVALID_PROPS,
                     OPEN,
-                    "%s is %d, allowed by %s: 0 to %d".formatted(
+                    "%s is %s, allowed by %s: 0 to %s".formatted(
                             CuFileKeys.MAX_IO_THREADS.name(), threads, library.description(), MOST_THREADS_BEFORE));
         }
     }

@@ -420,11 +420,11 @@ final class Operations {
         }
     }
 
-    /** Forces a file to the disk, cuts it and reserves blocks. */
+    /** Forces a file to the disk, cuts it and reserves blocks. Opens it each time: a failed force stays failed until the close. */
     private static void size(Stage stage) throws Exception {
         GuardedFile file = stage.file();
-        try (CuFileHandle handle = stage.open(file)) {
-            for (int round = 0; round < ROUNDS; round++) {
+        for (int round = 0; round < ROUNDS; round++) {
+            try (CuFileHandle handle = stage.open(file)) {
                 Optional<Boolean> done = stage.attempt(() -> {
                     handle.force(true);
                     handle.truncate(SIZE / 2);

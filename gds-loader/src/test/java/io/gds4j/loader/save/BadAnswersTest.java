@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.Logged;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FaultyPosix;
@@ -18,6 +19,7 @@ import java.nio.file.attribute.PosixFilePermissions;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
@@ -27,6 +29,9 @@ import org.junit.jupiter.params.provider.EnumSource;
 class BadAnswersTest {
     private static final long SHARDS = 100_000;
     private static final int ENOLCK = 37;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("cannot remove the lock file");
 
     @TempDir(factory = MemoryFolder.class)
     Path folder;
@@ -74,7 +79,9 @@ class BadAnswersTest {
                 try {
                     save(2, shard, calls);
                     reported = false;
-                    assertThat(posix.calls(call) - before).as("calls, one of which failed").isLessThan(number);
+                    // a lock file that cannot be removed is a warning: the save is done then
+                    long failed = logged.lines().isEmpty() ? 0 : 1;
+                    assertThat(posix.calls(call) - before).as("calls, one of which failed").isLessThan(number + failed);
                 } catch (CuFileException e) {
                     assertThat(e.errno()).hasValue(Errno.EIO);
                 }

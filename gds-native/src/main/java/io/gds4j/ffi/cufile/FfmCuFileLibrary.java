@@ -372,7 +372,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
                 throw CuFileException.of(
                         CuFileError.IO_NOT_SUPPORTED,
                         function.cName(),
-                        "level 1 of cuFile %s is longer than the %d bytes that gds4j knows (%s)"
+                        "level 1 of cuFile %s is longer than the %s bytes that gds4j knows (%s)"
                                 .formatted(version, known, description));
             }
         }
