@@ -31,8 +31,7 @@ final class GuessableName {
      */
     static StatxResult claim(Path file) {
         Posix posix = FfmPosix.instance();
-        int created = posix.open(
-                file.toString(), PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL, MODE);
+        int created = create(posix, file);
         if (created >= 0) {
             return describeAndClose(posix, file, created);
         }
@@ -40,6 +39,12 @@ final class GuessableName {
             throw SaveFailure.of(file, "create the file", -created);
         }
         return check(file);
+    }
+
+    /** Returns a descriptor of a new file, or {@code -errno}: EEXIST if anything has its name. */
+    private static int create(Posix posix, Path file) {
+        return posix.open(
+                file.toString(), PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL, MODE);
     }
 
     /** Checks a file that exists, as {@link #claim}. */
@@ -94,8 +99,7 @@ final class GuessableName {
         // a name of temporary files, so that the next save removes it if this process is killed meanwhile
         String id = "." + HexFormat.of().toHexDigits(ThreadLocalRandom.current().nextLong()) + ".";
         Path probe = file.resolveSibling(ID.matcher(String.valueOf(file.getFileName())).replaceFirst(id));
-        int fd = posix.open(
-                probe.toString(), PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL, MODE);
+        int fd = create(posix, probe);
         if (fd < 0) {
             throw SaveFailure.of(file, "create a file in its folder", -fd);
         }

@@ -84,13 +84,7 @@ enum DiskWork {
 
         @Override
         void check(CuFileDriver driver, Path folder, boolean succeeded) throws IOException {
-            byte[] found = Files.readAllBytes(folder.resolve("write"));
-            int end = SIZE / 4 * 3;
-            assertThat(Arrays.equals(found, end, SIZE, OLD, end, SIZE)).as("bytes beside the write").isTrue();
-            assertThat(found).hasSize(SIZE);
-            if (succeeded) {
-                assertThat(Arrays.equals(found, 0, end, NEW, 0, end)).as("bytes that were forced").isTrue();
-            }
+            assertWritten(folder.resolve("write"), succeeded);
         }
     },
 
@@ -116,12 +110,7 @@ enum DiskWork {
 
         @Override
         void check(CuFileDriver driver, Path folder, boolean succeeded) throws IOException {
-            byte[] found = Files.readAllBytes(folder.resolve("dsync"));
-            int end = SIZE / 4 * 3;
-            assertThat(Arrays.equals(found, end, SIZE, OLD, end, SIZE)).as("bytes beside the write").isTrue();
-            if (succeeded) {
-                assertThat(Arrays.equals(found, 0, end, NEW, 0, end)).as("bytes of a synchronous write").isTrue();
-            }
+            assertWritten(folder.resolve("dsync"), succeeded);
         }
     },
 
@@ -483,6 +472,17 @@ enum DiskWork {
             }
         }
         return -1;
+    }
+
+    /** The first three quarters of a file were written durably; the rest was not touched. */
+    private static void assertWritten(Path file, boolean succeeded) throws IOException {
+        byte[] found = Files.readAllBytes(file);
+        int end = SIZE / 4 * 3;
+        assertThat(found).hasSize(SIZE);
+        assertThat(Arrays.equals(found, end, SIZE, OLD, end, SIZE)).as("bytes beside the write").isTrue();
+        if (succeeded) {
+            assertThat(Arrays.equals(found, 0, end, NEW, 0, end)).as("durable bytes").isTrue();
+        }
     }
 
     private static void assertOldOrNew(CuFileDriver driver, Path path, boolean succeeded) {
