@@ -39,7 +39,7 @@ final class BulkTransfer {
         return requireComplete(complete());
     }
 
-    /** Returns the completions, in the order of the requests, of those that failed, too. */
+    /** Returns a completion for each request, in their order. A request that failed has one, too. */
     List<Completion> complete() {
         if (batch.outstanding() > 0) {
             throw CuFileException.of(

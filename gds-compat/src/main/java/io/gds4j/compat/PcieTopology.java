@@ -55,7 +55,7 @@ final class PcieTopology {
         return new PcieTopology(devices);
     }
 
-    /** Returns the kind of a device by its PCI class; empty for those that take no part. */
+    /** Returns the kind of a device by its PCI class; empty for a device of another kind. */
     private static String type(SystemFiles files, String entry) {
         String pciClass = files.firstLine(entry + "/class").orElse("").toLowerCase(Locale.ROOT);
         boolean nvidia = files.firstLine(entry + "/vendor").orElse("").equalsIgnoreCase(NVIDIA);

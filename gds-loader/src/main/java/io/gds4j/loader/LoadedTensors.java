@@ -92,7 +92,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     }
 
     /**
-     * Returns an iterator of {@link #tensors}: those that are held now, whatever is taken meanwhile. It removes none.
+     * Returns an iterator of {@link #tensors} as they are now. A tensor that is taken meanwhile stays in it. It cannot remove tensors.
      *
      * @throws CuFileException CUDA_POINTER_INVALID after close
      */
@@ -102,7 +102,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     }
 
     /**
-     * Returns a stream of {@link #tensors}: those that are held now, whatever is taken meanwhile.
+     * Returns a stream of {@link #tensors} as they are now. A tensor that is taken meanwhile stays in it.
      *
      * @throws CuFileException CUDA_POINTER_INVALID after close
      */

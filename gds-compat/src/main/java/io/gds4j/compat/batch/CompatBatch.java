@@ -229,7 +229,7 @@ public final class CompatBatch implements BackendBatch {
         }
     }
 
-    /** Cancels the entries that have not begun. Those that a thread has claimed end by its next look at {@link #cancels}. */
+    /** Cancels the entries that have not begun. A thread that has claimed some of them finds out by {@link #cancels}. */
     void cancel() {
         lock.lock();
         try {

@@ -41,8 +41,10 @@ public final class DeviceStages {
         private final List<MemoryRange> all = new ArrayList<>();
         private final Deque<MemoryRange> idle = new ArrayDeque<>();
 
-        /** Number of blocks, with those that threads are making, and the largest number. */
+        /** Number of blocks. A block counts from the moment at which a thread begins to make it. */
         private int count;
+
+        /** Largest number of blocks. It falls when the GPU has no memory for another one. */
         private int most = MOST;
     }
 
