@@ -63,6 +63,17 @@ public record Diagnosis(
     }
 
     /**
+     * Finds problems, such as a JDK that corrupts arrays, a BAR1 smaller than the GPU's memory, an unknown key or a file system without
+     * direct I/O. {@code gds check} also examines kernel modules, the PCI bus and RDMA devices. A machine without a GPU is not a
+     * problem.
+     *
+     * @return each problem with its remedy; empty if there is none
+     */
+    public List<Advice> advice() {
+        return AdviceRules.examine(this);
+    }
+
+    /**
      * Returns this diagnosis with reports of paths.
      *
      * @param examined the reports

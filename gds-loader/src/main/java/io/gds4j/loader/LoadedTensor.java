@@ -26,14 +26,14 @@ import org.jspecify.annotations.Nullable;
  * A tensor in memory.
  *
  * <pre>{@code
- * float[] weights = tensors.get("lm_head.weight").toFloats();                  // BF16: decoded into an array
+ * float[] weights = tensors.get("lm_head.weight").toFloatArray();                  // BF16: decoded into an array
  * FloatBuffer bias = tensors.get("lm_head.bias").toHost().asFloatBuffer();     // F32: a view
  * }</pre>
  *
  * <p>
- * {@link #toFloats} and {@link #toHost} work for tensors in any memory. Segments and buffers view host memory, and copy nothing. A view
+ * {@link #toFloatArray} and {@link #toHost} work for tensors in any memory. Segments and buffers view host memory, and copy nothing. A view
  * covers all elements in row-major order, little-endian, and has at most 2^31-1 bytes. A tensor of another order
- * ({@link TensorInfo#order}) has no view of its elements; {@link #toFloats} moves them. After the tensor is freed, an access throws
+ * ({@link TensorInfo#order}) has no view of its elements; {@link #toFloatArray} moves them. After the tensor is freed, an access throws
  * IllegalStateException. Immutable.
  *
  * @since 0.1
@@ -46,7 +46,7 @@ public final class LoadedTensor {
     private final @Nullable MemoryAllocator allocator;
 
     /**
-     * Describes a tensor in memory of the program; {@link #toHost} and {@link #toFloats} then need host memory.
+     * Describes a tensor in memory of the program; {@link #toHost} and {@link #toFloatArray} then need host memory.
      *
      * @param info description of the tensor
      * @param range exactly its bytes; length 0 for a tensor without elements
@@ -174,7 +174,7 @@ public final class LoadedTensor {
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public FloatBuffer asFloatBuffer() {
-        require(info.dtype().equals(DType.F32), "a view of floats needs F32; toFloats() decodes shorter floats");
+        require(info.dtype().equals(DType.F32), "a view of floats needs F32; toFloatArray() decodes shorter floats");
         return rowMajor().asFloatBuffer();
     }
 
@@ -234,7 +234,7 @@ public final class LoadedTensor {
      * @return a new array of all elements in row-major order
      * @throws CuFileException as {@link #toHost}; INVALID_VALUE for another type, or for more elements than an array may have
      */
-    public float[] toFloats() {
+    public float[] toFloatArray() {
         require(FloatDecoder.decodes(info.dtype()), "only F32, F16, BF16 and 8-bit floats are decoded");
         long elements = range.length() * Byte.SIZE / info.dtype().bits();
         if (elements > Integer.MAX_VALUE - Long.BYTES) {

@@ -57,7 +57,7 @@ class FakeGpuLoadTest {
 
     /** The program that a laptop runs on host memory. */
     private static float[] programs(LoadedTensors tensors) {
-        float[] weights = tensors.get("w1").toFloats();
+        float[] weights = tensors.get("w1").toFloatArray();
         FloatBuffer bias = tensors.get("f").toHost().asFloatBuffer();
         float[] all = Arrays.copyOf(weights, weights.length + bias.remaining());
         bias.get(all, weights.length, bias.remaining());
@@ -85,14 +85,14 @@ class FakeGpuLoadTest {
         LoadedTensor copy;
         try (LoadedTensors tensors = floats().plan().to(kind, 0).load(gds.driver())) {
             assertThat(programs(tensors)).containsExactly(expected);
-            assertThat(tensors.get("empty").toFloats()).isEmpty();
+            assertThat(tensors.get("empty").toFloatArray()).isEmpty();
             assertThat(tensors.get("empty").toHost().asFloatBuffer().hasRemaining()).isFalse();
             copy = tensors.get("f").toHost();
             assertThat(copy.toHost()).isSameAs(copy);
         }
         if (!kind.isHost()) {
             // The copy is not the memory that was freed.
-            assertThat(copy.toFloats()).containsExactly(Arrays.copyOfRange(expected, 600, 677));
+            assertThat(copy.toFloatArray()).containsExactly(Arrays.copyOfRange(expected, 600, 677));
         }
     }
 
@@ -115,7 +115,7 @@ class FakeGpuLoadTest {
                     .hasMessageContaining("tensor 'f' is in CUDA_DEVICE memory")
                     .hasMessageContaining("toHost()");
         }
-        Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toFloats);
+        Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toFloatArray);
         Failures.expect(CuFileError.CUDA_POINTER_INVALID, tensor::toHost);
     }
 

@@ -179,9 +179,9 @@ class ShortFormsTest {
         Checkpoint.save(folder.resolve("new"), arrays);
         for (String path : List.of("arrays.safetensors", "new")) {
             try (LoadedTensors tensors = Checkpoint.load(folder.resolve(path), gds.driver())) {
-                assertThat(tensors.get("x").toFloats()).containsExactly(1, 2.5F, -0F);
+                assertThat(tensors.get("x").toFloatArray()).containsExactly(1, 2.5F, -0F);
                 assertThat(tensors.get("x").shape()).containsExactly(3L);
-                assertThat(tensors.get("empty").toFloats()).isEmpty();
+                assertThat(tensors.get("empty").toFloatArray()).isEmpty();
             }
         }
     }
@@ -201,7 +201,7 @@ class ShortFormsTest {
         try (LoadedTensors tensors = Checkpoint.open(plan.target()).plan().load(gds.driver())) {
             assertThat(tensors.get("array").segment().toArray(ValueLayout.JAVA_BYTE)).containsExactly(1, 2, 3, 4);
             assertThat(tensors.get("segment").segment().toArray(ValueLayout.JAVA_BYTE)).containsExactly(1, 2, 3, 4);
-            assertThat(tensors.get("floats").toFloats()).containsExactly(1, 2);
+            assertThat(tensors.get("floats").toFloatArray()).containsExactly(1, 2);
         }
         assertThatThrownBy(() -> SavePlan.builder().tensor("short", DType.F32, bytes, 2))
                 .isInstanceOf(CuFileException.class).hasMessageContaining("has 8 bytes, its memory has 4");

@@ -344,7 +344,7 @@ class TensorOrderTest {
         try (LoadedTensors loaded = Checkpoint.open(file).plan().load(driver)) {
             LoadedTensor tensor = loaded.get("a");
             assertThat(tensor.info().order().isColumnMajor()).isTrue();
-            assertThat(tensor.toFloats()).containsExactly(0, 1, 2, 3, 4, 5, 6, 7);
+            assertThat(tensor.toFloatArray()).containsExactly(0, 1, 2, 3, 4, 5, 6, 7);
             assertThat(tensor.asByteBuffer().asFloatBuffer().get(1)).isEqualTo(4f);
             CheckpointException e = catchThrowableOfType(CheckpointException.class, tensor::asFloatBuffer);
             assertThat(e.rule()).isEqualTo(CheckpointRule.TENSOR_ORDER);
@@ -361,7 +361,7 @@ class TensorOrderTest {
         assertThat(saved.typedMetadata().keys()).doesNotContain("a.fortran_order");
         try (LoadedTensors loaded = saved.plan().load(driver)) {
             assertThat(loaded.get("a").asFloatBuffer().get(4)).isEqualTo(4f);
-            assertThat(loaded.get("a").toFloats()).containsExactly(0, 1, 2, 3, 4, 5, 6, 7);
+            assertThat(loaded.get("a").toFloatArray()).containsExactly(0, 1, 2, 3, 4, 5, 6, 7);
         }
     }
 

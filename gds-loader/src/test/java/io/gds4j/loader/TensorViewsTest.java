@@ -89,7 +89,7 @@ class TensorViewsTest {
     @Test
     void viewOfATensorWithoutElementsIsEmpty() {
         with(DType.F32, new byte[0], tensor -> assertThat(tensor.asFloatBuffer().remaining()).isZero());
-        assertThat(loaded(DType.BF16, new byte[0], LoadedTensor::toFloats)).isEmpty();
+        assertThat(loaded(DType.BF16, new byte[0], LoadedTensor::toFloatArray)).isEmpty();
     }
 
     @Test
@@ -107,9 +107,9 @@ class TensorViewsTest {
             }
         });
 
-        assertThat(loaded(DType.F32, f32, LoadedTensor::toFloats)).containsExactly(expected);
-        assertThat(loaded(DType.F16, f16, LoadedTensor::toFloats)).containsExactly(expected);
-        assertThat(loaded(DType.BF16, bf16, LoadedTensor::toFloats)).containsExactly(expected);
+        assertThat(loaded(DType.F32, f32, LoadedTensor::toFloatArray)).containsExactly(expected);
+        assertThat(loaded(DType.F16, f16, LoadedTensor::toFloatArray)).containsExactly(expected);
+        assertThat(loaded(DType.BF16, bf16, LoadedTensor::toFloatArray)).containsExactly(expected);
     }
 
     /** Values of the specifications: OCP 8-bit floats and microscaling formats, and FNUZ of MLIR. */
@@ -148,7 +148,7 @@ class TensorViewsTest {
         DType dtype = DType.of(id).orElseThrow();
         byte[] content = {(byte) Integer.parseInt(bits, 16)};
 
-        assertThat(loaded(dtype, content, LoadedTensor::toFloats)).containsExactly(value);
+        assertThat(loaded(dtype, content, LoadedTensor::toFloatArray)).containsExactly(value);
     }
 
     @ParameterizedTest
@@ -156,7 +156,7 @@ class TensorViewsTest {
     void otherTypesAreNotDecoded(String id) {
         DType dtype = DType.of(id).orElseThrow();
         CuFileException e = catchThrowableOfType(
-                CuFileException.class, () -> loaded(dtype, new byte[24], LoadedTensor::toFloats));
+                CuFileException.class, () -> loaded(dtype, new byte[24], LoadedTensor::toFloatArray));
 
         assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
         assertThat(e).hasMessageContaining("'one' is of type " + dtype);
@@ -166,7 +166,7 @@ class TensorViewsTest {
     void viewOfAnotherTypeIsRefused() {
         assertThatThrownBy(() -> loaded(DType.BF16, new byte[8], LoadedTensor::asFloatBuffer))
                 .isInstanceOf(CuFileException.class)
-                .hasMessageContaining("toFloats() decodes shorter floats");
+                .hasMessageContaining("toFloatArray() decodes shorter floats");
         assertThatThrownBy(() -> loaded(DType.F32, new byte[8], LoadedTensor::asIntBuffer))
                 .hasMessageContaining("needs I32 or U32");
     }

@@ -9,23 +9,28 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * Settings of S3 objects. Immutable; each {@code with} method returns a copy.
+ * Settings of S3 objects. Immutable.
  *
- * @param endpoint http or https URL of a server other than AWS; empty for AWS's server of the region
- * @param region region of the buckets, which is part of the signature
- * @param pathStyle whether the bucket stands in the path of URLs, as many servers other than AWS want, not before their host
- * @param credentials asked for each request; thread-safe, and keeps what it found
- * @param http settings of the requests
+ * <pre>{@code
+ * S3Options options = S3Options.builder().endpoint(URI.create("http://minio:9000")).build();
+ * Path model = S3Files.path(URI.create("s3://models/llama.safetensors"), options);
+ * }</pre>
+ *
  * @since 0.1
  */
-public record S3Options(
-        Optional<URI> endpoint, String region, boolean pathStyle, Supplier<S3Credentials> credentials,
-        HttpOptions http) {
+public final class S3Options {
+    private final Optional<URI> endpoint;
+    private final String region;
+    private final boolean pathStyle;
+    private final Supplier<S3Credentials> credentials;
+    private final HttpOptions http;
 
-    /** Checks the endpoint and the region. */
-    public S3Options {
-        Objects.requireNonNull(credentials, "credentials");
-        Objects.requireNonNull(http, "http");
+    private S3Options(Builder builder) {
+        endpoint = builder.endpoint;
+        region = builder.region;
+        pathStyle = builder.pathStyle.orElse(endpoint.isPresent());
+        credentials = builder.credentials;
+        http = builder.http;
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "S3Options",
@@ -36,6 +41,41 @@ public record S3Options(
                     CuFileError.INVALID_VALUE, "S3Options",
                     "the region has other characters than letters, digits and -");
         }
+    }
+
+    /** {@return a builder that begins with {@link #fromEnvironment()}} */
+    public static Builder builder() {
+        return fromEnvironment().toBuilder();
+    }
+
+    /** {@return a builder that begins with these settings} */
+    public Builder toBuilder() {
+        return new Builder(this);
+    }
+
+    /** {@return http or https URL of a server other than AWS; empty for AWS's server of the region} */
+    public Optional<URI> endpoint() {
+        return endpoint;
+    }
+
+    /** {@return region of the buckets, which is part of the signature} */
+    public String region() {
+        return region;
+    }
+
+    /** {@return whether the bucket stands in the path of URLs, as many servers other than AWS want, not before their host} */
+    public boolean pathStyle() {
+        return pathStyle;
+    }
+
+    /** {@return what is asked for credentials at each request; thread-safe, and keeps what it found} */
+    public Supplier<S3Credentials> credentials() {
+        return credentials;
+    }
+
+    /** {@return settings of the requests} */
+    public HttpOptions http() {
+        return http;
     }
 
     /**
@@ -77,7 +117,7 @@ public record S3Options(
                     CuFileError.INVALID_VALUE, "S3Options",
                     "AWS_ENDPOINT_URL, or endpoint_url of the profile, is not an http or https URL");
         }
-        return new S3Options(url, region, url.isPresent(), new CredentialChain(variables), HttpOptions.DEFAULTS);
+        return new Builder(url, region, new CredentialChain(variables)).build();
     }
 
     private static String first(Map<String, String> variables, String one, String other) {
@@ -85,61 +125,114 @@ public record S3Options(
         return value.isEmpty() ? variables.getOrDefault(other, "") : value;
     }
 
-    /**
-     * Returns a copy for another server.
-     *
-     * @param url as {@link #endpoint}
-     * @param inPath as {@link #pathStyle}
-     * @return the copy
-     */
-    public S3Options withEndpoint(URI url, boolean inPath) {
-        return new S3Options(Optional.of(url), region, inPath, credentials, http);
-    }
-
-    /**
-     * Returns a copy for another region.
-     *
-     * @param name as {@link #region}
-     * @return the copy
-     */
-    public S3Options withRegion(String name) {
-        return new S3Options(endpoint, name, pathStyle, credentials, http);
-    }
-
-    /**
-     * Returns a copy with other credentials.
-     *
-     * @param keys the credentials
-     * @return the copy
-     */
-    public S3Options withCredentials(S3Credentials keys) {
-        return new S3Options(endpoint, region, pathStyle, () -> keys, http);
-    }
-
-    /**
-     * Returns a copy with other credentials.
-     *
-     * @param keys as {@link #credentials}
-     * @return the copy
-     */
-    public S3Options withCredentials(Supplier<S3Credentials> keys) {
-        return new S3Options(endpoint, region, pathStyle, keys, http);
-    }
-
-    /**
-     * Returns a copy with other settings of requests.
-     *
-     * @param options as {@link #http}
-     * @return the copy
-     */
-    public S3Options withHttp(HttpOptions options) {
-        return new S3Options(endpoint, region, pathStyle, credentials, options);
-    }
-
     /** Returns a text without credentials. */
     @Override
     public String toString() {
         return "S3Options[endpoint=%s, region=%s, pathStyle=%s, http=%s]"
                 .formatted(endpoint.map(ObjectName::shown).orElse("AWS"), region, pathStyle, http);
+    }
+
+    /**
+     * Builds {@link S3Options}. Not thread-safe.
+     *
+     * @since 0.1
+     */
+    public static final class Builder {
+        private Optional<URI> endpoint;
+        private String region;
+        private Optional<Boolean> pathStyle;
+        private Supplier<S3Credentials> credentials;
+        private HttpOptions http;
+
+        private Builder(Optional<URI> endpoint, String region, Supplier<S3Credentials> credentials) {
+            this.endpoint = endpoint;
+            this.region = region;
+            this.credentials = credentials;
+            pathStyle = Optional.empty();
+            http = HttpOptions.DEFAULTS;
+        }
+
+        private Builder(S3Options options) {
+            this(options.endpoint, options.region, options.credentials);
+            pathStyle = Optional.of(options.pathStyle);
+            http = options.http;
+        }
+
+        /**
+         * Sets the server. The bucket then stands in the path of URLs, unless {@link #pathStyle} is called after it.
+         *
+         * @param url http or https URL of a server other than AWS
+         * @return this builder
+         */
+        public Builder endpoint(URI url) {
+            endpoint = Optional.of(url);
+            pathStyle = Optional.empty();
+            return this;
+        }
+
+        /**
+         * Sets the region.
+         *
+         * @param name letters, digits and -; us-east-1 if neither environment nor profile names one
+         * @return this builder
+         */
+        public Builder region(String name) {
+            region = Objects.requireNonNull(name, "name");
+            return this;
+        }
+
+        /**
+         * Sets where URLs name the bucket.
+         *
+         * @param inPath true for the path, false for the host
+         * @return this builder
+         */
+        public Builder pathStyle(boolean inPath) {
+            pathStyle = Optional.of(inPath);
+            return this;
+        }
+
+        /**
+         * Sets the credentials.
+         *
+         * @param keys the credentials
+         * @return this builder
+         */
+        public Builder credentials(S3Credentials keys) {
+            Objects.requireNonNull(keys, "keys");
+            return credentials(() -> keys);
+        }
+
+        /**
+         * Sets what is asked for credentials at each request.
+         *
+         * @param keys thread-safe; keeps what it found
+         * @return this builder
+         */
+        public Builder credentials(Supplier<S3Credentials> keys) {
+            credentials = Objects.requireNonNull(keys, "keys");
+            return this;
+        }
+
+        /**
+         * Sets the settings of requests.
+         *
+         * @param options the settings
+         * @return this builder
+         */
+        public Builder http(HttpOptions options) {
+            http = Objects.requireNonNull(options, "options");
+            return this;
+        }
+
+        /**
+         * Returns the settings.
+         *
+         * @return the settings
+         * @throws CuFileException INVALID_VALUE for an endpoint that is no http or https URL, or a region of other characters
+         */
+        public S3Options build() {
+            return new S3Options(this);
+        }
     }
 }

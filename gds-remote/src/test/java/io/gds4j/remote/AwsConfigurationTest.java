@@ -123,8 +123,23 @@ class AwsConfigurationTest {
     @Test
     void suppliersAreAskedForEachRequest() {
         S3Options options = S3Options.fromEnvironment(Map.of("HOME", home.toString()))
-                .withCredentials(() -> new S3Credentials("X", "s", Optional.of("t"), Optional.empty()));
+                .toBuilder().credentials(() -> new S3Credentials("X", "s", Optional.of("t"), Optional.empty())).build();
         assertThat(options.credentials().get().accessKey()).isEqualTo("X");
         assertThat(options).asString().doesNotContain("X,");
+    }
+
+    @Test
+    void builderFollowsTheEndpointUnlessTold() {
+        URI minio = URI.create("http://minio:9000");
+        S3Options options = S3Options.builder().endpoint(minio).region("eu-west-1").build();
+
+        assertThat(options.pathStyle()).isTrue();
+        assertThat(options.endpoint()).contains(minio);
+        assertThat(options.toBuilder().pathStyle(false).build().pathStyle()).isFalse();
+        assertThat(options.toBuilder().region("eu-west-2").build().region()).isEqualTo("eu-west-2");
+        assertThatThrownBy(() -> S3Options.builder().endpoint(URI.create("ftp://minio")).build())
+                .isInstanceOf(CuFileException.class).hasMessageContaining("the endpoint");
+        assertThatThrownBy(() -> S3Options.builder().region("eu west").build())
+                .isInstanceOf(CuFileException.class).hasMessageContaining("the region");
     }
 }

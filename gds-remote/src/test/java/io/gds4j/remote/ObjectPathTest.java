@@ -133,7 +133,7 @@ class ObjectPathTest {
 
     @Test
     void bucketWithAnUnderscoreStandsInThePath() {
-        S3Options aws = s3.options().withEndpoint(URI.create("http://localhost:1"), false);
+        S3Options aws = s3.options().toBuilder().endpoint(URI.create("http://localhost:1")).pathStyle(false).build();
         assertThat(new S3Names("my_bucket", aws).url("k", java.util.Map.of()))
                 .hasToString("http://localhost:1/my_bucket/k");
     }

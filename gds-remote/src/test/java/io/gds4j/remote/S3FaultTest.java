@@ -42,7 +42,7 @@ class S3FaultTest {
     }
 
     private Path path(String key, HttpOptions http) {
-        return S3Files.path(URI.create("s3://models/" + key), server.options().withHttp(http));
+        return S3Files.path(URI.create("s3://models/" + key), server.options().toBuilder().http(http).build());
     }
 
     /** The client's own timeout ends with the headers. */
@@ -114,7 +114,7 @@ class S3FaultTest {
         server.objects.put("a", new byte[10]);
         HttpOptions proxied = OPTIONS.withProxy(
                 ProxySelector.of(new InetSocketAddress("127.0.0.1", server.endpoint().getPort())));
-        S3Options options = server.options().withHttp(proxied).withEndpoint(URI.create(endpoint), true);
+        S3Options options = server.options().toBuilder().http(proxied).endpoint(URI.create(endpoint)).build();
         assertThat(Files.size(S3Files.path(URI.create("s3://models/a"), options))).isEqualTo(10);
     }
 

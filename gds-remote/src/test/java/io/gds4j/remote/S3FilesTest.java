@@ -35,7 +35,7 @@ class S3FilesTest {
     Path folder;
 
     private final S3Server server = new S3Server();
-    private final S3Options options = server.options().withHttp(HASTY);
+    private final S3Options options = server.options().toBuilder().http(HASTY).build();
 
     @AfterEach
     void stop() {
@@ -113,7 +113,9 @@ class S3FilesTest {
         assertThat(new S3Names("with.dots", aws).url("k", Map.of()))
                 .hasToString("https://s3.eu-west-1.amazonaws.com/with.dots/k");
         assertThat(
-                new S3Names("models", aws.withEndpoint(URI.create("http://store:9000/s3/"), false)).url("k", Map.of()))
+                new S3Names("models",
+                        aws.toBuilder().endpoint(URI.create("http://store:9000/s3/")).pathStyle(false).build())
+                        .url("k", Map.of()))
                 .hasToString("http://models.store:9000/s3/k");
         assertThat(new S3Names("models", S3Options.fromEnvironment(
                 Map.of("AWS_ENDPOINT_URL", "http://store:9000", "HOME", folder.toString()))).url("k", Map.of()))
@@ -131,7 +133,7 @@ class S3FilesTest {
     void wrongSecretIsRefusedAndStaysOutOfTexts() {
         server.objects.put("a", BYTES);
         S3Credentials wrong = new S3Credentials("AKIDTEST", "wronghush", Optional.of("tokenhush"), Optional.empty());
-        S3Options guess = options.withCredentials(wrong);
+        S3Options guess = options.toBuilder().credentials(wrong).build();
         Path path = S3Files.path(URI.create("s3://models/a"), guess);
         assertThatThrownBy(() -> Files.readAllBytes(path)).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("403").hasMessageNotContaining("hush")
@@ -145,8 +147,8 @@ class S3FilesTest {
     @Test
     void sessionTokenIsSigned() throws IOException {
         server.objects.put("a", BYTES);
-        S3Options session = options.withCredentials(new S3Credentials(
-                S3Server.KEYS.accessKey(), S3Server.KEYS.secretKey(), Optional.of("token"), Optional.empty()));
+        S3Options session = options.toBuilder().credentials(new S3Credentials(
+                S3Server.KEYS.accessKey(), S3Server.KEYS.secretKey(), Optional.of("token"), Optional.empty())).build();
         assertThat(Files.readAllBytes(S3Files.path(URI.create("s3://models/a"), session))).isEqualTo(BYTES);
     }
 
@@ -324,8 +326,8 @@ class S3FilesTest {
     }
 
     private Path cached(String key) {
-        return S3Files.path(URI.create("s3://models/" + key), options.withHttp(
-                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))));
+        return S3Files.path(URI.create("s3://models/" + key), options.toBuilder().http(
+                HASTY.withRequests(4 << 20, 8).withCache(new RemoteCache(folder.resolve("cache"), 16 << 20))).build());
     }
 
     private long cachedBytes() throws IOException {

@@ -52,7 +52,7 @@ final class S3Server implements AutoCloseable {
     }
 
     S3Options options() {
-        return S3Options.fromEnvironment(Map.of()).withEndpoint(endpoint(), true).withCredentials(KEYS);
+        return S3Options.fromEnvironment(Map.of()).toBuilder().endpoint(endpoint()).credentials(KEYS).build();
     }
 
     void on(RangeServer.@Nullable Fault answers) {

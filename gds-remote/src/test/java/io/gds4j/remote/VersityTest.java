@@ -48,7 +48,7 @@ class VersityTest {
                 "--secret", "hushhush", "--port", "127.0.0.1:" + port, "posix", root.toString()));
         options = S3Options.fromEnvironment(Map.of(
                 "AWS_ENDPOINT_URL", "http://127.0.0.1:" + port, "AWS_ACCESS_KEY_ID", "AKIDTEST",
-                "AWS_SECRET_ACCESS_KEY", "hushhush", "HOME", folder.toString())).withHttp(HTTP);
+                "AWS_SECRET_ACCESS_KEY", "hushhush", "HOME", folder.toString())).toBuilder().http(HTTP).build();
     }
 
     @AfterAll
@@ -111,7 +111,7 @@ class VersityTest {
         S3Files.upload(file(BYTES), path("denied"));
         for (S3Credentials keys : List.of(
                 S3Credentials.of("AKIDTEST", "wrong"), S3Credentials.of("NOBODY", "hushhush"))) {
-            Path path = S3Files.path(URI.create("s3://models/denied"), options.withCredentials(keys));
+            Path path = S3Files.path(URI.create("s3://models/denied"), options.toBuilder().credentials(keys).build());
             assertThatThrownBy(() -> Files.readAllBytes(path)).isInstanceOf(CuFileException.class)
                     .hasMessageContaining(
                             keys.accessKey().equals("NOBODY") ? "UserNotFound" : "SignatureDoesNotMatch")

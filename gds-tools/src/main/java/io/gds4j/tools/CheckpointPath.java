@@ -49,7 +49,7 @@ final class CheckpointPath {
             }
         }
         try {
-            return S3Files.path(uri, S3Options.fromEnvironment(environment).withHttp(options));
+            return S3Files.path(uri, S3Options.fromEnvironment(environment).toBuilder().http(options).build());
         } catch (CuFileException e) {
             throw CommandFailure.usage(e.detail());
         }

@@ -84,7 +84,7 @@ class FirstGuessesTest {
     void valuesAreViewedAndDecoded(CuFileDriver driver) {
         try (LoadedTensors tensors = Checkpoint.load(model, driver)) {
             FloatBuffer view = tensors.get("model.norm.weight").toHost().asFloatBuffer();
-            float[] array = tensors.get("model.norm.weight").toFloats();
+            float[] array = tensors.get("model.norm.weight").toFloatArray();
             assertThat(view.remaining()).isEqualTo(array.length);
         }
     }
@@ -246,5 +246,6 @@ class FirstGuessesTest {
         assertThat(driver.diagnose(data).gpus()).isNotNull();
         assertThat(driver.diagnose(data).lines()).isNotEmpty();
         assertThat(driver.diagnose(data).directStorage()).isFalse();
+        assertThat(driver.diagnose(data).advice()).noneMatch(advice -> advice.remedy().isBlank());
     }
 }

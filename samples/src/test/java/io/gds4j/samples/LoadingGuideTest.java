@@ -155,7 +155,7 @@ class LoadingGuideTest {
             try (LoadedTensors tensors = plan.to(MemoryKind.HOST).load(driver)) {
                 LoadedTensor bias = tensors.get("model.layers.0.bias");
                 FloatBuffer view = bias.toHost().asFloatBuffer(); // F32: a view; GPU memory is copied
-                float[] weights = tensors.get("lm_head.weight").toFloats(); // BF16: decoded copy
+                float[] weights = tensors.get("lm_head.weight").toFloatArray(); // BF16: decoded copy
                 MemoryAllocation mine = tensors.take("model.embed_tokens.weight"); // outlives close
                 use(mine.range());
 

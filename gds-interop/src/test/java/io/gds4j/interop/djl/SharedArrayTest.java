@@ -94,7 +94,7 @@ class SharedArrayTest {
         try (CuFileDriver driver = CuFileDriver.open();
                 NDManager manager = NDManager.newBaseManager();
                 LoadedTensors tensors = load(driver)) {
-            float[] expected = tensors.get("bf16").toFloats();
+            float[] expected = tensors.get("bf16").toFloatArray();
             SharedArray shared = SharedArray.of(tensors.get("bf16"), manager);
             try (NDArray floats = shared.array().toType(DataType.FLOAT32, true)) {
                 assertThat(floats.toFloatArray()).containsExactly(expected);

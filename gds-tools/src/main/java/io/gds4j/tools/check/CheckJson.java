@@ -3,6 +3,7 @@ package io.gds4j.tools.check;
 import io.gds4j.config.ConfigValue;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.MountTable;
+import io.gds4j.diagnosis.Advice;
 import io.gds4j.diagnosis.BackendReport;
 import io.gds4j.diagnosis.Gpu;
 import io.gds4j.diagnosis.Mount;
@@ -30,7 +31,7 @@ final class CheckJson {
         fields.put("driver", driver(report));
         fields.put("libcufile", library(report.library()));
         fields.put("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report.cuda())).toList());
-        fields.put("backends", report.backends().stream().map(CheckJson::backend).toList());
+        fields.put("backends", report.diagnosis().backends().stream().map(CheckJson::backend).toList());
         fields.put("config", config(report.config()));
         fields.put("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList());
         fields.putAll(StorageJson.of(report.storage()));

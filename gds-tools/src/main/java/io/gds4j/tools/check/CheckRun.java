@@ -86,16 +86,14 @@ public final class CheckRun {
         CudaAvailability cuda = CudaDriver.detect();
         LibCuFile library = LibCuFile.find(files, environment);
         Diagnosis diagnosis = CuFileDriver.diagnose(config);
+        List<CheckedPath> paths = examine(arguments.paths(), config);
         return new CheckReport(
-                diagnosis.platform(),
+                diagnosis.withPaths(paths.stream().map(CheckedPath::report).toList()),
                 KernelModules.read(files),
                 cuda,
-                diagnosis.gpus(),
                 library,
-                diagnosis.backends(),
-                config,
                 storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), environment),
-                examine(arguments.paths(), config));
+                paths);
     }
 
     static Storage storage(

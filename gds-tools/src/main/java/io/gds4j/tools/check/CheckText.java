@@ -3,6 +3,7 @@ package io.gds4j.tools.check;
 import io.gds4j.config.ConfigSource;
 import io.gds4j.config.ConfigValue;
 import io.gds4j.config.UnknownKey;
+import io.gds4j.diagnosis.Advice;
 import io.gds4j.diagnosis.BackendReport;
 import io.gds4j.diagnosis.Gpu;
 import io.gds4j.diagnosis.PathReport;
@@ -111,7 +112,7 @@ final class CheckText {
             library.searched().forEach(folder -> row("", "searched " + folder));
         }
         section("Backends");
-        for (BackendReport backend : report.backends()) {
+        for (BackendReport backend : report.diagnosis().backends()) {
             // The reason lists many searched folders; the rows of libcufile list them already.
             row(backend.name(), backend.describe().replaceFirst(", looked in [^;]*", ""));
         }

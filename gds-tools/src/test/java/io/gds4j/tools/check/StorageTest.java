@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.diagnosis.Advice;
+import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.diagnosis.Gpu;
 import io.gds4j.diagnosis.Platform;
 import io.gds4j.engine.machine.SystemFiles;
@@ -86,10 +88,14 @@ class StorageTest {
     private CheckReport report(CuFileConfig config, List<Gpu> gpus, RdmaAvailability verbs) {
         LibCuFile library = new LibCuFile(Optional.empty(), Optional.empty(), List.of("/opt/cuda/lib"));
         return new CheckReport(
-                new ThisMachine(files).platform(), KernelModules.read(files),
-                new CudaAvailability.Unavailable("none", "buy one"),
-                gpus, library, List.of(), config, CheckRun.storage(files, gpus, library, config, verbs, Map.of()),
-                List.of());
+                diagnosis(new ThisMachine(files).platform(), config, gpus), KernelModules.read(files),
+                new CudaAvailability.Unavailable("none", "buy one"), library,
+                CheckRun.storage(files, gpus, library, config, verbs, Map.of()), List.of());
+    }
+
+    private static Diagnosis diagnosis(Platform platform, CuFileConfig config, List<Gpu> gpus) {
+        return new Diagnosis(
+                platform, Optional.empty(), "", List.of(), gpus, Optional.empty(), Optional.of(config), List.of());
     }
 
     @Test
@@ -299,7 +305,7 @@ class StorageTest {
                 machine.kernel(), machine.architecture(), machine.cpus(), machine.memoryBytes(),
                 machine.availableMemoryBytes(), version, machine.jdkVendor(), machine.jdkHome());
         CheckReport report = new CheckReport(
-                platform, here.modules(), here.cuda(), here.gpus(), here.library(), here.backends(), here.config(),
+                diagnosis(platform, here.config(), here.gpus()), here.modules(), here.cuda(), here.library(),
                 here.storage(), here.paths());
 
         assertThat(Doctor.examine(report).stream().anyMatch(advice -> advice.what().contains("JDK-8377811")
