@@ -21,11 +21,11 @@ import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
 import io.gds4j.loader.save.ChecksumVerifier;
+import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.Consistency;
 import io.gds4j.loader.save.SaveListener;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
-import io.gds4j.loader.save.SharedSave;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryUsage;
 import java.io.IOException;
@@ -279,7 +279,7 @@ class TensorOrderTest {
         tensors.put("f", Expected.random(new Random(4), DType.F32, List.of(70L, 90L), DimensionOrder.columnMajor(2)));
         Path out = folder.resolve("out");
         try (LoadedTensors loaded = checkpoint(tensors).plan().load(driver)) {
-            List<SharedSave> writers = new ArrayList<>();
+            List<CollectiveSave> writers = new ArrayList<>();
             for (int rank = 0; rank < 2; rank++) {
                 SavePlan.Builder builder = SavePlan.builder().options(SaveOptions.DEFAULTS.withAlign(8));
                 int number = 0;
@@ -291,7 +291,7 @@ class TensorOrderTest {
                         builder.elsewhere(tensor.info().name(), tensor.info().dtype(), shape);
                     }
                 }
-                writers.add(SharedSave.of(builder.toFolder(out), "one", rank, 2));
+                writers.add(CollectiveSave.of(builder.toFolder(out), "one", rank, 2));
             }
             writers.forEach(writer -> writer.write(driver));
             writers.getFirst().commit(driver);

@@ -3,11 +3,11 @@ package io.gds4j.samples;
 import io.gds4j.CuFileDriver;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.ChecksumVerifier;
+import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.Consistency;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
-import io.gds4j.loader.save.SharedSave;
 import io.gds4j.loader.save.SnapshotMemory;
 import io.gds4j.memory.MemoryAllocation;
 import java.nio.file.Path;
@@ -62,7 +62,7 @@ public final class SaveCheckpoint {
         SavePlan plan = SavePlan.builder()
                 .tensor("model.embed.weight", DType.BF16, weights, 4096, 1024)
                 .toFolder(folder.resolve("together"));
-        SharedSave save = SharedSave.of(plan, "step-1000", rank, world);
+        CollectiveSave save = CollectiveSave.of(plan, "step-1000", rank, world);
         save.write(driver);
         if (rank == 0) {
             save.commit(driver); // after all writers have returned from write

@@ -182,7 +182,7 @@ public final class SavePlan {
         }
 
         /**
-         * Adds a tensor that another writer has, which saves together with this one ({@link SharedSave}).
+         * Adds a tensor that another writer has, which saves together with this one ({@link CollectiveSave}).
          *
          * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
          */
@@ -497,9 +497,9 @@ public final class SavePlan {
         Objects.requireNonNull(listener, "listener");
         content.elsewhere().findFirst().ifPresent(tensor -> {
             throw invalid(
-                    "tensor %s has no memory here; SharedSave writes it".formatted(InertText.quote(tensor.name())));
+                    "tensor %s has no memory here; CollectiveSave writes it".formatted(InertText.quote(tensor.name())));
         });
-        return SaveFuture.start(released -> new PlanSave(content, driver, listener, calls, released));
+        return SaveFuture.start(released -> new PlanJob(content, driver, listener, calls, released));
     }
 
     SaveContent content() {

@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
  * The shards lie in {@code step-1000.tmp} until the commit gives them their final names, writes the index and renames the folder. A
  * crash at any moment leaves {@code step-1000} absent or complete, and other checkpoints as they were. An attempt that still writes
  * after the commit cannot reach the checkpoint: each attempt has a file of its own. The next save to the same folder removes what a
- * crash left. {@link SharedSave} is for processes that write ranges of the same files. Not thread-safe.
+ * crash left. {@link CollectiveSave} is for processes that write ranges of the same files. Not thread-safe.
  *
  * @since 0.1
  */

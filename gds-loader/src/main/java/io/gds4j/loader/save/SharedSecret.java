@@ -12,7 +12,7 @@ import java.util.HexFormat;
 import java.util.regex.Pattern;
 
 /**
- * The random part of the hidden names of a {@link SharedSave}. The first writer lays it into the folder, and the others find it
+ * The random part of the hidden names of a {@link CollectiveSave}. The first writer lays it into the folder, and the others find it
  * there: as the target of a symbolic link, because a link is created together with what it says.
  */
 final class SharedSecret {

@@ -53,7 +53,7 @@ class PermissionsTest {
         }
         SavePlan plan = builder.toFolder(folder);
         if (shared) {
-            SharedSave save = SharedSave.of(plan, "step", 0, 1);
+            CollectiveSave save = CollectiveSave.of(plan, "step", 0, 1);
             save.write(driver);
             save.commit(driver);
         } else {

@@ -13,11 +13,11 @@ import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.ChecksumVerifier;
+import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.SaveListener;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.ShardedSave;
-import io.gds4j.loader.save.SharedSave;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
@@ -427,9 +427,9 @@ enum DiskWork {
     private static void saveShares(CuFileDriver driver, Path target, long seed, String name) {
         List<MemoryAllocation> memories = new ArrayList<>();
         try {
-            List<SharedSave> writers = new ArrayList<>();
+            List<CollectiveSave> writers = new ArrayList<>();
             for (int rank = 0; rank < 2; rank++) {
-                writers.add(SharedSave.of(plan(driver, memories, seed, rank, 2).toFolder(target), name, rank, 2));
+                writers.add(CollectiveSave.of(plan(driver, memories, seed, rank, 2).toFolder(target), name, rank, 2));
             }
             writers.forEach(writer -> writer.write(driver));
             writers.getFirst().commit(driver);

@@ -3,10 +3,10 @@ package io.gds4j.tools.power;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.ShardedSave;
-import io.gds4j.loader.save.SharedSave;
 import io.gds4j.loader.save.UnforcedSave;
 import io.gds4j.tools.GdsRun;
 import java.io.IOException;
@@ -109,25 +109,25 @@ final class Checkpoints {
 
     /** Two writers whose tensors share pages, and a commit. */
     static Operation sharedSave(CuFileDriver driver) {
-        return new Replacing(driver, "SharedSave") {
+        return new Replacing(driver, "CollectiveSave") {
             private static final String WRITTEN = "written";
             private static final int WRITERS = 2;
 
             @Override
             void save(Path folder, int round, Phases phases) throws Exception {
                 try (Rounds rounds = new Rounds(driver)) {
-                    List<SharedSave> writers = writers(rounds, folder, round);
+                    List<CollectiveSave> writers = writers(rounds, folder, round);
                     writers.forEach(writer -> writer.write(driver));
                     phases.reached(WRITTEN);
                     writers.getFirst().commit(driver);
                 }
             }
 
-            private List<SharedSave> writers(Rounds rounds, Path folder, int round) {
+            private List<CollectiveSave> writers(Rounds rounds, Path folder, int round) {
                 return IntStream.range(0, WRITERS).mapToObj(rank -> {
                     SavePlan plan = rounds.plan(round, options(round), tensor -> tensor.length() % WRITERS == rank)
                             .toFolder(folder);
-                    return SharedSave.of(plan, "step-" + round, rank, WRITERS);
+                    return CollectiveSave.of(plan, "step-" + round, rank, WRITERS);
                 }).toList();
             }
 

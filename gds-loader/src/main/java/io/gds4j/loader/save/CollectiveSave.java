@@ -27,7 +27,7 @@ import java.util.stream.IntStream;
  *         .tensor("experts.0", DType.BF16, memory, 4096, 1024)    // of this writer
  *         .elsewhere("experts.1", DType.BF16, 4096, 1024)         // of another one
  *         .toFolder(folder);
- * SharedSave save = SharedSave.of(plan, "step-1000", rank, world);
+ * CollectiveSave save = CollectiveSave.of(plan, "step-1000", rank, world);
  * save.write(driver);                                             // each writer
  * barrier();                                                      // of the program
  * if (rank == 0) {
@@ -46,7 +46,7 @@ import java.util.stream.IntStream;
  *
  * @since 0.1
  */
-public final class SharedSave {
+public final class CollectiveSave {
     private static final int MOST_WRITERS = 99_999;
     private static final int ID_BYTES = 8;
     private static final int LARGEST_SHARE = Integer.MAX_VALUE - 8;
@@ -59,7 +59,7 @@ public final class SharedSave {
     private final int rank;
     private final int world;
 
-    private SharedSave(SaveContent content, FileCalls calls, String name, int rank, int world) {
+    private CollectiveSave(SaveContent content, FileCalls calls, String name, int rank, int world) {
         this.content = content;
         this.calls = calls;
         this.name = name;
@@ -79,21 +79,21 @@ public final class SharedSave {
      * @param world number of writers, 1 to 99,999
      * @throws CuFileException INVALID_VALUE if a number is out of range
      */
-    public static SharedSave of(SavePlan plan, String name, int rank, int world) {
+    public static CollectiveSave of(SavePlan plan, String name, int rank, int world) {
         Objects.requireNonNull(name, "name");
         if (world < 1 || world > MOST_WRITERS || rank < 0 || rank >= world) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE,
-                    "SharedSave.of",
+                    "CollectiveSave.of",
                     "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
                             MOST_WRITERS));
         }
-        return new SharedSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
+        return new CollectiveSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
     }
 
     /** Returns the same writer with other calls, for tests. */
-    SharedSave with(FileCalls other) {
-        return new SharedSave(content, other, name, rank, world);
+    CollectiveSave with(FileCalls other) {
+        return new CollectiveSave(content, other, name, rank, world);
     }
 
     /**
@@ -189,7 +189,7 @@ public final class SharedSave {
         private List<ShareFile.Tensor> tensors = List.of();
 
         Write(CuFileDriver driver, SaveListener listener, Runnable onRelease) {
-            super(content, driver, listener, SharedSave.this.calls, onRelease);
+            super(content, driver, listener, CollectiveSave.this.calls, onRelease);
         }
 
         @Override
@@ -218,7 +218,7 @@ public final class SharedSave {
         private void writeShare(
                 Publication publication, FileWriter writer, List<Run> runs, List<ShareFile.Identity> opened) {
             List<ShareFile.Fragment> fragments = writer.writeShare(runs);
-            tensors = SharedSave.tensors(runs, writer.shareChecksums());
+            tensors = CollectiveSave.tensors(runs, writer.shareChecksums());
             written();
             beginPublishing();
             sync(() -> {
@@ -249,7 +249,7 @@ public final class SharedSave {
     /** Puts the shares of all writers together; cannot be cancelled. */
     private final class Commit extends SaveJob {
         Commit(CuFileDriver driver, Runnable onRelease) {
-            super(content, driver, SaveListener.NONE, SharedSave.this.calls, onRelease);
+            super(content, driver, SaveListener.NONE, CollectiveSave.this.calls, onRelease);
         }
 
         @Override
@@ -271,7 +271,8 @@ public final class SharedSave {
                 List<String> ids = ids(SharedSecret.find(secret));
                 Publication publication = publication(ids);
                 Optional<Publication> published =
-                        ids.stream().map(SharedSave.this::publication).filter(SharedSave.this::isPublished).findFirst();
+                        ids.stream().map(CollectiveSave.this::publication).filter(CollectiveSave.this::isPublished)
+                                .findFirst();
                 if (published.isPresent()) {
                     published.get().finish();
                     end(published.get());
@@ -436,7 +437,7 @@ public final class SharedSave {
 
     @Override
     public String toString() {
-        return "SharedSave[writer %s of %s, %s]".formatted(
+        return "CollectiveSave[writer %s of %s, %s]".formatted(
                 rank, world, InertText.name(content.target().path().toString(), 200));
     }
 }

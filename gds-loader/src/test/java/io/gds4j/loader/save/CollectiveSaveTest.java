@@ -52,7 +52,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 
 /** Several writers save one checkpoint. */
 @Timeout(60)
-class SharedSaveTest {
+class CollectiveSaveTest {
     private static final int WORLD = 3;
     private static final String KNOWN = "0123456789abcdef".repeat(2);
     private static final int[] SHARDED = {300_000, 6000, 400_000};
@@ -91,8 +91,8 @@ class SharedSaveTest {
         return builder.toFolder(folder);
     }
 
-    private SharedSave writer(int rank, int[] sizes, SaveOptions options) {
-        return SharedSave.of(plan(rank, sizes, options), "step-1", rank, WORLD);
+    private CollectiveSave writer(int rank, int[] sizes, SaveOptions options) {
+        return CollectiveSave.of(plan(rank, sizes, options), "step-1", rank, WORLD);
     }
 
     private List<String> names() throws IOException {
@@ -145,7 +145,7 @@ class SharedSaveTest {
     @Test
     void randomPartOfOthersIsNotBelieved() throws Exception {
         int[] sizes = {5000, 6000, 7000};
-        SharedSave writer = writer(0, sizes, SaveOptions.DEFAULTS);
+        CollectiveSave writer = writer(0, sizes, SaveOptions.DEFAULTS);
         Path other = Files.createSymbolicLink(folder.resolve("other"), Path.of(KNOWN));
         Files.createLink(secret(), other);
         assertThatThrownBy(() -> writer.write(driver)).isInstanceOf(CuFileException.class)
@@ -229,7 +229,7 @@ class SharedSaveTest {
         for (String name : left) {
             Files.copy(aside.resolve(name), folder.resolve(name), LinkOption.NOFOLLOW_LINKS);
         }
-        SharedSave.of(plan(1, SHARDED, options, 6), "step-1", 1, WORLD).write(driver);
+        CollectiveSave.of(plan(1, SHARDED, options, 6), "step-1", 1, WORLD).write(driver);
         assertThatThrownBy(() -> writer(0, SHARDED, options).commit(driver)).isInstanceOfSatisfying(
                 CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.ESTALE));
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
@@ -329,7 +329,8 @@ class SharedSaveTest {
                 throw new IllegalStateException("the program fails");
             }
         };
-        assertThatThrownBy(() -> SharedSave.of(plan(2, SHARDED, TWO_FILES, 6), "step-1", 2, WORLD).write(driver, fails))
+        assertThatThrownBy(
+                () -> CollectiveSave.of(plan(2, SHARDED, TWO_FILES, 6), "step-1", 2, WORLD).write(driver, fails))
                 .hasMessage("the program fails");
         assertThatThrownBy(() -> writer(0, SHARDED, TWO_FILES).commit(driver))
                 .hasMessageContaining("has not finished");
@@ -350,7 +351,7 @@ class SharedSaveTest {
             new TensorPattern(5).fill("t" + i, 0, memory.segment());
             builder.tensor("t" + i, DType.U8, memory.range(), sizes[i]);
         }
-        SharedSave alone = SharedSave.of(builder.toFolder(folder), "step-1", 0, 1);
+        CollectiveSave alone = CollectiveSave.of(builder.toFolder(folder), "step-1", 0, 1);
         alone.write(driver);
         alone.commit(driver);
         assertThat(names()).containsExactly("model.safetensors");
@@ -448,7 +449,7 @@ class SharedSaveTest {
             synchronized (this) {
                 plan = plan(rank, sizes, options);
             }
-            SaveReport report = SharedSave.of(plan, "step-1", rank, WORLD).write(driver);
+            SaveReport report = CollectiveSave.of(plan, "step-1", rank, WORLD).write(driver);
             assertThat(report.bytes()).isPositive();
         });
         assertThat(names()).allMatch(name -> name.startsWith("."));
@@ -481,7 +482,7 @@ class SharedSaveTest {
         AtomicLong last = new AtomicLong();
         for (int rank = 0; rank < WORLD; rank++) {
             int first = memories.size();
-            SharedSave writer = writer(rank, sizes, options);
+            CollectiveSave writer = writer(rank, sizes, options);
             List<MemoryAllocation> mine = List.copyOf(memories.subList(first, memories.size()));
             SaveReport report = writer.writeAsync(driver, new SaveListener() {
                 @Override
@@ -514,7 +515,7 @@ class SharedSaveTest {
                     .toFolder(folder);
             stream.enqueue(() -> new TensorPattern(5).fill("t0", 0, memory.segment()));
             try (SnapshotMemory blocks = SnapshotMemory.allocate(driver, plan)) {
-                SharedSave save = SharedSave.of(plan.withSnapshotMemory(blocks), "step-1", 0, 1);
+                CollectiveSave save = CollectiveSave.of(plan.withSnapshotMemory(blocks), "step-1", 0, 1);
                 save.write(driver);
                 save.commit(driver);
             }
@@ -534,7 +535,7 @@ class SharedSaveTest {
     @Test
     void cancelledWriterIsMissingUntilItWritesAgain() throws IOException {
         int[] sizes = {5000, 6000, 7000};
-        List<SharedSave> writers = new ArrayList<>();
+        List<CollectiveSave> writers = new ArrayList<>();
         for (int rank = 0; rank < WORLD; rank++) {
             writers.add(writer(rank, sizes, SaveOptions.DEFAULTS));
             writers.get(rank).write(driver);
@@ -576,7 +577,7 @@ class SharedSaveTest {
             ChildJvm.End end = child.run(target.toString(), Integer.toString(rank));
             assertThat(end.status()).as("%s", end).isZero();
         }
-        SharedSave save = writer(0, sizes, SaveOptions.DEFAULTS);
+        CollectiveSave save = writer(0, sizes, SaveOptions.DEFAULTS);
         save.write(driver);
         save.commit(driver);
         assertThat(Tensors.seedOf(target, 5)).isEqualTo(5);
@@ -589,7 +590,7 @@ class SharedSaveTest {
 
         /** @param arguments folder, rank */
         public static void main(String[] arguments) {
-            SharedSaveTest test = new SharedSaveTest();
+            CollectiveSaveTest test = new CollectiveSaveTest();
             test.folder = Path.of(arguments[0]);
             int rank = Integer.parseInt(arguments[1]);
             test.writer(rank, new int[]{400_000, 300_000, 5000, 77}, SaveOptions.DEFAULTS).write(test.driver);
@@ -600,14 +601,14 @@ class SharedSaveTest {
     @Test
     void commitNeedsEveryWriterOnce() throws IOException {
         int[] sizes = {5000, 6000, 7000};
-        SharedSave first = writer(0, sizes, SaveOptions.DEFAULTS);
+        CollectiveSave first = writer(0, sizes, SaveOptions.DEFAULTS);
         first.write(driver);
         assertThatThrownBy(() -> first.commit(driver)).hasMessageContaining("writer 1 of 3 has not finished");
         writer(1, sizes, SaveOptions.DEFAULTS).write(driver);
-        SharedSave twice = SharedSave.of(plan(1, sizes, SaveOptions.DEFAULTS), "step-1", 2, WORLD);
+        CollectiveSave twice = CollectiveSave.of(plan(1, sizes, SaveOptions.DEFAULTS), "step-1", 2, WORLD);
         twice.write(driver);
         assertThatThrownBy(() -> first.commit(driver)).hasMessageContaining("two writers have written tensor 't1'");
-        SharedSave.of(plan(2, new int[]{5000, 6000, 8000}, SaveOptions.DEFAULTS), "step-1", 2, WORLD).write(driver);
+        CollectiveSave.of(plan(2, new int[]{5000, 6000, 8000}, SaveOptions.DEFAULTS), "step-1", 2, WORLD).write(driver);
         assertThatThrownBy(() -> first.commit(driver)).hasMessageContaining("other tensors");
         first.abandon();
         assertThat(names()).isEmpty();
@@ -616,7 +617,7 @@ class SharedSaveTest {
     @Test
     void anotherSaveMeanwhileEndsTheSharedOne() throws IOException {
         int[] sizes = {5000, 6000, 7000};
-        List<SharedSave> writers = new ArrayList<>();
+        List<CollectiveSave> writers = new ArrayList<>();
         for (int rank = 0; rank < WORLD; rank++) {
             writers.add(writer(rank, sizes, SaveOptions.DEFAULTS));
         }
@@ -635,14 +636,14 @@ class SharedSaveTest {
     void planWithTensorsElsewhereIsNotSavedAlone() {
         SavePlan plan = plan(0, new int[]{10, 20}, SaveOptions.DEFAULTS);
         assertThatThrownBy(() -> plan.save(driver)).hasMessageContaining("'t1' has no memory here");
-        assertThatThrownBy(() -> SharedSave.of(plan, "a", 3, 3)).hasMessageContaining("writer 3 of 3");
+        assertThatThrownBy(() -> CollectiveSave.of(plan, "a", 3, 3)).hasMessageContaining("writer 3 of 3");
     }
 
     @Test
     void abandonKeepsACheckpointThatACommitHasNamed() throws IOException {
         int[] sizes = {300_000, 6000, 400_000};
         SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(350_000);
-        SharedSave first = writer(0, sizes, options);
+        CollectiveSave first = writer(0, sizes, options);
         first.write(driver);
         writer(1, sizes, options).write(driver);
         writer(2, sizes, options).write(driver);
@@ -657,9 +658,9 @@ class SharedSaveTest {
     @Test
     void writerNoticesThatItsFilesWereReplacedWhileItWrote() {
         int[] sizes = {5000, 6000, 7000};
-        SharedSave slow = writer(0, sizes, SaveOptions.DEFAULTS);
-        SharedSave second = writer(1, sizes, SaveOptions.DEFAULTS);
-        SharedSave third = writer(2, sizes, SaveOptions.DEFAULTS);
+        CollectiveSave slow = writer(0, sizes, SaveOptions.DEFAULTS);
+        CollectiveSave second = writer(1, sizes, SaveOptions.DEFAULTS);
+        CollectiveSave third = writer(2, sizes, SaveOptions.DEFAULTS);
         AtomicBoolean replaced = new AtomicBoolean();
         assertThatThrownBy(() -> slow.write(driver, new SaveListener() {
             @Override
@@ -686,7 +687,7 @@ class SharedSaveTest {
         try (Tensors tensors = Tensors.small(driver, 7)) {
             tensors.plan().toFolder(folder).save(driver);
         }
-        List<SharedSave> writers = writers(5);
+        List<CollectiveSave> writers = writers(5);
         writers.get(0).write(driver);
         backend.on(Call.FSYNC).fails(Errno.EIO);
         Failures.expectErrno(Errno.EIO, () -> writers.get(1).write(driver));
@@ -702,7 +703,7 @@ class SharedSaveTest {
 
     @Test
     void commitWhoseFilesTheDiskLostIsNotRepeated() throws IOException {
-        List<SharedSave> writers = writers(5);
+        List<CollectiveSave> writers = writers(5);
         writers.forEach(writer -> writer.write(driver));
         backend.on(Call.FSYNC).fails(Errno.EIO);
         Failures.expectErrno(Errno.EIO, () -> writers.get(0).commit(driver));
@@ -710,15 +711,15 @@ class SharedSaveTest {
         assertThatThrownBy(() -> writers.get(0).commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
     }
 
-    private List<SharedSave> writers(long seed) {
+    private List<CollectiveSave> writers(long seed) {
         return IntStream.range(0, WORLD)
-                .mapToObj(rank -> SharedSave.of(plan(rank, SHARDED, TWO_FILES, seed), "step-1", rank, WORLD))
+                .mapToObj(rank -> CollectiveSave.of(plan(rank, SHARDED, TWO_FILES, seed), "step-1", rank, WORLD))
                 .toList();
     }
 
     /** Leaves what a crash leaves after the first index has replaced the old one: a folder stands where a file gets its name. */
     private void interruptCommit(long seed, String obstacle) throws IOException {
-        List<SharedSave> writers = writers(seed);
+        List<CollectiveSave> writers = writers(seed);
         writers.forEach(writer -> writer.write(driver));
         Path full = Files.createDirectories(folder.resolve(obstacle).resolve("full"));
         assertThatThrownBy(() -> writers.get(0).commit(driver)).isInstanceOf(CuFileException.class);
@@ -729,7 +730,7 @@ class SharedSaveTest {
 
     /** Leaves what a crash leaves before the temporary names go: both names of a file lead to the checkpoint. */
     private void keepBothNames(long seed) throws IOException {
-        List<SharedSave> writers = writers(seed);
+        List<CollectiveSave> writers = writers(seed);
         writers.forEach(writer -> writer.write(driver));
         List<String> temporaries = names().stream().filter(name -> name.endsWith(".safetensors")).toList();
         String secret = names().stream().filter(name -> name.endsWith(".names")).findFirst().orElseThrow();
@@ -751,8 +752,8 @@ class SharedSaveTest {
         } else {
             interruptCommit(5, obstacle);
         }
-        List<SharedSave> again = writers(6);
-        for (SharedSave writer : again) {
+        List<CollectiveSave> again = writers(6);
+        for (CollectiveSave writer : again) {
             writer.write(driver);
             assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(5);
         }
@@ -774,7 +775,7 @@ class SharedSaveTest {
     @Test
     void commitAfterAnInterruptedOneNeedsEveryWriterThatBeganAgain() throws IOException {
         interruptCommit(5, "model-00001-of-00002.safetensors");
-        List<SharedSave> again = writers(6);
+        List<CollectiveSave> again = writers(6);
         again.get(1).write(driver);
         assertThatThrownBy(() -> again.get(1).commit(driver)).hasMessageContaining("writer 0 of 3 has not finished");
         assertThat(Tensors.seedOf(folder, 5, 6)).isEqualTo(5);
