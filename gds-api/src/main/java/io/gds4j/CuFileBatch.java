@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Submits many small requests at once ({@code cuFileBatchIO*}).
@@ -167,6 +168,32 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
+     * Adds a read, with the arguments of {@link CuFileHandle#read(IoMemory, long, long, long)}.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param size bytes, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     */
+    public void addRead(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        add(Request.read(handle, memory, size, fileOffset, bufferOffset));
+    }
+
+    /**
+     * Adds a write, with the arguments of {@link CuFileHandle#write(IoMemory, long, long, long)}.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param size bytes, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     */
+    public void addWrite(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        add(Request.write(handle, memory, size, fileOffset, bufferOffset));
+    }
+
+    /**
      * Adds a read that fills the segment. A segment over a Java array is filled when {@link #awaitAll} returns, from a copy in native
      * memory; it is unchanged past the bytes read, and unchanged if the read fails.
      *
@@ -271,20 +298,69 @@ public final class CuFileBatch implements AutoCloseable {
 
     /**
      * A request of a batch; {@link CuFileBatch#submit} checks its arguments.
-     *
-     * @param handle the file
-     * @param write true to write the memory to the file, false to read
-     * @param memory holds or receives the bytes; of an allocation, its range
-     * @param size bytes, 0 to 2^62
-     * @param fileOffset first byte in the file
-     * @param bufferOffset first byte in the memory
      */
-    public record Request(
-            CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        /** Rejects null, and takes the range of an allocation. */
-        public Request {
+    public static final class Request {
+        private final CuFileHandle handle;
+        private final boolean write;
+        private final IoMemory memory;
+        private final long size;
+        private final long fileOffset;
+        private final long bufferOffset;
+
+        /**
+         * Rejects null, and takes the range of an allocation.
+         *
+         * @param handle as {@link #handle}
+         * @param write as {@link #write}
+         * @param memory as {@link #memory}
+         * @param size as {@link #size}
+         * @param fileOffset as {@link #fileOffset}
+         * @param bufferOffset as {@link #bufferOffset}
+         */
+        public Request(
+                CuFileHandle handle,
+                boolean write,
+                IoMemory memory,
+                long size,
+                long fileOffset,
+                long bufferOffset) {
             Objects.requireNonNull(handle, "handle");
-            memory = MemoryUse.plain(Objects.requireNonNull(memory, "memory"));
+            this.handle = handle;
+            this.write = write;
+            this.memory = MemoryUse.plain(Objects.requireNonNull(memory, "memory"));
+            this.size = size;
+            this.fileOffset = fileOffset;
+            this.bufferOffset = bufferOffset;
+        }
+
+        /** {@return the file} */
+        public CuFileHandle handle() {
+            return handle;
+        }
+
+        /** {@return true to write the memory to the file, false to read} */
+        public boolean write() {
+            return write;
+        }
+
+        /** {@return memory that holds or receives the bytes; of an allocation, its range} */
+        public IoMemory memory() {
+            return memory;
+        }
+
+        /** {@return bytes, 0 to 2^62} */
+        public long size() {
+            return size;
+        }
+
+        /** {@return first byte in the file} */
+        public long fileOffset() {
+            return fileOffset;
+        }
+
+        /** {@return first byte in the memory} */
+        public long bufferOffset() {
+            return bufferOffset;
         }
 
         /**
@@ -316,20 +392,65 @@ public final class CuFileBatch implements AutoCloseable {
                 CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
             return new Request(handle, true, memory, size, fileOffset, bufferOffset);
         }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return other instanceof Request that && write == that.write && size == that.size
+                    && fileOffset == that.fileOffset && bufferOffset == that.bufferOffset && handle.equals(that.handle)
+                    && memory.equals(that.memory);
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hash(handle, write, memory, size, fileOffset, bufferOffset);
+        }
+
+        @Override
+        public String toString() {
+            return "Request[handle=" + handle + ", write=" + write + ", memory=" + memory + ", size=" + size
+                    + ", fileOffset=" + fileOffset + ", bufferOffset=" + bufferOffset + ']';
+        }
     }
 
     /**
      * The outcome of a request. {@link CuFileHandle#ioPath} of its handle tells the I/O path; {@link CuFileDriver#bytesByPath}
      * counts the bytes of all requests.
-     *
-     * @param request the request
-     * @param status final status
-     * @param result bytes moved, or a negative errno or a negative cuFile code
      */
-    public record Completion(Request request, BatchStatus status, long result) {
-
+    public static final class Completion {
         /** Linux reserves the return values -4095 to -1 for errno; cuFile codes are larger. */
         private static final int LARGEST_ERRNO = 4095;
+
+        private final Request request;
+        private final BatchStatus status;
+        private final long result;
+
+        /**
+         * Sets the parts.
+         *
+         * @param request as {@link #request}
+         * @param status as {@link #status}
+         * @param result as {@link #result}
+         */
+        public Completion(Request request, BatchStatus status, long result) {
+            this.request = request;
+            this.status = status;
+            this.result = result;
+        }
+
+        /** {@return the request} */
+        public Request request() {
+            return request;
+        }
+
+        /** {@return final status} */
+        public BatchStatus status() {
+            return status;
+        }
+
+        /** {@return bytes moved, or a negative errno or a negative cuFile code} */
+        public long result() {
+            return result;
+        }
 
         /** {@return true if the request moved its bytes, or all up to the end of the file} */
         public boolean isComplete() {
@@ -378,6 +499,22 @@ public final class CuFileBatch implements AutoCloseable {
                 CuFileError.of((int) code).ifPresent(failure::error);
             }
             return Optional.of(failure.build());
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return other instanceof Completion that && result == that.result && request.equals(that.request)
+                    && status.equals(that.status);
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hash(request, status, result);
+        }
+
+        @Override
+        public String toString() {
+            return "Completion[request=" + request + ", status=" + status + ", result=" + result + ']';
         }
     }
 }

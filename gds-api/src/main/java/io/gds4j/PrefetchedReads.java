@@ -136,11 +136,43 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
 
     /**
      * A range that has been read. Its memory is valid until the next call of {@link #next} or {@link #close}.
-     *
-     * @param range the range
-     * @param memory the buffer, which holds the range from its first byte on
-     * @param bytes bytes read; less than the range only at the end of the file
      */
-    public record Chunk(FileRange range, IoMemory memory, long bytes) {
+    public static final class Chunk {
+        private final FileRange range;
+        private final IoMemory memory;
+        private final long bytes;
+
+        /**
+         * Sets the parts.
+         *
+         * @param range as {@link #range}
+         * @param memory as {@link #memory}
+         * @param bytes as {@link #bytes}
+         */
+        public Chunk(FileRange range, IoMemory memory, long bytes) {
+            this.range = range;
+            this.memory = memory;
+            this.bytes = bytes;
+        }
+
+        /** {@return the range} */
+        public FileRange range() {
+            return range;
+        }
+
+        /** {@return the buffer, which holds the range from its first byte on} */
+        public IoMemory memory() {
+            return memory;
+        }
+
+        /** {@return bytes read; less than the range only at the end of the file} */
+        public long bytes() {
+            return bytes;
+        }
+
+        @Override
+        public String toString() {
+            return "Chunk[range=" + range + ", memory=" + memory + ", bytes=" + bytes + ']';
+        }
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.config;
 
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -8,16 +9,60 @@ import org.jspecify.annotations.Nullable;
  * The value of a key and its origin.
  *
  * @param <T> type of the value
- * @param key the key
- * @param value the value
- * @param source the source that set it
- * @param file the JSON file, if the source is {@link ConfigSource#FILE}
- * @param line line in the file, counted from 1; 0 for other sources
- * @param variable the variable, if the source is {@link ConfigSource#ENVIRONMENT}
  * @since 0.1
  */
-public record ConfigValue<T>(
-        ConfigKey<T> key, T value, ConfigSource source, Optional<Path> file, int line, Optional<String> variable) {
+public final class ConfigValue<T> {
+    private final ConfigKey<T> key;
+    private final T value;
+    private final ConfigSource source;
+    private final Optional<Path> file;
+    private final int line;
+    private final Optional<String> variable;
+
+    ConfigValue(
+            ConfigKey<T> key,
+            T value,
+            ConfigSource source,
+            Optional<Path> file,
+            int line,
+            Optional<String> variable) {
+        this.key = key;
+        this.value = value;
+        this.source = source;
+        this.file = file;
+        this.line = line;
+        this.variable = variable;
+    }
+
+    /** {@return the key} */
+    public ConfigKey<T> key() {
+        return key;
+    }
+
+    /** {@return the value} */
+    public T value() {
+        return value;
+    }
+
+    /** {@return the source that set it} */
+    public ConfigSource source() {
+        return source;
+    }
+
+    /** {@return the JSON file, if the source is {@link ConfigSource#FILE}} */
+    public Optional<Path> file() {
+        return file;
+    }
+
+    /** {@return line in the file, counted from 1; 0 for other sources} */
+    public int line() {
+        return line;
+    }
+
+    /** {@return the variable, if the source is {@link ConfigSource#ENVIRONMENT}} */
+    public Optional<String> variable() {
+        return variable;
+    }
 
     static <T> ConfigValue<T> ofDefault(ConfigKey<T> key) {
         return of(key, key.defaultValue(), ConfigSource.DEFAULT, null, 0, null);
@@ -63,5 +108,23 @@ public record ConfigValue<T>(
     /** {@return true if the value equals the default, whatever its source} */
     public boolean isDefaultValue() {
         return value.equals(key.defaultValue());
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof ConfigValue<?> that && line == that.line && key.equals(that.key)
+                && value.equals(that.value) && source.equals(that.source) && file.equals(that.file)
+                && variable.equals(that.variable);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(key, value, source, file, line, variable);
+    }
+
+    @Override
+    public String toString() {
+        return "ConfigValue[key=" + key + ", value=" + value + ", source=" + source + ", file=" + file + ", line="
+                + line + ", variable=" + variable + ']';
     }
 }

@@ -17,30 +17,87 @@ import java.util.OptionalLong;
  * diagnosis.backend("libcufile").flatMap(BackendReport::reason).ifPresent(why -> alarm(why));
  * }</pre>
  *
- * @param platform machine and Java runtime
- * @param backend name of the backend that serves; empty if none can
- * @param why why this backend serves, or why none does
- * @param backends backends on the class path or module path, best first
- * @param gpus GPUs that this process sees
- * @param noGpu why there is no GPU, with a remedy; empty if there are GPUs
- * @param config the configuration with the origin of each value; empty if the program opened a backend of its own
- * @param paths one report for each path, in the order of the arguments
  * @since 0.1
  */
-public record Diagnosis(
-        Platform platform,
-        Optional<String> backend,
-        String why,
-        List<BackendReport> backends,
-        List<Gpu> gpus,
-        Optional<String> noGpu,
-        Optional<CuFileConfig> config,
-        List<PathReport> paths) {
-    /** Copies the lists. */
-    public Diagnosis {
-        backends = List.copyOf(backends);
-        gpus = List.copyOf(gpus);
-        paths = List.copyOf(paths);
+public final class Diagnosis {
+    private final Platform platform;
+    private final Optional<String> backend;
+    private final String why;
+    private final List<BackendReport> backends;
+    private final List<Gpu> gpus;
+    private final Optional<String> noGpu;
+    private final Optional<CuFileConfig> config;
+    private final List<PathReport> paths;
+
+    /**
+     * Copies the lists.
+     *
+     * @param platform as {@link #platform}
+     * @param backend as {@link #backend}
+     * @param why as {@link #why}
+     * @param backends as {@link #backends}
+     * @param gpus as {@link #gpus}
+     * @param noGpu as {@link #noGpu}
+     * @param config as {@link #config}
+     * @param paths as {@link #paths}
+     */
+    public Diagnosis(
+            Platform platform,
+            Optional<String> backend,
+            String why,
+            List<BackendReport> backends,
+            List<Gpu> gpus,
+            Optional<String> noGpu,
+            Optional<CuFileConfig> config,
+            List<PathReport> paths) {
+        this.platform = platform;
+        this.backend = backend;
+        this.why = why;
+        this.backends = List.copyOf(backends);
+        this.gpus = List.copyOf(gpus);
+        this.noGpu = noGpu;
+        this.config = config;
+        this.paths = List.copyOf(paths);
+    }
+
+    /** {@return machine and Java runtime} */
+    public Platform platform() {
+        return platform;
+    }
+
+    /** {@return name of the backend that serves; empty if none can} */
+    public Optional<String> backend() {
+        return backend;
+    }
+
+    /** {@return why this backend serves, or why none does} */
+    public String why() {
+        return why;
+    }
+
+    /** {@return backends on the class path or module path, best first} */
+    public List<BackendReport> backends() {
+        return backends;
+    }
+
+    /** {@return GPUs that this process sees} */
+    public List<Gpu> gpus() {
+        return gpus;
+    }
+
+    /** {@return why there is no GPU, with a remedy; empty if there are GPUs} */
+    public Optional<String> noGpu() {
+        return noGpu;
+    }
+
+    /** {@return the configuration with the origin of each value; empty if the program opened a backend of its own} */
+    public Optional<CuFileConfig> config() {
+        return config;
+    }
+
+    /** {@return one report for each path, in the order of the arguments} */
+    public List<PathReport> paths() {
+        return paths;
     }
 
     /**

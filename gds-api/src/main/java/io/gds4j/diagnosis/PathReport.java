@@ -3,42 +3,160 @@ package io.gds4j.diagnosis;
 import io.gds4j.error.CuFileException;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * What serves a path, and why.
  *
- * @param path the path as the program gave it
- * @param kind {@code file}, {@code folder} or {@code block device}; empty if it could not be examined
- * @param mount the mount that contains it; empty if unknown
- * @param alignment alignment that direct I/O requires; empty if the file system has none or does not report it
- * @param buffered what serves GPU memory if a program opens the file without options; empty if it could not be opened
- * @param direct what serves it with {@link io.gds4j.CuFileOpenOption#DIRECT}; empty if it could not be opened
- * @param obstacle why GPUDirect Storage does not serve it; empty if no obstacle is known
- * @param note an additional note, or an empty string
- * @param failure why it could not be examined
  * @since 0.1
  */
-public record PathReport(
-        Path path,
-        String kind,
-        Optional<Mount> mount,
-        Optional<DirectAlignment> alignment,
-        Optional<IoPathReport> buffered,
-        Optional<IoPathReport> direct,
-        Optional<String> obstacle,
-        String note,
-        Optional<CuFileException> failure) {
+public final class PathReport {
+    private final Path path;
+    private final String kind;
+    private final Optional<Mount> mount;
+    private final Optional<DirectAlignment> alignment;
+    private final Optional<IoPathReport> buffered;
+    private final Optional<IoPathReport> direct;
+    private final Optional<String> obstacle;
+    private final String note;
+    private final Optional<CuFileException> failure;
+
+    /**
+     * Sets the parts.
+     *
+     * @param path as {@link #path}
+     * @param kind as {@link #kind}
+     * @param mount as {@link #mount}
+     * @param alignment as {@link #alignment}
+     * @param buffered as {@link #buffered}
+     * @param direct as {@link #direct}
+     * @param obstacle as {@link #obstacle}
+     * @param note as {@link #note}
+     * @param failure as {@link #failure}
+     */
+    public PathReport(
+            Path path,
+            String kind,
+            Optional<Mount> mount,
+            Optional<DirectAlignment> alignment,
+            Optional<IoPathReport> buffered,
+            Optional<IoPathReport> direct,
+            Optional<String> obstacle,
+            String note,
+            Optional<CuFileException> failure) {
+        this.path = path;
+        this.kind = kind;
+        this.mount = mount;
+        this.alignment = alignment;
+        this.buffered = buffered;
+        this.direct = direct;
+        this.obstacle = obstacle;
+        this.note = note;
+        this.failure = failure;
+    }
+
+    /** {@return the path as the program gave it} */
+    public Path path() {
+        return path;
+    }
+
+    /** {@return {@code file}, {@code folder} or {@code block device}; empty if it could not be examined} */
+    public String kind() {
+        return kind;
+    }
+
+    /** {@return the mount that contains it; empty if unknown} */
+    public Optional<Mount> mount() {
+        return mount;
+    }
+
+    /** {@return alignment that direct I/O requires; empty if the file system has none or does not report it} */
+    public Optional<DirectAlignment> alignment() {
+        return alignment;
+    }
+
+    /** {@return what serves GPU memory if a program opens the file without options; empty if it could not be opened} */
+    public Optional<IoPathReport> buffered() {
+        return buffered;
+    }
+
+    /** {@return what serves it with {@link io.gds4j.CuFileOpenOption#DIRECT}; empty if it could not be opened} */
+    public Optional<IoPathReport> direct() {
+        return direct;
+    }
+
+    /** {@return why GPUDirect Storage does not serve it; empty if no obstacle is known} */
+    public Optional<String> obstacle() {
+        return obstacle;
+    }
+
+    /** {@return an additional note, or an empty string} */
+    public String note() {
+        return note;
+    }
+
+    /** {@return why it could not be examined} */
+    public Optional<CuFileException> failure() {
+        return failure;
+    }
+
     /**
      * Alignments of direct I/O, as statx reports them.
      *
-     * @param memoryBytes alignment of memory, bytes
-     * @param offsetBytes alignment of offsets and sizes, bytes
-     * @param readOffsetBytes alignment of offsets and sizes of reads, bytes; 0 if the kernel does not report it
      * @since 0.1
      */
-    public record DirectAlignment(int memoryBytes, int offsetBytes, int readOffsetBytes) {
+    public static final class DirectAlignment {
+        private final int memoryBytes;
+        private final int offsetBytes;
+        private final int readOffsetBytes;
+
+        /**
+         * Sets the parts.
+         *
+         * @param memoryBytes as {@link #memoryBytes}
+         * @param offsetBytes as {@link #offsetBytes}
+         * @param readOffsetBytes as {@link #readOffsetBytes}
+         */
+        public DirectAlignment(int memoryBytes, int offsetBytes, int readOffsetBytes) {
+            this.memoryBytes = memoryBytes;
+            this.offsetBytes = offsetBytes;
+            this.readOffsetBytes = readOffsetBytes;
+        }
+
+        /** {@return alignment of memory, bytes} */
+        public int memoryBytes() {
+            return memoryBytes;
+        }
+
+        /** {@return alignment of offsets and sizes, bytes} */
+        public int offsetBytes() {
+            return offsetBytes;
+        }
+
+        /** {@return alignment of offsets and sizes of reads, bytes; 0 if the kernel does not report it} */
+        public int readOffsetBytes() {
+            return readOffsetBytes;
+        }
+
+        @Override
+        public boolean equals(@Nullable Object other) {
+            return other instanceof DirectAlignment that && memoryBytes == that.memoryBytes
+                    && offsetBytes == that.offsetBytes && readOffsetBytes == that.readOffsetBytes;
+        }
+
+        @Override
+        public int hashCode() {
+            return Objects.hash(memoryBytes, offsetBytes, readOffsetBytes);
+        }
+
+        @Override
+        public String toString() {
+            return "DirectAlignment[memoryBytes=" + memoryBytes + ", offsetBytes=" + offsetBytes + ", readOffsetBytes="
+                    + readOffsetBytes + ']';
+        }
     }
 
     /**

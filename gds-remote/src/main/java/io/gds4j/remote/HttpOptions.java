@@ -15,49 +15,62 @@ import javax.net.ssl.SSLContext;
 /**
  * Settings of HTTP sources. Immutable; each {@code with} method returns a copy.
  *
- * @param headers headers that every request sends, such as {@code Authorization}; never in messages, and not sent to another host
- *        after a redirect
- * @param partBytes bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time
- * @param connections requests at the same time, 1 to 1024; as many connections, which at most 16 threads read
- * @param connectTimeout time to connect, more than 0
- * @param stallTimeout time after which a request fails without real progress, which is 64 KiB, sent or received, or the rest of
- *        it; more than 0
- * @param attempts attempts of a request without real progress, 1 to 100
- * @param backoff pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times
- * @param redirects redirects to follow, 0 to 20
- * @param schemeChange whether a redirect may change the scheme, from https to http, for example
- * @param linkLocal whether a redirect may lead to a link-local address, such as a cloud's metadata service, and from a public
- *        address to a private, unique-local or loopback one
- * @param sequential largest object of a server without ranges, which is read once from its beginning, into a temporary file; 0
- *        refuses such servers
- * @param proxy chooses a proxy; empty for that of the JVM
- * @param tls certificates and keys; empty for those of the JVM, which checks servers
- * @param cache keeps parts of objects in a local folder; empty for none
  * @since 0.1
  */
-public record HttpOptions(
-        Map<String, String> headers,
-        int partBytes,
-        int connections,
-        Duration connectTimeout,
-        Duration stallTimeout,
-        int attempts,
-        Duration backoff,
-        int redirects,
-        boolean schemeChange,
-        boolean linkLocal,
-        long sequential,
-        Optional<ProxySelector> proxy,
-        Optional<SSLContext> tls,
-        Optional<RemoteCache> cache) {
-
+public final class HttpOptions {
     /** Parts of 4 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
     public static final HttpOptions DEFAULTS = new HttpOptions(
             Map.of(), 4 << 20, 16, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
             false, 0, Optional.empty(), Optional.empty(), Optional.empty());
 
-    /** Checks the ranges. */
-    public HttpOptions {
+    private final Map<String, String> headers;
+    private final int partBytes;
+    private final int connections;
+    private final Duration connectTimeout;
+    private final Duration stallTimeout;
+    private final int attempts;
+    private final Duration backoff;
+    private final int redirects;
+    private final boolean schemeChange;
+    private final boolean linkLocal;
+    private final long sequential;
+    private final Optional<ProxySelector> proxy;
+    private final Optional<SSLContext> tls;
+    private final Optional<RemoteCache> cache;
+
+    /**
+     * Checks the ranges.
+     *
+     * @param headers as {@link #headers}
+     * @param partBytes as {@link #partBytes}
+     * @param connections as {@link #connections}
+     * @param connectTimeout as {@link #connectTimeout}
+     * @param stallTimeout as {@link #stallTimeout}
+     * @param attempts as {@link #attempts}
+     * @param backoff as {@link #backoff}
+     * @param redirects as {@link #redirects}
+     * @param schemeChange as {@link #schemeChange}
+     * @param linkLocal as {@link #linkLocal}
+     * @param sequential as {@link #sequential}
+     * @param proxy as {@link #proxy}
+     * @param tls as {@link #tls}
+     * @param cache as {@link #cache}
+     */
+    public HttpOptions(
+            Map<String, String> headers,
+            int partBytes,
+            int connections,
+            Duration connectTimeout,
+            Duration stallTimeout,
+            int attempts,
+            Duration backoff,
+            int redirects,
+            boolean schemeChange,
+            boolean linkLocal,
+            long sequential,
+            Optional<ProxySelector> proxy,
+            Optional<SSLContext> tls,
+            Optional<RemoteCache> cache) {
         Map<String, String> sorted = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         sorted.putAll(headers);
         headers = Collections.unmodifiableMap(sorted);
@@ -73,6 +86,102 @@ public record HttpOptions(
         Objects.requireNonNull(proxy, "proxy");
         Objects.requireNonNull(tls, "tls");
         Objects.requireNonNull(cache, "cache");
+        this.headers = headers;
+        this.partBytes = partBytes;
+        this.connections = connections;
+        this.connectTimeout = connectTimeout;
+        this.stallTimeout = stallTimeout;
+        this.attempts = attempts;
+        this.backoff = backoff;
+        this.redirects = redirects;
+        this.schemeChange = schemeChange;
+        this.linkLocal = linkLocal;
+        this.sequential = sequential;
+        this.proxy = proxy;
+        this.tls = tls;
+        this.cache = cache;
+    }
+
+    /**
+     * {@return headers that every request sends, such as {@code Authorization}; never in messages, and not sent to another host
+     * after a redirect}
+     */
+    public Map<String, String> headers() {
+        return headers;
+    }
+
+    /** {@return bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time} */
+    public int partBytes() {
+        return partBytes;
+    }
+
+    /** {@return requests at the same time, 1 to 1024; as many connections, which at most 16 threads read} */
+    public int connections() {
+        return connections;
+    }
+
+    /** {@return time to connect, more than 0} */
+    public Duration connectTimeout() {
+        return connectTimeout;
+    }
+
+    /**
+     * {@return time after which a request fails without real progress, which is 64 KiB, sent or received, or the rest of it; more
+     * than 0}
+     */
+    public Duration stallTimeout() {
+        return stallTimeout;
+    }
+
+    /** {@return attempts of a request without real progress, 1 to 100} */
+    public int attempts() {
+        return attempts;
+    }
+
+    /** {@return pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times} */
+    public Duration backoff() {
+        return backoff;
+    }
+
+    /** {@return redirects to follow, 0 to 20} */
+    public int redirects() {
+        return redirects;
+    }
+
+    /** {@return whether a redirect may change the scheme, from https to http, for example} */
+    public boolean schemeChange() {
+        return schemeChange;
+    }
+
+    /**
+     * {@return whether a redirect may lead to a link-local address, such as a cloud's metadata service, and from a public address to
+     * a private, unique-local or loopback one}
+     */
+    public boolean linkLocal() {
+        return linkLocal;
+    }
+
+    /**
+     * {@return largest object of a server without ranges, which is read once from its beginning, into a temporary file; 0 refuses
+     * such servers}
+     */
+    public long sequential() {
+        return sequential;
+    }
+
+    /** {@return what chooses a proxy; empty for that of the JVM} */
+    public Optional<ProxySelector> proxy() {
+        return proxy;
+    }
+
+    /** {@return certificates and keys; empty for those of the JVM, which checks servers} */
+    public Optional<SSLContext> tls() {
+        return tls;
+    }
+
+    /** {@return the local folder that keeps parts of objects; empty for none} */
+    public Optional<RemoteCache> cache() {
+        return cache;
     }
 
     private static long millis(Duration time) {

@@ -9,8 +9,11 @@ import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.TreeSet;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.TestFactory;
 
 /** The public API against its baseline, docs/api; docs/compatibility.md says what may change. */
@@ -28,6 +31,23 @@ class PublicApiIT {
         }
         return names.stream()
                 .map(name -> DynamicTest.dynamicTest(name, () -> compare(name, modules.getOrDefault(name, Set.of()))));
+    }
+
+    /** A record freezes its constructor and its patterns, so a new one needs a reason in docs/notes/records.md. */
+    @Test
+    void eachPublicRecordHasAReason() throws IOException {
+        Set<String> records = PublicApi.ofTheClassPath().values().stream()
+                .flatMap(Set::stream)
+                .filter(line -> line.contains(" is ") && line.contains(" extends java.lang.Record"))
+                .map(line -> line.substring("io.gds4j.".length(), line.indexOf(" is ")).replace('$', '.'))
+                .collect(Collectors.toCollection(TreeSet::new));
+        Set<String> explained = Files.readAllLines(BASELINE.resolveSibling("notes").resolve("records.md")).stream()
+                .filter(line -> line.startsWith("| `"))
+                .map(line -> line.split("\\|")[1])
+                .flatMap(names -> Pattern.compile("`([\\w.]+)`").matcher(names).results().map(name -> name.group(1)))
+                .collect(Collectors.toCollection(TreeSet::new));
+
+        assertThat(records).isEqualTo(explained);
     }
 
     private static void compare(String module, Set<String> lines) throws IOException {

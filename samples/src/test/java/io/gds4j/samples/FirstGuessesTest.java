@@ -182,6 +182,18 @@ class FirstGuessesTest {
     }
 
     @Test
+    void batchReadsIntoOneMemory(CuFileDriver driver) {
+        try (CuFileHandle file = driver.openFile(data);
+                MemoryAllocation memory = driver.allocator().allocate(4096);
+                CuFileBatch batch = driver.batch(8)) {
+            for (int i = 0; i < 8; i++) {
+                batch.addRead(file, memory, 512, 512L * i, 512L * i);
+            }
+            assertThat(batch.awaitAll()).allMatch(completion -> completion.bytes() == 512);
+        }
+    }
+
+    @Test
     void requestsAreAddedAndAwaited(CuFileDriver driver) {
         byte[] bytes = new byte[50];
         try (CuFileHandle file = driver.openFile(data); CuFileBatch batch = driver.batch(8)) {

@@ -15,11 +15,26 @@ import java.util.List;
  * A tensor of another runtime as memory of gds4j. Closing it waits for I/O on the memory, then calls the producer's deleter.
  * Thread-safe. The garbage collector logs and closes a forgotten import.
  *
- * @param tensor type, shape, strides and flags; a READ_ONLY tensor of the host has a read-only segment, which no read may fill
- * @param memory its memory, which {@link #close} gives back
  * @since 0.1
  */
-public record DlPackImport(DlPackTensor tensor, MemoryAllocation memory) implements AutoCloseable {
+public final class DlPackImport implements AutoCloseable {
+    private final DlPackTensor tensor;
+    private final MemoryAllocation memory;
+
+    DlPackImport(DlPackTensor tensor, MemoryAllocation memory) {
+        this.tensor = tensor;
+        this.memory = memory;
+    }
+
+    /** {@return type, shape, strides and flags; a READ_ONLY tensor of the host has a read-only segment, which no read may fill} */
+    public DlPackTensor tensor() {
+        return tensor;
+    }
+
+    /** {@return its memory, which {@link #close} gives back} */
+    public MemoryAllocation memory() {
+        return memory;
+    }
 
     /** Throws what {@link #of} would throw, without taking the tensor. */
     static void check(DlPackVersion version, long address) {
@@ -81,5 +96,10 @@ public record DlPackImport(DlPackTensor tensor, MemoryAllocation memory) impleme
     @Override
     public void close() {
         memory.close();
+    }
+
+    @Override
+    public String toString() {
+        return "DlPackImport[tensor=" + tensor + ", memory=" + memory + ']';
     }
 }

@@ -7,35 +7,80 @@ import java.util.Comparator;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A file of a checkpoint, as its header describes it. Tensors may share bytes of the file, as tied weights do.
  *
- * @param path path of the file
- * @param version version of the content that the header describes
- * @param dataOffset offset of the first byte of tensor data
- * @param tensors the tensors in the order of their data; the constructor sorts them
- * @param typedMetadata metadata with types; empty if the file has none
- * @param warnings what the file holds and its format leaves out, one line each; without the file's name
  * @since 0.1
  */
-public record CheckpointFile(
-        Path path,
-        FileVersion version,
-        long dataOffset,
-        List<TensorInfo> tensors,
-        Metadata typedMetadata,
-        List<String> warnings) {
-
+public final class CheckpointFile {
     /** Not Comparator.comparingLong: a class archive lacks its lambda, which costs 2 ms of a first load. */
     private static final Comparator<TensorInfo> BY_OFFSET = (a, b) -> Long.compare(a.fileOffset(), b.fileOffset());
 
-    public CheckpointFile {
+    private final Path path;
+    private final FileVersion version;
+    private final long dataOffset;
+    private final List<TensorInfo> tensors;
+    private final Metadata typedMetadata;
+    private final List<String> warnings;
+
+    /**
+     * Sets the parts.
+     *
+     * @param path as {@link #path}
+     * @param version as {@link #version}
+     * @param dataOffset as {@link #dataOffset}
+     * @param tensors as {@link #tensors}
+     * @param typedMetadata as {@link #typedMetadata}
+     * @param warnings as {@link #warnings}
+     */
+    public CheckpointFile(
+            Path path,
+            FileVersion version,
+            long dataOffset,
+            List<TensorInfo> tensors,
+            Metadata typedMetadata,
+            List<String> warnings) {
         Objects.requireNonNull(path, "path");
         Objects.requireNonNull(version, "version");
         Objects.requireNonNull(typedMetadata, "typedMetadata");
-        tensors = sorted(tensors);
-        warnings = List.copyOf(warnings);
+        this.path = path;
+        this.version = version;
+        this.dataOffset = dataOffset;
+        this.tensors = sorted(tensors);
+        this.typedMetadata = typedMetadata;
+        this.warnings = List.copyOf(warnings);
+    }
+
+    /** {@return path of the file} */
+    public Path path() {
+        return path;
+    }
+
+    /** {@return version of the content that the header describes} */
+    public FileVersion version() {
+        return version;
+    }
+
+    /** {@return offset of the first byte of tensor data} */
+    public long dataOffset() {
+        return dataOffset;
+    }
+
+    /** {@return the tensors in the order of their data; the constructor sorts them} */
+    public List<TensorInfo> tensors() {
+        return tensors;
+    }
+
+    /** {@return metadata with types; empty if the file has none} */
+    public Metadata typedMetadata() {
+        return typedMetadata;
+    }
+
+    /** {@return what the file holds and its format leaves out, one line each; without the file's name} */
+    public List<String> warnings() {
+        return warnings;
     }
 
     /** Creates a file without warnings. */
@@ -101,5 +146,23 @@ public record CheckpointFile(
     /** Returns the metadata that is text: all of {@code __metadata__} of safetensors that a conversion gave no other type. */
     public Map<String, String> metadata() {
         return typedMetadata.strings();
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof CheckpointFile that && dataOffset == that.dataOffset && path.equals(that.path)
+                && version.equals(that.version) && tensors.equals(that.tensors)
+                && typedMetadata.equals(that.typedMetadata) && warnings.equals(that.warnings);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(path, version, dataOffset, tensors, typedMetadata, warnings);
+    }
+
+    @Override
+    public String toString() {
+        return "CheckpointFile[path=" + path + ", version=" + version + ", tensors=" + tensors.size() + ", metadata="
+                + typedMetadata.keys().size() + ", warnings=" + warnings.size() + ']';
     }
 }

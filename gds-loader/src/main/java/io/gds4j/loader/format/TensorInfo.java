@@ -5,38 +5,45 @@ import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A tensor as a checkpoint's header describes it.
  *
- * @param name name in the checkpoint
- * @param dtype element type
- * @param shape dimensions as a program indexes them; empty for a scalar. Unsigned: in a tensor without elements a dimension may
- *        exceed 2^63-1
- * @param file file that contains the tensor
- * @param fileOffset offset of its first byte in the file
- * @param length length in bytes; 0 for a tensor without elements
- * @param order how the dimensions lie in the file and in memory. Row-major wherever the bytes are, such as for one dimension:
- *        the constructor simplifies other orders then
  * @since 0.1
  */
-public record TensorInfo(
-        String name,
-        DType dtype,
-        List<Long> shape,
-        Path file,
-        long fileOffset,
-        long length,
-        DimensionOrder order) {
+public final class TensorInfo {
+    private final String name;
+    private final DType dtype;
+    private final List<Long> shape;
+    private final Path file;
+    private final long fileOffset;
+    private final long length;
+    private final DimensionOrder order;
 
     /**
      * Creates a description.
      *
+     * @param name as {@link #name}
+     * @param dtype as {@link #dtype}
+     * @param shape as {@link #shape}
+     * @param file as {@link #file}
+     * @param fileOffset as {@link #fileOffset}
+     * @param length as {@link #length}
+     * @param order as {@link #order}
      * @throws CuFileException INVALID_VALUE for an order of another number of dimensions, and for one that is not row-major and a
      *         type with several elements in a block
      */
-    public TensorInfo {
+    public TensorInfo(
+            String name,
+            DType dtype,
+            List<Long> shape,
+            Path file,
+            long fileOffset,
+            long length,
+            DimensionOrder order) {
         shape = List.copyOf(shape);
         if (order.dimensions().size() != shape.size()) {
             throw invalid(name, "has %s dimensions and an order of %s"
@@ -47,6 +54,54 @@ public record TensorInfo(
             throw invalid(name, "is %s, and blocks of type %s of several elements must be row-major"
                     .formatted(order, dtype));
         }
+        this.name = name;
+        this.dtype = dtype;
+        this.shape = shape;
+        this.file = file;
+        this.fileOffset = fileOffset;
+        this.length = length;
+        this.order = order;
+    }
+
+    /** {@return name in the checkpoint} */
+    public String name() {
+        return name;
+    }
+
+    /** {@return element type} */
+    public DType dtype() {
+        return dtype;
+    }
+
+    /**
+     * {@return dimensions as a program indexes them; empty for a scalar. Unsigned: in a tensor without elements a dimension may
+     * exceed 2^63-1}
+     */
+    public List<Long> shape() {
+        return shape;
+    }
+
+    /** {@return file that contains the tensor} */
+    public Path file() {
+        return file;
+    }
+
+    /** {@return offset of its first byte in the file} */
+    public long fileOffset() {
+        return fileOffset;
+    }
+
+    /** {@return length in bytes; 0 for a tensor without elements} */
+    public long length() {
+        return length;
+    }
+
+    /**
+     * {@return how the dimensions lie in the file and in memory. Row-major wherever the bytes are, such as for one dimension: the
+     * constructor simplifies other orders then}
+     */
+    public DimensionOrder order() {
+        return order;
     }
 
     /** Creates a description of a tensor in row-major order. */
@@ -117,5 +172,17 @@ public record TensorInfo(
                         length,
                         fileOffset,
                         file);
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof TensorInfo that && fileOffset == that.fileOffset && length == that.length
+                && name.equals(that.name) && dtype.equals(that.dtype) && shape.equals(that.shape)
+                && file.equals(that.file) && order.equals(that.order);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(name, dtype, shape, file, fileOffset, length, order);
     }
 }

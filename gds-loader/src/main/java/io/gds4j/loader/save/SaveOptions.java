@@ -3,8 +3,11 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
+import java.io.InvalidObjectException;
+import java.io.ObjectInputStream;
 import java.io.Serializable;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * How a {@link SavePlan} lays out and writes its files. Immutable.
@@ -13,26 +16,10 @@ import java.util.Objects;
  * SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(5_000_000_000L).withChecksums(true);
  * }</pre>
  *
- * @param align bytes: data begins at a multiple of it, and as many tensors as possible do; a power of two from 8 to 2 MiB. 8
- *        gives the layout of the reference writer
- * @param maxShardBytes largest sum of tensor bytes in a file of a folder, 1 or more; a larger tensor has a file of its own
- * @param consistency how tensors are kept from changing meanwhile
- * @param checksums whether headers get the CRC32C of every tensor, for {@link ChecksumVerifier}; the bytes then pass through
- *        host memory
- * @param direct whether files are opened with O_DIRECT, which leaves the page cache to others
- * @param writesInFlight number of simultaneous writes, 1 to 64
- * @param stagingDevice GPU whose memory carries bytes from file to file ({@link SavePlan.Builder#checkpoint}), or
- *        {@link MemoryRange#NO_DEVICE} for host memory
  * @since 0.1
  */
-public record SaveOptions(
-        long align,
-        long maxShardBytes,
-        Consistency consistency,
-        boolean checksums,
-        boolean direct,
-        int writesInFlight,
-        int stagingDevice) implements Serializable {
+public final class SaveOptions implements Serializable {
+    private static final long serialVersionUID = 1;
 
     /**
      * Page alignment, files of up to 50 GB (10^9 bytes), {@link Consistency#STOP}, no checksums, O_DIRECT, 4 writes in
@@ -45,12 +32,34 @@ public record SaveOptions(
     private static final long MOST_ALIGN = 2 << 20;
     private static final int MOST_WRITES = 64;
 
+    private final long align;
+    private final long maxShardBytes;
+    private final Consistency consistency;
+    private final boolean checksums;
+    private final boolean direct;
+    private final int writesInFlight;
+    private final int stagingDevice;
+
     /**
      * Checks the values.
      *
+     * @param align as {@link #align}
+     * @param maxShardBytes as {@link #maxShardBytes}
+     * @param consistency as {@link #consistency}
+     * @param checksums as {@link #checksums}
+     * @param direct as {@link #direct}
+     * @param writesInFlight as {@link #writesInFlight}
+     * @param stagingDevice as {@link #stagingDevice}
      * @throws CuFileException INVALID_VALUE for a value out of range
      */
-    public SaveOptions {
+    public SaveOptions(
+            long align,
+            long maxShardBytes,
+            Consistency consistency,
+            boolean checksums,
+            boolean direct,
+            int writesInFlight,
+            int stagingDevice) {
         Objects.requireNonNull(consistency, "consistency");
         if (align < LEAST_ALIGN || align > MOST_ALIGN || Long.bitCount(align) != 1) {
             throw invalid("align must be a power of two from %s to %s: %s".formatted(LEAST_ALIGN, MOST_ALIGN, align));
@@ -64,6 +73,54 @@ public record SaveOptions(
         if (stagingDevice < MemoryRange.NO_DEVICE) {
             throw invalid("there is no GPU " + stagingDevice);
         }
+        this.align = align;
+        this.maxShardBytes = maxShardBytes;
+        this.consistency = consistency;
+        this.checksums = checksums;
+        this.direct = direct;
+        this.writesInFlight = writesInFlight;
+        this.stagingDevice = stagingDevice;
+    }
+
+    /**
+     * {@return bytes: data begins at a multiple of it, and as many tensors as possible do; a power of two from 8 to 2 MiB. 8 gives
+     * the layout of the reference writer}
+     */
+    public long align() {
+        return align;
+    }
+
+    /** {@return largest sum of tensor bytes in a file of a folder, 1 or more; a larger tensor has a file of its own} */
+    public long maxShardBytes() {
+        return maxShardBytes;
+    }
+
+    /** {@return how tensors are kept from changing meanwhile} */
+    public Consistency consistency() {
+        return consistency;
+    }
+
+    /** {@return whether headers get the CRC32C of every tensor, for {@link ChecksumVerifier}; the bytes then pass through host memory} */
+    public boolean checksums() {
+        return checksums;
+    }
+
+    /** {@return whether files are opened with O_DIRECT, which leaves the page cache to others} */
+    public boolean direct() {
+        return direct;
+    }
+
+    /** {@return number of simultaneous writes, 1 to 64} */
+    public int writesInFlight() {
+        return writesInFlight;
+    }
+
+    /**
+     * {@return GPU whose memory carries bytes from file to file ({@link SavePlan.Builder#checkpoint}), or {@link
+     * MemoryRange#NO_DEVICE} for host memory}
+     */
+    public int stagingDevice() {
+        return stagingDevice;
     }
 
     /** Returns the options with another {@link #align}. */
@@ -103,5 +160,47 @@ public record SaveOptions(
 
     private static CuFileException invalid(String detail) {
         return CuFileException.of(CuFileError.INVALID_VALUE, "SaveOptions", detail);
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof SaveOptions that && align == that.align && maxShardBytes == that.maxShardBytes
+                && checksums == that.checksums && direct == that.direct && writesInFlight == that.writesInFlight
+                && stagingDevice == that.stagingDevice && consistency.equals(that.consistency);
+    }
+
+    @Override
+    public int hashCode() {
+        return Objects.hash(align, maxShardBytes, consistency, checksums, direct, writesInFlight, stagingDevice);
+    }
+
+    @Override
+    public String toString() {
+        return "SaveOptions[align=" + align + ", maxShardBytes=" + maxShardBytes + ", consistency=" + consistency
+                + ", checksums=" + checksums + ", direct=" + direct + ", writesInFlight=" + writesInFlight
+                + ", stagingDevice=" + stagingDevice + ']';
+    }
+
+    private Object writeReplace() {
+        return new Form(align, maxShardBytes, consistency, checksums, direct, writesInFlight, stagingDevice);
+    }
+
+    private void readObject(ObjectInputStream in) throws InvalidObjectException {
+        throw new InvalidObjectException("SaveOptions are read as their form");
+    }
+
+    /** What a stream of objects holds, so that reading checks the values. */
+    private record Form(
+            long align,
+            long maxShardBytes,
+            Consistency consistency,
+            boolean checksums,
+            boolean direct,
+            int writesInFlight,
+            int stagingDevice) implements Serializable {
+        private Object readResolve() {
+            return new SaveOptions(
+                    align, maxShardBytes, consistency, checksums, direct, writesInFlight, stagingDevice);
+        }
     }
 }

@@ -84,13 +84,45 @@ public final class Campaign {
 
     /**
      * What a campaign did.
-     *
-     * @param seed seed of the first round
-     * @param rounds number of rounds
-     * @param operations number of operations; each entry of a batch is one
-     * @param bytes bytes that they moved
      */
-    public record Outcome(long seed, int rounds, long operations, long bytes) {
+    public static final class Outcome {
+        private final long seed;
+        private final int rounds;
+        private final long operations;
+        private final long bytes;
+
+        Outcome(long seed, int rounds, long operations, long bytes) {
+            this.seed = seed;
+            this.rounds = rounds;
+            this.operations = operations;
+            this.bytes = bytes;
+        }
+
+        /** {@return seed of the first round} */
+        public long seed() {
+            return seed;
+        }
+
+        /** {@return number of rounds} */
+        public int rounds() {
+            return rounds;
+        }
+
+        /** {@return number of operations; each entry of a batch is one} */
+        public long operations() {
+            return operations;
+        }
+
+        /** {@return bytes that they moved} */
+        public long bytes() {
+            return bytes;
+        }
+
+        @Override
+        public String toString() {
+            return "Outcome[seed=" + seed + ", rounds=" + rounds + ", operations=" + operations + ", bytes=" + bytes
+                    + ']';
+        }
     }
 
     /**
