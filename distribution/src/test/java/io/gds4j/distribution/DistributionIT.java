@@ -104,6 +104,21 @@ class DistributionIT {
         assertThat(root.resolve("share/zsh/site-functions/_gds")).content().startsWith("#compdef gds\n");
     }
 
+    /** A scanner of vulnerabilities reads this file, so it names each jar of lib/ and its version. */
+    @Test
+    void billOfMaterialsNamesEveryJar() throws IOException {
+        JsonNode bill = new ObjectMapper().readTree(root.resolve("gds4j.cdx.json").toFile());
+        List<String> parts = bill.get("components").valueStream()
+                .map(part -> part.get("name").asText() + "-" + part.get("version").asText())
+                .toList();
+
+        assertThat(bill.get("bomFormat").asText()).isEqualTo("CycloneDX");
+        try (Stream<Path> files = Files.list(root.resolve("lib"))) {
+            assertThat(files.map(file -> file.getFileName().toString()).filter(name -> !name.equals("gds.jar")))
+                    .allMatch(jar -> parts.stream().anyMatch(jar::startsWith));
+        }
+    }
+
     @Test
     void everyLibraryHasALicence() throws IOException {
         List<String> rows;
