@@ -3,13 +3,14 @@
 #
 #   dev/site.sh                 makes it
 #   dev/site.sh test            makes it, then looks at every page in headless Chromium; without Chromium it says so and leaves that out
-#   dev/site.sh pictures        the same, and writes docs/images/site-1400.png, site-400.png and readme.png
+#   dev/site.sh pictures        makes it, and writes docs/images/site-1400.png, site-400.png and readme.png
 #   dev/site.sh serve [PORT]    makes it and serves it on 127.0.0.1
 #
 # Needs Python 3.10 or newer with venv. The first run installs what dev/site/requirements.txt pins, with checksums, into target/site-tools.
 # The Javadoc comes from target/apidocs, which mvn verify writes; the site is made without it where it is not there.
 set -euo pipefail
 root=$(cd "$(dirname "$(readlink -f "$0")")/.." && pwd)
+export PYTHONDONTWRITEBYTECODE=1
 here=$root/dev/site tools=$root/target/site-tools pages=$root/target/site-pages
 cd "$root"
 

@@ -96,11 +96,28 @@ def serve():
     return f"http://127.0.0.1:{server.server_port}/"
 
 
+def photograph(browser, home):
+    """Writes the pictures of the front page: narrow and dark, wide and light, and the README alone."""
+    for width in WIDTHS:
+        tab = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme="dark" if width == 400 else "light")
+        tab.goto(home + "index.html")
+        tab.screenshot(path=IMAGES / f"site-{width}.png")
+    tab = browser.new_page(viewport={"width": 900, "height": 1300})
+    tab.goto(home + "index.html")
+    tab.add_style_tag(content=".md-header,.md-tabs,.md-sidebar,.md-footer,.md-top{display:none!important}.md-content{max-width:none}")
+    tab.screenshot(path=IMAGES / "readme.png")
+    for file in (IMAGES / f for f in ("site-400.png", "site-1400.png", "readme.png")):
+        check(file.stat().st_size < 200 * 1024, f"{file.name}: {file.stat().st_size} bytes")
+
+
 def browse(chromium, pages, pictures):
     from playwright.sync_api import sync_playwright
     home = serve()
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=chromium, args=FLAGS)
+        if pictures:
+            photograph(browser, home)
+            return
         for width in WIDTHS:
             tab = browser.new_page(viewport={"width": width, "height": 900})
             tab.on("pageerror", lambda error: check(False, f"{tab.url}: {error}"))
@@ -132,18 +149,6 @@ def browse(chromium, pages, pictures):
             seen = tab.evaluate("document.body.dataset.mdColorScheme")
             check(seen == expected, f"colours: {seen} where the system is {scheme}")
             tab.close()
-        if pictures:
-            for width in WIDTHS:
-                tab = browser.new_page(viewport={"width": width, "height": 1000}, color_scheme="dark" if width == 400 else "light")
-                tab.goto(home + "index.html")
-                tab.screenshot(path=IMAGES / f"site-{width}.png")
-                tab.close()
-            tab = browser.new_page(viewport={"width": 900, "height": 1300})
-            tab.goto(home + "index.html")
-            tab.add_style_tag(content=".md-header,.md-tabs,.md-sidebar,.md-footer,.md-top{display:none!important}.md-content{max-width:none}")
-            tab.screenshot(path=IMAGES / "readme.png")
-            for file in (IMAGES / f for f in ("site-400.png", "site-1400.png", "readme.png")):
-                check(file.stat().st_size < 200 * 1024, f"{file.name}: {file.stat().st_size} bytes")
         browser.close()
 
 

@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
@@ -140,15 +141,20 @@ class GdsAutoConfigurationTest {
     }
 
     @Test
-    void metadataDescribesEveryProperty() throws IOException {
+    void metadataAndGuideDescribeEveryProperty() throws IOException {
         String metadata = Files.readString(Path.of("src/main/resources/META-INF/spring-configuration-metadata.json"));
-        assertThat(Pattern.compile("\"name\": \"(gds4j\\.[^\"]+)\"").matcher(metadata).results()
-                .map(name -> name.group(1)))
+        List<String> described = Pattern.compile("\"name\": \"(gds4j\\.[^\"]+)\"").matcher(metadata)
+                .results()
+                .map(name -> name.group(1))
+                .toList();
+        assertThat(described)
                 .contains("gds4j.enabled", "gds4j.health.paths")
                 .containsAll(Arrays.stream(GdsProperties.class.getRecordComponents())
                         .filter(property -> property.getType() != GdsProperties.Health.class)
                         .map(property -> "gds4j." + dashed(property.getName()))
                         .toList());
+        String guide = Files.readString(Path.of("../docs/spring-boot.md"));
+        assertThat(described).allSatisfy(name -> assertThat(guide).contains("| `" + name));
     }
 
     private static String dashed(String name) {
