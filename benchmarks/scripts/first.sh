@@ -30,10 +30,13 @@ if [ ! -e "$model/model.safetensors.index.json" ]; then
     python3 "$here/peers.py" index "$model"
     rm "$work/data"
 fi
-gds=("$java" $launcher_options -cp "$class_path" io.gds4j.tools.GdsCommand)
+# As the launcher runs a load, with an archive of the classes that it needs.
 archive=$figures/gds.jsa
-[ -e "$archive" ] || "$java" $launcher_options "-XX:ArchiveClassesAtExit=$archive" -cp "$class_path" io.gds4j.tools.GdsCommand \
-    load "$model" --target gpu:0 --json >/dev/null 2>&1
+if [ ! -e "$archive" ]; then
+    "$java" $launcher_options "-XX:ArchiveClassesAtExit=$archive" -cp "$class_path" io.gds4j.tools.GdsCommand \
+        load "$model" --target gpu:0 --json >/dev/null 2>&1
+    [ -e "$archive" ] || { echo "first: the JDK has no class archive to build on; java -Xshare:dump makes it" >&2; exit 6; }
+fi
 bytes=$(cat "$model"/*.safetensors | wc -c)
 
 one() { # name
