@@ -50,6 +50,10 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
     }
 
     private static LoadedTensors load(BeanFactory beans, String name, GdsProperties.Checkpoint checkpoint) {
+        if (checkpoint.path().isEmpty()) {
+            throw new IllegalArgumentException(
+                    "gds4j.checkpoints." + name + ".path is not set: a file, a folder, an index or a URI");
+        }
         CuFileDriver driver = beans.getBean(CuFileDriver.class);
         if (beans.containsBean(BEFORE)) {
             beans.getBean(BEFORE);

@@ -31,7 +31,8 @@ public record GdsProperties(
      * @param include a regular expression that is found in the names of the tensors to load; empty: all of them
      * @since 0.1
      */
-    public record Checkpoint(String path, @DefaultValue("best") String target, @DefaultValue("") String include) {
+    public record Checkpoint(
+            @DefaultValue("") String path, @DefaultValue("best") String target, @DefaultValue("") String include) {
     }
 
     /**

@@ -125,6 +125,14 @@ class GdsAutoConfigurationTest {
     }
 
     @Test
+    void checkpointWithoutPathFailsTheStartAndNamesTheProperty() {
+        application.withPropertyValues("gds4j.checkpoints.llama.target=host")
+                .run(context -> assertThat(context).getFailure()
+                        .rootCause()
+                        .hasMessageStartingWith("gds4j.checkpoints.llama.path is not set"));
+    }
+
+    @Test
     void missingCheckpointIsExplained() {
         application.withPropertyValues("gds4j.checkpoints.llama.path=" + folder.resolve("missing")).run(context -> {
             FailureAnalysis analysis = new GdsFailureAnalyzer().analyze(context.getStartupFailure());
