@@ -22,6 +22,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -98,7 +99,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         runner = Thread.currentThread();
         long start = System.nanoTime();
         long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(path.toString(), bytes()) : 0;
-        CheckpointEvent event = CheckpointEvent.begin(false);
+        CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(false) : null;
         boolean done = false;
         try {
             Map<IoPath, Long> before = driver.bytesByPath();

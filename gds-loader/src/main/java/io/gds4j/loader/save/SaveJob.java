@@ -12,6 +12,7 @@ import io.gds4j.statistics.IoPath;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a plan on a thread of its own, which a program can cancel until it publishes. */
@@ -61,7 +62,7 @@ abstract class SaveJob implements SaveControl {
     final SaveReport run() {
         runner = Thread.currentThread();
         Map<IoPath, Long> before = driver.bytesByPath();
-        CheckpointEvent event = CheckpointEvent.begin(true);
+        CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(true) : null;
         boolean done = false;
         try {
             work();
