@@ -1,11 +1,11 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.CompatFile;
+import io.gds4j.compat.deliver.ThreadContext;
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.plan.TransferPlan;
+import io.gds4j.compat.plan.TransferPlanner;
+import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.ThreadContext;
-import io.gds4j.compat.transfer.TransferPlan;
-import io.gds4j.compat.transfer.TransferPlanner;
-import io.gds4j.compat.transfer.TransferRequest;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;

@@ -1,9 +1,9 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.Operation;
-import io.gds4j.compat.transfer.RequestContext;
+import io.gds4j.compat.file.RequestLog;
+import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.RequestLog;
+import io.gds4j.compat.work.RequestContext;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
