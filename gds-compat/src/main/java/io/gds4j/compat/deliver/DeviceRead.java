@@ -73,10 +73,10 @@ public final class DeviceRead extends DeviceTransfer {
         try {
             read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
             if (read < end - start) {
-                stop(piece, read, thread.io().errno(), null);
+                stop(piece, read, thread.io().errno());
             }
         } catch (RuntimeException | OutOfMemoryError e) {
-            stop(piece, 0, 0, e);
+            fail(piece, e);
         }
         copy.arrived(piece, host, deviceAddress(start), read);
     }
@@ -88,7 +88,7 @@ public final class DeviceRead extends DeviceTransfer {
             try {
                 move(thread, pipeline, piece, bytes);
             } catch (RuntimeException | OutOfMemoryError e) {
-                stop(piece, 0, 0, e);
+                fail(piece, e);
             }
             piece = claim(thread);
         }
@@ -104,7 +104,7 @@ public final class DeviceRead extends DeviceTransfer {
             pipeline.copyIn(slot, host, deviceAddress(start), read, piece);
         }
         if (read < end - start) {
-            stop(piece, read, thread.io().errno(), null);
+            stop(piece, read, thread.io().errno());
         }
     }
 

@@ -78,7 +78,7 @@ public abstract non-sealed class DeviceTransfer extends Transfer implements Copy
 
     @Override
     public final void failed(long piece, RuntimeException cause) {
-        stop(piece, 0, 0, cause);
+        fail(piece, cause);
     }
 
     @Override

@@ -39,7 +39,7 @@ public final class DeviceWrite extends DeviceTransfer {
             pipeline.copyOut(slot, deviceAddress(start), hostAddress(slot, start), length, piece);
             return slot;
         } catch (RuntimeException | OutOfMemoryError e) {
-            stop(piece, 0, 0, e);
+            fail(piece, e);
             return null;
         }
     }
@@ -54,10 +54,10 @@ public final class DeviceWrite extends DeviceTransfer {
             long written = thread.io().move(
                     request().file(), plan(), start, end, hostAddress(slot, start), cancellation(piece));
             if (written < end - start) {
-                stop(piece, written, thread.io().errno(), null);
+                stop(piece, written, thread.io().errno());
             }
         } catch (RuntimeException | OutOfMemoryError e) {
-            stop(piece, 0, 0, e);
+            fail(piece, e);
         }
     }
 

@@ -63,16 +63,22 @@ public final class HostTransfer extends Transfer {
                         request().file(), plan(), start, end, address + at, segment, request().bufferOffset() + at,
                         cancellation(piece));
                 if (moved < end - start) {
-                    stop(piece, moved, thread.io().errno(), null);
+                    stop(piece, moved, thread.io().errno());
                 }
                 if (hearing != null && moved > 0) {
                     hearing.arrived(at, moved);
                 }
             } catch (RuntimeException | OutOfMemoryError e) {
-                stop(piece, 0, 0, e);
+                fail(piece, e);
             }
             piece = claim(thread);
         }
+    }
+
+    @Override
+    boolean isArenaClosed() {
+        MemorySegment known = segment;
+        return known != null && !known.scope().isAlive();
     }
 
     @Override

@@ -128,7 +128,7 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
                 try {
                     move(thread, pipeline, piece, bytes);
                 } catch (RuntimeException | OutOfMemoryError e) {
-                    stop(piece, 0, 0, e);
+                    fail(piece, e);
                 }
                 piece = claim(thread);
             }
@@ -151,7 +151,7 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
             copyToHost(host, from, read);
         }
         if (read < end - start) {
-            stop(piece, read, thread.io().errno(), null);
+            stop(piece, read, thread.io().errno());
         }
     }
 
@@ -247,7 +247,12 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
 
     @Override
     public void failed(long piece, RuntimeException cause) {
-        stop(piece, 0, 0, cause);
+        fail(piece, cause);
+    }
+
+    @Override
+    boolean isArenaClosed() {
+        return segments.stream().anyMatch(known -> known != null && !known.scope().isAlive());
     }
 
     @Override

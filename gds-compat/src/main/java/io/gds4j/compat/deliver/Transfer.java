@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.source.Cancellation;
 import java.nio.file.Path;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
@@ -38,6 +39,7 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     private volatile long endPiece = NONE;
     private long endBytes;
+    private Ending ending = Ending.END_OF_FILE;
     private int endErrno;
     private @Nullable Throwable endCause;
     private boolean interrupted;
@@ -165,21 +167,36 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
      *
      * @param errno the reason; 0 at the end of the file
      */
-    final synchronized void stop(long piece, long bytes, int errno, @Nullable Throwable cause) {
+    final void stop(long piece, long bytes, int errno) {
+        stop(piece, bytes, errno == 0 ? Ending.END_OF_FILE : Ending.ERRNO, errno, null);
+    }
+
+    /** Ends the request at a piece of which moving threw this. */
+    final void fail(long piece, Throwable thrown) {
+        stop(piece, 0, Ending.of(thrown, isArenaClosed()), 0, thrown);
+    }
+
+    private synchronized void stop(long piece, long bytes, Ending how, int errno, @Nullable Throwable cause) {
         if (piece < endPiece) {
             endPiece = piece;
             endBytes = bytes;
+            ending = how;
             endErrno = errno;
             endCause = cause;
         }
         limit = Math.min(limit, piece + 1);
     }
 
+    /** Returns whether the request's memory is of an arena that the program has closed. */
+    boolean isArenaClosed() {
+        return false;
+    }
+
     /** Fails the next unclaimed piece, because the thread cannot move any. */
     final void stopNext(ThreadContext thread, Throwable cause) {
         long piece = claim(thread);
         if (piece >= 0) {
-            stop(piece, 0, 0, cause);
+            fail(piece, cause);
         }
     }
 
@@ -217,43 +234,38 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
             return plan.size();
         }
         long moved = pieceOffset(endPiece) + endBytes;
-        if (endCause instanceof CuFileInterruptedException known) {
-            throw failure(function, path, moved)
-                    .error(known.error())
-                    .errno(known.errno().orElse(0))
-                    .detail(known.detail())
-                    .cause(known)
-                    .buildInterrupted();
-        }
-        if (endCause instanceof CuFileException known) {
-            throw failure(function, path, moved)
-                    .error(known.error())
-                    .errno(known.errno().orElse(0))
-                    .detail(known.detail())
-                    .cause(known)
-                    .build();
-        }
-        if (endCause instanceof IllegalStateException closed) {
-            throw failure(function, path, moved)
-                    .error(CuFileError.CUDA_POINTER_INVALID)
-                    .detail("the memory's arena was closed during the request")
-                    .cause(closed)
-                    .build();
-        }
-        if (endCause instanceof RuntimeException defect) {
-            throw defect;
-        }
-        if (endCause instanceof Error error) {
-            throw error;
-        }
-        if (endErrno != 0) {
-            throw PosixErrors.failure(function, systemCall(), -endErrno)
+        return switch (ending) {
+            case END_OF_FILE -> moved;
+            case ERRNO -> throw PosixErrors.failure(function, systemCall(), -endErrno)
                     .path(path)
                     .range(plan.offset(), plan.size())
                     .transferred(moved)
                     .build();
+            case FAILED -> throw repeated(failure(function, path, moved), (CuFileException) cause());
+            case ARENA_CLOSED -> throw failure(function, path, moved)
+                    .error(CuFileError.CUDA_POINTER_INVALID)
+                    .detail("the memory's arena was closed during the request")
+                    .cause(cause())
+                    .build();
+            case DEFECT -> throw defect(cause());
+        };
+    }
+
+    private Throwable cause() {
+        return Objects.requireNonNull(endCause, "what was thrown");
+    }
+
+    private static CuFileException repeated(CuFileException.Builder request, CuFileException known) {
+        request.error(known.error()).errno(known.errno().orElse(0)).detail(known.detail()).cause(known);
+        return known instanceof CuFileInterruptedException ? request.buildInterrupted() : request.build();
+    }
+
+    /** Returns what is not checked, or throws an error. */
+    private static RuntimeException defect(Throwable thrown) {
+        if (thrown instanceof Error error) {
+            throw error;
         }
-        return moved;
+        return (RuntimeException) thrown;
     }
 
     private CuFileException.Builder failure(String function, Optional<Path> path, long moved) {

@@ -94,7 +94,7 @@ class BothEndsTest {
     void anInterruptCountsNoGapBeforeAPieceThatEndedEarly(int errno) {
         Claims claims = new Claims(4);
         assertThat(claims.claim(1)).isEqualTo(3);
-        claims.transfer.stop(3, 10, errno, null);
+        claims.transfer.stop(3, 10, errno);
         assertThat(claims.claim(0)).isZero();
         assertThat(claims.interrupt()).isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset());
     }
@@ -103,7 +103,7 @@ class BothEndsTest {
     void anInterruptBehindAPieceThatEndedEarlyChangesNothing() {
         Claims claims = new Claims(4);
         LongStream.of(0, 0, 1).forEach(claims::claim);
-        claims.transfer.stop(1, 10, 0, null);
+        claims.transfer.stop(1, 10, 0);
         assertThat(claims.interrupt())
                 .isEqualTo(claims.transfer.plan().pieceEnd(0) - claims.transfer.plan().offset() + 10);
     }

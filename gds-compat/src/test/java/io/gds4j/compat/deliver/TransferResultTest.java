@@ -1,7 +1,10 @@
 package io.gds4j.compat.deliver;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.CuFileHandle;
+import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.Rig;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.config.CuFileConfig;
@@ -11,10 +14,17 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
+import java.lang.foreign.Arena;
+import java.util.List;
 import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** The first incomplete piece in the file decides the result, whatever the order in which pieces end. */
@@ -44,11 +54,11 @@ class TransferResultTest {
     void firstPieceInTheFileDecidesAboutErrors(boolean inOrder) {
         Transfer transfer = transfer();
         if (inOrder) {
-            transfer.stop(2, 17, Errno.EDQUOT, null);
-            transfer.stop(5, 3, Errno.EIO, null);
+            transfer.stop(2, 17, Errno.EDQUOT);
+            transfer.stop(5, 3, Errno.EIO);
         } else {
-            transfer.stop(5, 3, Errno.EIO, null);
-            transfer.stop(2, 17, Errno.EDQUOT, null);
+            transfer.stop(5, 3, Errno.EIO);
+            transfer.stop(2, 17, Errno.EDQUOT);
         }
         CuFileException failure = failure(transfer);
         assertThat(failure.errno()).hasValue(Errno.EDQUOT);
@@ -58,8 +68,8 @@ class TransferResultTest {
     @Test
     void endOfTheFileBeforeAnErrorIsAShortCount() {
         Transfer transfer = transfer();
-        transfer.stop(7, 0, Errno.EIO, null);
-        transfer.stop(3, 1, 0, null);
+        transfer.stop(7, 0, Errno.EIO);
+        transfer.stop(3, 1, 0);
         assertThat(transfer.result("cuFileRead", Optional.empty())).isEqualTo(3 * PIECE - OFFSET + 1);
     }
 
@@ -86,7 +96,7 @@ class TransferResultTest {
                 assertThat(transfer.claim(thread(rig))).isEqualTo(i);
             }
             transfer.cancel();
-            transfer.stop(1, 5, Errno.ENOSPC, null);
+            transfer.stop(1, 5, Errno.ENOSPC);
             CuFileException failure = failure(transfer);
             assertThat(failure.error()).isEqualTo(CuFileError.IO_ERROR);
             assertThat(failure.errno()).hasValue(Errno.ENOSPC);
@@ -105,6 +115,30 @@ class TransferResultTest {
             transfer.cancel();
             assertThat(pieces).isEqualTo(11);
             assertThat(transfer.result("cuFileRead", Optional.empty())).isEqualTo(SIZE);
+        }
+    }
+
+    /** The arena is open: only closing it may be called so. */
+    @ParameterizedTest
+    @EnumSource(names = {"HOST", "CUDA_DEVICE"})
+    void defectIsNotAClosedArena(MemoryKind kind) {
+        IllegalStateException defect = new IllegalStateException("a defect");
+        Posix broken = PosixOverlay.of((call, arguments, kernel) -> {
+            if (call.getName().equals("pread")) {
+                throw defect;
+            }
+            return kernel.call();
+        });
+        try (Rig rig = Rig.onGpuOver(broken, config -> {
+        });
+                CuFileHandle handle = rig.open(rig.file(Rig.PIECE));
+                Arena arena = Arena.ofShared()) {
+            MemoryRange memory = kind == MemoryKind.HOST
+                    ? MemoryRange.ofSegment(arena.allocate(Rig.PIECE, Rig.PAGE))
+                    : rig.memory(kind, Rig.PIECE).range();
+            assertThatThrownBy(() -> handle.read(memory, 0)).isSameAs(defect);
+            assertThatThrownBy(() -> handle.readScattered(0, Rig.PIECE,
+                    List.of(new ScatterCopy(0, Rig.PIECE, memory, 0)))).isSameAs(defect);
         }
     }
 }
