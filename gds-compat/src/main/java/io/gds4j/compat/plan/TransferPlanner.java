@@ -5,6 +5,7 @@ import io.gds4j.compat.file.FileDescriptors;
 import io.gds4j.compat.file.IoPolicy;
 import io.gds4j.compat.file.PageCache;
 import io.gds4j.compat.file.SourceIo;
+import io.gds4j.compat.plan.Route.Access;
 import io.gds4j.compat.plan.TransferPlan.CacheTrace;
 import io.gds4j.compat.plan.TransferPlan.CacheUse;
 import io.gds4j.ffi.posix.Posix;
@@ -34,7 +35,7 @@ public final class TransferPlanner {
     private final DriverLimits limits;
     private final long slabSize;
     private final Parallelism parallelism;
-    private final Load load;
+    private final Workload load;
     private final PageCache pageCache;
     private final LongSupplier availableMemory;
 
@@ -48,7 +49,7 @@ public final class TransferPlanner {
             DriverLimits limits,
             long slabSize,
             Parallelism parallelism,
-            Load load,
+            Workload load,
             LongSupplier availableMemory) {
         this.posix = posix;
         this.policy = policy;
@@ -83,36 +84,33 @@ public final class TransferPlanner {
         }
         FileDescriptors descriptors = file.descriptors();
         boolean write = request.isWrite();
+        boolean chooses = !write && policy == IoPolicy.AUTO;
         long size = request.size();
         long offset = request.fileOffset();
-        boolean direct = file.isDirect() && mayDirect(descriptors, request);
-        long alignment = descriptors.traits().alignment();
-        if (direct && write && descriptors.traits().network()) {
-            // A network file system must not see one page direct and buffered.
-            direct = ((offset | size) & (alignment - 1)) == 0;
+        Access access = Access.BUFFERED;
+        if (file.isDirect()) {
+            access = isBarred(descriptors, request) ? Access.DIRECT_BARRED : Access.DIRECT;
         }
-        boolean chooses = !write && policy == IoPolicy.AUTO;
-        boolean exactly = direct ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
-        boolean small = !request.isStaged() && TransferCourse.isSmall(parallelism, size);
-        boolean asks = chooses && (direct || file.leavesCacheAlone() || !small);
-        boolean matters = size > ASKED_WHOLE || request.mayGather();
-        boolean seemsCached = asks && matters && isCached(descriptors, offset, size, exactly);
-        boolean cached = descriptors.traits().inMemory() || write && !direct || seemsCached && (exactly || !direct);
-        boolean spares = chooses && !cached && !file.isDirect() && (file.leavesCacheAlone() || floods(size));
-        boolean past = (write || !cached) && (direct || spares && mayDirect(descriptors, request));
-        // A small request does not count, and must not make the workers of a GPU.
-        boolean counts = TransferCourse.mayShare(parallelism, size, largestPiece());
-        TransferCourse course = request.lastCourse().of(
-                parallelism, size, request.total(), write, request.isStaged(), request.mayGather(),
-                cached || seemsCached, past,
-                counts ? load.requests(request.memory()) : 1, counts ? load.gpus() : 1, largestPiece(),
-                largestRequest());
-        long pieceSize = course.pieceSize();
+        CacheVerdict verdict = write ? CacheVerdict.UNKNOWN : verdict(file, request, access);
+        boolean maySpare = access == Access.BUFFERED && chooses && !verdict.isCached();
+        if (maySpare && (file.leavesCacheAlone() || floods(size))) {
+            access = isBarred(descriptors, request) ? Access.SPARING_BARRED : Access.SPARING;
+        }
+        boolean mayPass = access == Access.DIRECT || access == Access.SPARING;
+        if (verdict == CacheVerdict.COLD && mayPass && !isAskedExactly(file, access, size)
+                && pageCache.isOnlyTheBeginningCached(descriptors, offset, size)) {
+            verdict = CacheVerdict.HEAD_CACHED;
+        }
+        Route route = Route.of(verdict, access);
+        boolean past = mayPass && route != Route.BUFFERED;
+        boolean inCache = verdict.isCached() || descriptors.traits().inMemory() || write && !past;
+        TransferCourse course = course(request, inCache, past);
         if (past) {
+            long alignment = descriptors.traits().alignment();
             long limit = write ? Long.MAX_VALUE : TransferPlan.roundDown(Math.max(0, descriptors.size()), alignment);
-            plan.direct(offset, size, pieceSize, alignment, limit);
+            plan.direct(offset, size, course.pieceSize(), alignment, limit);
         } else {
-            plan.buffered(offset, size, pieceSize);
+            plan.buffered(offset, size, course.pieceSize());
         }
         if (write) {
             plan.write();
@@ -121,19 +119,65 @@ public final class TransferPlanner {
         plan.gathered(course.gathered());
         if (past && chooses) {
             plan.cache(CacheUse.ASKED);
-            if (!seemsCached && !exactly && pageCache.isOnlyTheBeginningCached(descriptors, offset, size)) {
-                plan.takeFromBothEnds();
-            }
-        } else if (direct && !past) {
+        } else if (access == Access.DIRECT && !past) {
             plan.cache(CacheUse.HIT);
-        } else if (asks && !spares && !seemsCached && size > ASKED_WHOLE && descriptors.canQueryPageCache()) {
+        } else if (route == Route.BUFFERED && verdict == CacheVerdict.COLD && size > ASKED_WHOLE) {
             plan.cache(CacheUse.READ_AHEAD);
         }
-        if (spares) {
+        if (verdict == CacheVerdict.HEAD_CACHED) {
+            plan.takeFromBothEnds();
+        }
+        if (route == Route.BYPASS_CACHE) {
             boolean cold = !past && pageCache.isWhollyCold(descriptors, offset, size);
             plan.leave(cold ? CacheTrace.DROPPED : CacheTrace.SPARED);
         }
         return course.threads();
+    }
+
+    /**
+     * @param cached true if the bytes are in the page cache, or go there
+     * @param past true if they bypass it, except those that are in it
+     */
+    private TransferCourse course(TransferRequest request, boolean cached, boolean past) {
+        // A small request does not count, and must not make the workers of a GPU.
+        boolean counts = TransferCourse.mayShare(parallelism, request.size(), largestPiece());
+        return request.circumstances()
+                .machine(parallelism, largestPiece(), largestRequest())
+                .request(request.size(), request.total(), request.isWrite(), request.isStaged(), request.mayGather())
+                .route(cached, past)
+                .beside(counts ? load.requests(request.memory()) : 1, counts ? load.gpus() : 1)
+                .course();
+    }
+
+    /** Returns what the page cache holds of a read, as far as that matters to its course. */
+    private CacheVerdict verdict(CompatFile file, TransferRequest request, Access access) {
+        FileDescriptors descriptors = file.descriptors();
+        long size = request.size();
+        if (descriptors.traits().inMemory()) {
+            return CacheVerdict.ALL_CACHED;
+        }
+        boolean small = !request.isStaged() && TransferCourse.isSmall(parallelism, size);
+        boolean asks = access == Access.DIRECT || file.leavesCacheAlone() || !small;
+        boolean matters = size > ASKED_WHOLE || request.mayGather();
+        if (policy != IoPolicy.AUTO || !asks || !matters || !descriptors.canQueryPageCache()) {
+            return CacheVerdict.UNKNOWN;
+        }
+        if (isAskedExactly(file, access, size)) {
+            if (pageCache.isWhollyCached(descriptors, request.fileOffset(), size)) {
+                return CacheVerdict.ALL_CACHED;
+            }
+        } else if (pageCache.seemsCached(descriptors, request.fileOffset(), size)) {
+            return CacheVerdict.SEEMS_CACHED;
+        }
+        return descriptors.canQueryPageCache() ? CacheVerdict.COLD : CacheVerdict.UNKNOWN;
+    }
+
+    /**
+     * Returns whether every byte of a read counts, because no piece asks again. Else samples suffice, since the answer only decides the
+     * number of threads: checking 4 GiB in small folios takes 25 ms.
+     */
+    private static boolean isAskedExactly(CompatFile file, Access access, long size) {
+        return access == Access.DIRECT ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
     }
 
     /** Plans a request of a source, which knows best in which sizes and by how many threads to ask it. */
@@ -161,20 +205,6 @@ public final class TransferPlanner {
         return descriptors.canQueryPageCache() && !pageCache.isWhollyCached(descriptors, fileOffset, Math.max(1, size));
     }
 
-    /**
-     * Returns whether the range is in the page cache.
-     *
-     * @param exactly true if every byte counts, because no piece checks again. Else samples suffice, since the answer only
-     *        decides the number of threads: checking 4 GiB in small folios takes 25 ms.
-     */
-    private boolean isCached(FileDescriptors descriptors, long offset, long size, boolean exactly) {
-        if (!descriptors.canQueryPageCache()) {
-            return false;
-        }
-        return exactly ? pageCache.isWhollyCached(descriptors, offset, size)
-                : pageCache.seemsCached(descriptors, offset, size);
-    }
-
     /** Returns whether a request exceeds half of the free memory, so that it would evict other pages from the page cache. */
     private boolean floods(long size) {
         return size >= MAY_FLOOD && size > availableMemory.getAsLong() / 2;
@@ -195,11 +225,16 @@ public final class TransferPlanner {
                 && pageCache.isWhollyCached(descriptors, plan.offset(), plan.size());
     }
 
-    /** Returns whether a request can go direct: its host memory must be aligned as the device requires. Slabs always are. */
-    private static boolean mayDirect(FileDescriptors descriptors, TransferRequest request) {
+    /**
+     * Returns whether no byte of a request can go direct. Its host memory must be aligned as the device requires; slabs always are. A network
+     * file system must not see one page direct and buffered.
+     */
+    private static boolean isBarred(FileDescriptors descriptors, TransferRequest request) {
         long difference = request.address() - request.fileOffset();
-        return descriptors.directWorks()
+        boolean aligned = descriptors.directWorks()
                 && (request.isStaged()
                         || (difference & (descriptors.traits().memoryAlignment() - 1)) == 0);
+        return !aligned || request.isWrite() && descriptors.traits().network()
+                && ((request.fileOffset() | request.size()) & (descriptors.traits().alignment() - 1)) != 0;
     }
 }

@@ -22,7 +22,7 @@ public final class TransferRequest {
     private boolean gathers;
     private List<ScatterCopy> copies = List.of();
     private Cancellation cancellation = Cancellation.NEVER;
-    private final LastCourse lastCourse = new LastCourse();
+    private final Circumstances circumstances = new Circumstances();
 
     /** Sets a whole request. */
     public TransferRequest set(
@@ -84,9 +84,9 @@ public final class TransferRequest {
         return memory().kind().isCuda() || !copies.isEmpty();
     }
 
-    /** Returns how the last request of this object was served. */
-    LastCourse lastCourse() {
-        return lastCourse;
+    /** Returns those of the last request of this object. */
+    Circumstances circumstances() {
+        return circumstances;
     }
 
     /** Drops file and memory. */

@@ -2,11 +2,11 @@ package io.gds4j.compat.work;
 
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.deliver.Transfer;
-import io.gds4j.compat.plan.Load;
 import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.plan.TransferCosts;
 import io.gds4j.compat.plan.TransferCourse;
+import io.gds4j.compat.plan.Workload;
 import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
@@ -70,7 +70,7 @@ public final class TransferEngine {
         }
     }
 
-    /** Returns whether {@link Load#alone} counts a request, which one thread serves. */
+    /** Returns whether {@link Workload#alone} counts a request, which one thread serves. */
     private static boolean countsAlone(MemoryRange memory, long size) {
         return memory.kind().isCuda() && size >= TransferCosts.MEASURED.leastGathered();
     }
@@ -95,7 +95,7 @@ public final class TransferEngine {
     }
 
     /** Returns the requests at work now. */
-    public Load load() {
+    public Workload load() {
         return workers;
     }
 

@@ -1,8 +1,8 @@
 package io.gds4j.compat.work;
 
 import io.gds4j.compat.deliver.ThreadContext;
-import io.gds4j.compat.plan.Load;
 import io.gds4j.compat.plan.Parallelism;
+import io.gds4j.compat.plan.Workload;
 import io.gds4j.memory.MemoryRange;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicIntegerArray;
@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
  * pool exists from the beginning and serves host memory and the first GPU. Each further GPU gets a pool with its first request
  * that is worth several threads.
  */
-final class WorkerPools implements Load {
+final class WorkerPools implements Workload {
     private static final int MAX_GPUS = 64;
     private static final int NONE = -1;
 

@@ -19,19 +19,12 @@ class TransferCourseTest {
 
     private static Circumstances circumstances(
             String request, int processors, long kib, int requests, int gpus) {
-        return new Circumstances(
-                limits(processors),
-                kib * KIB,
-                kib * KIB,
-                request.contains("write"),
-                request.contains("GPU"),
-                request.contains("kernel"),
-                request.contains("cached"),
-                request.contains("direct"),
-                requests,
-                gpus,
-                4 * MIB,
-                16 * MIB);
+        return new Circumstances()
+                .machine(limits(processors), 4 * MIB, 16 * MIB)
+                .request(kib * KIB, kib * KIB, request.contains("write"), request.contains("GPU"),
+                        request.contains("kernel"))
+                .route(request.contains("cached"), request.contains("direct"))
+                .beside(requests, gpus);
     }
 
     @ParameterizedTest(name = "{0}, {1} processors, {2} KiB, {3} requests, {4} GPUs")

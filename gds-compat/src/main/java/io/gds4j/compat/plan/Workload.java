@@ -3,7 +3,7 @@ package io.gds4j.compat.plan;
 import io.gds4j.memory.MemoryRange;
 
 /** The requests at work. */
-public interface Load {
+public interface Workload {
     /** Returns the number of requests that are worth several threads and share workers with requests of this memory. */
     int requests(MemoryRange memory);
 
