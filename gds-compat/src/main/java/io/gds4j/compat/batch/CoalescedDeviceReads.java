@@ -133,13 +133,13 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     /**
      * Reads the entries that can be grouped, and begins to copy them. Waits for the copies of earlier groups if it needs their slabs.
      *
-     * If the submission merges entries, more groups follow, which are read while this one is copied; else this waits for the copies.
+     * If the submission is grouped, more groups follow, which are read while this one is copied; else this waits for the copies.
      *
      * @param claim its results are replaced by the bytes that each entry read, which count once the group is {@link #complete}
      */
     void begin(Claim claim) {
         List<BatchRequest> entries = claim.entries();
-        boolean overlaps = claim.submission().isMerged();
+        boolean overlaps = claim.submission().kind() == Submission.Kind.GROUPED;
         submission = claim.submission();
         pieces = overlaps ? MANY : ONE;
         long most = planner.largestPiece();
