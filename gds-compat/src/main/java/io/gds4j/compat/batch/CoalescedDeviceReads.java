@@ -208,9 +208,9 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         CopyPipeline entered = pipeline;
         if (entered == null || !entered.context().equals(context) || bytes > slabBytes) {
             settle();
-            entered = thread.pipeline(context);
+            entered = thread.pipeline();
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            pipeline = entered.enter(this, slabBytes, pieces, false) ? entered : null;
+            pipeline = entered.enter(this, context, slabBytes, pieces, false) ? entered : null;
             return pipeline;
         }
         return entered;

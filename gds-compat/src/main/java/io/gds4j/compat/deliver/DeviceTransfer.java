@@ -32,8 +32,12 @@ public abstract non-sealed class DeviceTransfer extends Transfer implements Copy
     }
 
     /** Returns the context of the memory. */
-    final @Nullable GpuContext context() {
-        return context;
+    final GpuContext context() {
+        GpuContext known = context;
+        if (known == null) {
+            throw new IllegalStateException("no CUDA context");
+        }
+        return known;
     }
 
     @Override
@@ -42,10 +46,9 @@ public abstract non-sealed class DeviceTransfer extends Transfer implements Copy
             return;
         }
         long bytes = plan().slabBytes();
-        CopyPipeline pipeline;
+        CopyPipeline pipeline = thread.pipeline();
         try {
-            pipeline = thread.pipeline(context);
-            if (!pipeline.enter(this, bytes, pieces(), byProcessor)) {
+            if (!pipeline.enter(this, context(), bytes, pieces(), byProcessor)) {
                 return;
             }
         } catch (RuntimeException | OutOfMemoryError e) {

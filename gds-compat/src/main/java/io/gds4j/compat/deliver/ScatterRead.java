@@ -4,7 +4,6 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GpuContext;
-import io.gds4j.engine.staging.ScatterPipeline;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
@@ -112,10 +111,9 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
             return;
         }
         long bytes = plan().slabBytes();
-        ScatterPipeline pipeline;
+        CopyPipeline pipeline = thread.pipeline();
         try {
-            pipeline = thread.scatterPipeline();
-            if (!pipeline.enter(this, bytes, gpus)) {
+            if (!pipeline.enter(this, gpus, bytes)) {
                 return;
             }
         } catch (RuntimeException | OutOfMemoryError e) {
@@ -137,10 +135,10 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
         }
     }
 
-    private void move(ThreadContext thread, ScatterPipeline pipeline, long piece, long bytes) {
+    private void move(ThreadContext thread, CopyPipeline pipeline, long piece, long bytes) {
         long start = plan().pieceStart(piece);
         long end = plan().pieceEnd(piece);
-        ScatterPipeline.Slot slot = pipeline.next(bytes);
+        CopyPipeline.Slot slot = pipeline.next(bytes);
         long host = slot.slab().address() + CopyPipeline.skew(start);
         long read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
         if (read > 0) {
@@ -156,7 +154,7 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
     }
 
     private void copyToGpu(
-            ScatterPipeline pipeline, ScatterPipeline.Slot slot, int gpu, long piece, long host, long from,
+            CopyPipeline pipeline, CopyPipeline.Slot slot, int gpu, long piece, long host, long from,
             long length) {
         boolean begun = false;
         boolean passesOn = false;
@@ -180,7 +178,7 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
         } finally {
             if (begun) {
                 try {
-                    pipeline.endOfSlot(slot, gpu, piece);
+                    pipeline.endOfSlot(slot, gpu, piece, length);
                     if (passesOn) {
                         passOn(pipeline, gpu, piece, from, length);
                     }
@@ -192,11 +190,11 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
     }
 
     private static void copyRows(
-            ScatterPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
+            CopyPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
         long base = copy.destination().range().address();
         copy.forPart(from, length, (offset, width, rows, to) -> {
             if (rows == 1) {
-                pipeline.copy(gpu, host + offset, base + to, width);
+                pipeline.copyTo(gpu, host + offset, base + to, width);
             } else {
                 pipeline.copyRows(
                         gpu, host + offset, copy.sourcePitch(), base + to, copy.destinationPitch(), width, rows);
@@ -205,7 +203,7 @@ public final class ScatterRead extends Transfer implements CopyPipeline.PieceFai
     }
 
     /** Copies what a GPU has received of a piece to the other GPUs that need it; streams keep the order. */
-    private void passOn(ScatterPipeline pipeline, int gpu, long piece, long from, long length) {
+    private void passOn(CopyPipeline pipeline, int gpu, long piece, long from, long length) {
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
             if (targets[i] != gpu || copy.sourceOffset() >= from + length || copy.sourceEnd() <= from) {

@@ -7,7 +7,6 @@ import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PreciseSleep;
 import io.gds4j.engine.staging.PreparedGpus;
-import io.gds4j.engine.staging.ScatterPipeline;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.posix.Posix;
 import java.util.ArrayList;
@@ -16,7 +15,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * The tools with which one thread moves pieces: its file I/O, and a copy pipeline for each CUDA context that it has met. Each
+ * The tools with which one thread moves pieces: its file I/O, and what copies to the CUDA contexts that it has met. Each
  * worker has one, and so has each {@code RequestContext}, for the thread that waits for the request. Reused from transfer to
  * transfer. Used by one thread at a time.
  */
@@ -27,13 +26,12 @@ public final class ThreadContext {
     private final PreciseSleep sleep;
     private final @Nullable PreparedGpus gpus;
     private final @Nullable GpuContextCache contextCache;
-    private final ScatterPipeline scatterPipeline;
-    private final List<CopyPipeline> pipelines = new ArrayList<>();
+    private final CopyPipeline pipeline;
     private final List<GatherCopy> gathers = new ArrayList<>();
     private @Nullable BooleanSupplier neededElsewhere;
 
     /**
-     * Creates a context without pipelines.
+     * Creates a context that has met no CUDA context.
      *
      * @param heedsInterrupts true for callers: an interrupt of the thread ends the request
      * @param gpus null if there is no CUDA driver
@@ -49,7 +47,7 @@ public final class ThreadContext {
         this.pool = pool;
         this.sleep = new PreciseSleep(posix);
         this.gpus = gpus;
-        this.scatterPipeline = new ScatterPipeline(gpus, pool, sleep);
+        this.pipeline = new CopyPipeline(gpus, pool, sleep);
         this.contextCache = gpus == null ? null : new GpuContextCache(gpus.contexts());
     }
 
@@ -78,25 +76,15 @@ public final class ThreadContext {
         return contextCache;
     }
 
-    /** Returns the copy pipeline of a CUDA context. The first call for a context makes it. */
-    public CopyPipeline pipeline(@Nullable GpuContext context) {
-        if (context == null || gpus == null) {
-            throw new IllegalStateException("no CUDA context");
-        }
-        for (int i = 0; i < pipelines.size(); i++) {
-            if (pipelines.get(i).context().equals(context)) {
-                return pipelines.get(i);
-            }
-        }
-        CopyPipeline pipeline = new CopyPipeline(gpus.of(context), pool, sleep);
-        pipelines.add(pipeline);
+    /** Returns what copies between slabs and CUDA contexts. */
+    public CopyPipeline pipeline() {
         return pipeline;
     }
 
     /** Returns what copies to a CUDA context by a kernel. The first call for a context makes it. */
-    public GatherCopy gather(@Nullable GpuContext context) {
-        if (context == null || gpus == null) {
-            throw new IllegalStateException("no CUDA context");
+    public GatherCopy gather(GpuContext context) {
+        if (gpus == null) {
+            throw new IllegalStateException("no CUDA driver");
         }
         for (int i = 0; i < gathers.size(); i++) {
             if (gathers.get(i).context().equals(context)) {
@@ -106,10 +94,5 @@ public final class ThreadContext {
         GatherCopy gather = new GatherCopy(gpus.of(context), pool, sleep);
         gathers.add(gather);
         return gather;
-    }
-
-    /** Returns the pipeline to several contexts. */
-    ScatterPipeline scatterPipeline() {
-        return scatterPipeline;
     }
 }
