@@ -2,40 +2,47 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.parallel.StridedCopy;
+import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Where every tensor of a plan goes, and which reads bring it there.
+ * Where the slices of every rank go, and which reads bring them there. A plain load has one rank, 0, which keeps all tensors.
  *
  * @param files files to read
  * @param blocks destination memory
- * @param tensors tensors with their places, file by file in the order of their data
+ * @param tensors tensors of which a rank keeps a slice, file by file in the order of their data
+ * @param slices slices with their places, file by file and rank by rank in the order of their data
  * @param works reads in the order of the files; they are independent of each other
- * @param aliases for a tensor, the other ones that are the same bytes in the same place; both are indices into {@code tensors}
+ * @param aliases for a tensor, the other ones that are the same bytes in the same place; all are indices into {@code tensors}
  */
 record Layout(
         List<CheckpointFile> files,
         List<BlockSpec> blocks,
-        List<Placed> tensors,
+        List<TensorInfo> tensors,
+        List<Placed> slices,
         List<Work> works,
         Map<Integer, List<Integer>> aliases) {
     /**
      * A block of destination memory to allocate or to use.
      *
+     * @param rank rank whose slices it holds
      * @param bytes size, with room to move the origin to a multiple of {@code alignment}
      * @param alignment alignment of the origin in bytes; offsets count from the origin
      * @param kind kind of the memory
      * @param device GPU of the memory, or {@link MemoryRange#NO_DEVICE}
      * @param callerMemory memory of the caller, or null if the loader allocates
      */
-    record BlockSpec(long bytes, long alignment, MemoryKind kind, int device, @Nullable MemoryRange callerMemory) {
+    record BlockSpec(
+            int rank, long bytes, long alignment, MemoryKind kind, int device, @Nullable MemoryRange callerMemory) {
         /** Returns a block of the caller's memory. */
-        static BlockSpec of(MemoryRange memory, long alignment) {
-            return new BlockSpec(memory.length(), alignment, memory.kind(), memory.device(), memory);
+        static BlockSpec of(int rank, MemoryRange memory, long alignment) {
+            return new BlockSpec(rank, memory.length(), alignment, memory.kind(), memory.device(), memory);
         }
 
         /** Returns the bytes from {@code address} to the first aligned address. */
@@ -44,73 +51,54 @@ record Layout(
         }
     }
 
-    /** A tensor and its place: a block and the bytes from that block's origin. */
-    record Placed(TensorInfo tensor, int block, long offset) {
+    /** A slice, the index of its tensor, and its place: a block and the bytes from that block's origin. */
+    record Placed(TensorSlice slice, int tensor, int block, long offset) {
+    }
+
+    /** Rows of a file and their place; {@code sliceOffset} counts from the block's origin. */
+    record Piece(int block, StridedCopy copy) {
     }
 
     /**
      * A unit of work for one thread. Code distinguishes the kinds with instanceof: linking a pattern switch takes longer than
      * a small load.
      */
-    sealed interface Work extends FileWork {
+    sealed interface Work {
+        /** Index of the file. */
+        int file();
+
         /** First byte in the file. */
         long fileOffset();
+
+        /** Indices of the tensors of which it brings bytes. */
+        int[] tensors();
+
+        /** Bytes of tensors that it brings to all ranks together. */
+        long tensorBytes();
     }
 
     /**
-     * One read straight to the destination. It may begin or end within a tensor, and begin before the first one.
+     * One read straight to its destinations. It may begin or end within a tensor, and begin before the first one.
      *
-     * @param last the last tensor of which it brings bytes
-     * @param block destination
-     * @param blockOffset offset of the first byte from the block's origin
+     * @param pieces pieces with bytes in the range; they may reach beyond it
      */
-    record Direct(
-            int file, long fileOffset, long length, int first, int last, long tensorBytes, int block, long blockOffset)
+    record Read(int file, long fileOffset, long length, List<Piece> pieces, int[] tensors, long tensorBytes)
             implements
                 Work {
-        @Override
-        public int tensorCount() {
-            return last - first + 1;
-        }
-
-        @Override
-        public int tensor(int i) {
-            return first + i;
-        }
     }
 
     /**
-     * Reads of small tensors into host memory, from which each tensor is copied to its place.
+     * Reads of small extents into host memory, from which one copy for each block brings their pieces to their places.
      *
      * @param extents ranges of the file to read
-     * @param pieces tensors within the extents
-     * @param block destination of the image, or -1 if each tensor has memory of its own
-     * @param imageOffset offset of the image from the block's origin; the image holds all pieces at their final distances
-     * @param imageBytes length of the image
+     * @param images what to copy
      */
-    record Gather(
-            int file,
-            List<Extent> extents,
-            List<Piece> pieces,
-            long tensorBytes,
-            int block,
-            long imageOffset,
-            long imageBytes)
+    record Gather(int file, List<Extent> extents, List<Image> images, int[] tensors, long tensorBytes)
             implements
                 Work {
         @Override
         public long fileOffset() {
             return extents.getFirst().fileOffset();
-        }
-
-        @Override
-        public int tensorCount() {
-            return pieces.size();
-        }
-
-        @Override
-        public int tensor(int i) {
-            return pieces.get(i).tensor();
         }
     }
 
@@ -118,37 +106,103 @@ record Layout(
     record Extent(long fileOffset, long length, long stagingOffset) {
     }
 
-    /** A tensor (index into {@link Layout#tensors}) and its offset in the staging memory. */
-    record Piece(int tensor, long stagingOffset) {
+    /**
+     * Bytes of a block that a gather fills.
+     *
+     * @param offset bytes from the block's origin
+     * @param pieces pieces with the offset of their first row in the staging memory, in ascending order of their places
+     */
+    record Image(int block, long offset, long bytes, List<Staged> pieces) {
     }
 
-    /** Returns the bytes of destination memory. */
-    long destinationBytes() {
+    /** A piece and the offset of its first row in the staging memory. */
+    record Staged(Piece piece, long stagingOffset) {
+        /** Receives a row: its offset in the staging memory, its place from the block's origin, and its bytes. */
+        interface Row {
+            void accept(long stagingOffset, long blockOffset, long width);
+        }
+
+        /** Returns the end of the last row, from the block's origin. */
+        long end() {
+            StridedCopy copy = piece.copy;
+            return copy.sliceOffset() + (copy.rows() - 1) * copy.slicePitch() + copy.width();
+        }
+
+        long rows() {
+            return piece.copy.rows();
+        }
+
+        void forEachRow(Row sink) {
+            StridedCopy copy = piece.copy;
+            for (long row = 0; row < copy.rows(); row++) {
+                sink.accept(stagingOffset + row * copy.filePitch(), copy.sliceOffset() + row * copy.slicePitch(),
+                        copy.width());
+            }
+        }
+    }
+
+    /** Returns the bytes of destination memory of a rank. */
+    long destinationBytes(int rank) {
         long sum = 0;
         for (BlockSpec block : blocks) {
-            sum += block.bytes();
+            sum += block.rank() == rank ? block.bytes() : 0;
         }
         return sum;
     }
 
+    /** Returns the slices of a rank, file by file in the order of their data. */
+    List<TensorSlice> slices(int rank) {
+        List<TensorSlice> ofRank = new ArrayList<>();
+        for (Placed placed : slices) {
+            if (placed.slice().rank() == rank) {
+                ofRank.add(placed.slice());
+            }
+        }
+        return ofRank;
+    }
+
     /** Returns the bytes of one half of the {@link StagingMemory} that every gather fits; 0 if there is none. */
     long gatherBytes() {
-        long most = 0;
+        long max = 0;
         for (Work work : works) {
             if (work instanceof Gather gather) {
                 Extent last = gather.extents.getLast();
-                most = Math.max(most, Math.max(last.stagingOffset + last.length, gather.imageBytes));
+                max = Math.max(max, last.stagingOffset + last.length);
+                for (Image image : gather.images) {
+                    max = Math.max(max, image.bytes);
+                }
             }
         }
-        return most;
+        return max;
     }
 
-    /** Returns the bytes of all tensors; bytes that tensors share count once for each time they are read. */
+    /** Returns the bytes of all slices; bytes that tensors share count once for each time they are read. */
     long tensorBytes() {
         long sum = 0;
         for (Work work : works) {
             sum += work.tensorBytes();
         }
         return sum;
+    }
+
+    /** Returns the reads in the order in which they start. */
+    List<LoadRequest> requests() {
+        List<LoadRequest> requests = new ArrayList<>(works.size());
+        for (Work work : works) {
+            var path = files.get(work.file()).path();
+            if (work instanceof Read read) {
+                requests.add(new LoadRequest(path, read.fileOffset, read.length, false));
+            } else if (work instanceof Gather gather) {
+                for (Extent extent : gather.extents) {
+                    requests.add(new LoadRequest(path, extent.fileOffset, extent.length, true));
+                }
+            }
+        }
+        return List.copyOf(requests);
+    }
+
+    /** Returns the bytes that the reads request. */
+    long storageBytes() {
+        return requests().stream().mapToLong(LoadRequest::length).sum();
     }
 }

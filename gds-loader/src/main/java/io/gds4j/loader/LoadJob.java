@@ -6,22 +6,31 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Layout.BlockSpec;
-import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.Layout.Extent;
+import io.gds4j.loader.Layout.Gather;
+import io.gds4j.loader.Layout.Piece;
+import io.gds4j.loader.Layout.Placed;
+import io.gds4j.loader.Layout.Read;
+import io.gds4j.loader.Layout.Work;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.parallel.StridedCopy;
+import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
-import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -30,19 +39,38 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <R> what the load returns
  */
-abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad, SliceLoad {
-    final CuFileDriver driver;
-    final LoadOptions options;
-    final ProgressCount progress;
-    /** Destination memory, in the order of the layout. */
-    final List<DestinationBlock> blocks = new ArrayList<>();
-    /** Host memory of the loader. */
-    final AtomicLong stagingBytes = new AtomicLong();
+final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
+    /**
+     * What is loaded and for whom.
+     *
+     * @param path path of the checkpoint
+     * @param headerNanos time to read its headers
+     * @param tensors number of tensors
+     * @param bytes bytes of these tensors in the checkpoint
+     * @param listener receives progress
+     * @param started called when files are open and memory is allocated
+     * @param result makes the result of tensors that are in place
+     */
+    record Order<R extends AutoCloseable>(
+            Path path,
+            long headerNanos,
+            Layout layout,
+            LoadOptions options,
+            int tensors,
+            long bytes,
+            ProgressListener listener,
+            Runnable started,
+            BiFunction<LoadJob<R>, LoadReport, R> result) {
+    }
 
-    private final Path path;
-    private final long headerNanos;
-    private final List<CheckpointFile> files;
-    private final List<BlockSpec> specs;
+    private final Order<R> order;
+    private final Layout layout;
+    private final CuFileDriver driver;
+    private final ProgressCount progress;
+    /** Destination memory, in the order of the layout. */
+    private final List<DestinationBlock> blocks = new ArrayList<>();
+    /** Host memory of the loader. */
+    private final AtomicLong stagingBytes = new AtomicLong();
     private final DataFiles handles;
     private final AtomicInteger requests = new AtomicInteger();
     private final Workers workers;
@@ -50,68 +78,36 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
     private boolean opened;
     private volatile @Nullable Thread runner;
 
-    /**
-     * @param path path of the checkpoint
-     * @param headerNanos time to read its headers
-     * @param works number of work items
-     * @param inFlight how many of them are done at the same time
-     */
-    LoadJob(
-            Path path,
-            long headerNanos,
-            List<CheckpointFile> files,
-            List<BlockSpec> specs,
-            int works,
-            int inFlight,
-            LoadOptions options,
-            CuFileDriver driver,
-            ProgressCount progress) {
-        this.path = path;
-        this.headerNanos = headerNanos;
-        this.files = files;
-        this.handles = new DataFiles(driver, options, files);
-        this.specs = specs;
-        this.options = options;
+    LoadJob(Order<R> order, CuFileDriver driver) {
+        this.order = order;
+        this.layout = order.layout;
         this.driver = driver;
-        this.progress = progress;
-        this.workers = new Workers("gds-load-", inFlight, works, this::worker);
+        this.handles = new DataFiles(driver, order.options, layout.files());
+        this.progress = new ProgressCount(layout, order.listener);
+        int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
+        this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
     }
-
-    /** Returns what does the work of one thread. */
-    abstract Workers.Worker worker();
-
-    /** Called when files are open and memory is allocated. */
-    abstract void started();
-
-    /** Returns the number of tensors. */
-    abstract int tensors();
-
-    /** Returns the bytes of the tensors in the checkpoint. */
-    abstract long bytes();
-
-    /** Returns the tensors, all of which are in place. */
-    abstract R result(LoadReport report);
 
     /** Loads; an interrupt of the calling thread ends the load. */
     @Override
-    public final R run() {
+    public R run() {
         runner = Thread.currentThread();
         long start = System.nanoTime();
-        long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(path.toString(), bytes()) : 0;
+        long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(order.path.toString(), order.bytes) : 0;
         CheckpointEvent event = CheckpointEvent.begin(false);
         boolean done = false;
         try {
             Map<IoPath, Long> before = driver.bytesByPath();
-            DirectStorageDemand.checkMemory(options.directStorage(), specs);
+            DirectStorageDemand.checkMemory(order.options.directStorage(), layout.blocks());
             handles.openAll(this::checkStopped);
             opened = true;
             long memoryStart = System.nanoTime();
             allocate();
             long memoryNanos = System.nanoTime() - memoryStart;
-            started();
+            order.started.run();
             work();
             handles.finish();
-            R result = result(report(start, memoryNanos, before));
+            R result = order.result.apply(this, report(start, memoryNanos, before));
             done = true;
             return result;
         } finally {
@@ -119,7 +115,7 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
                 TraceRanges.end(range);
             }
             if (event != null) {
-                event.record(path, tensors(), bytes(), done);
+                event.record(order.path, order.tensors, order.bytes, done);
             }
             if (!done) {
                 try {
@@ -133,18 +129,18 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
 
     /** Ends the load: pieces in flight end first, then {@link #run} frees everything and throws. */
     @Override
-    public final void cancel() {
+    public void cancel() {
         stopped = true;
         workers.stop();
     }
 
     @Override
-    public final boolean isOwnThread() {
+    public boolean isOwnThread() {
         return Thread.currentThread() == runner || workers.isOwnThread();
     }
 
     private void allocate() {
-        for (BlockSpec spec : specs) {
+        for (BlockSpec spec : layout.blocks()) {
             checkStopped();
             blocks.add(DestinationBlock.of(spec, driver.allocator()));
         }
@@ -165,25 +161,109 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
     }
 
     /** Returns whether all files were open, each as its header describes it. */
-    final boolean isOpened() {
+    boolean isOpened() {
         return opened;
     }
 
-    /** Returns the versions of the files when their headers were read. */
-    final Map<Path, FileVersion> versions() {
-        return handles.versions();
+    /** Does the work of one thread; reuses its staging memory from one gather to the next. */
+    private final class Reader implements Workers.Worker {
+        private @Nullable StagingMemory staging;
+
+        @Override
+        public void work(int number) {
+            Work work = layout.works().get(number);
+            if (work instanceof Read read) {
+                read(read);
+            } else if (work instanceof Gather gather) {
+                StagingMemory memory = staging();
+                for (Extent extent : gather.extents()) {
+                    read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), extent.stagingOffset());
+                }
+                memory.place(gather, blocks);
+            }
+            progress.done(work);
+        }
+
+        /** Reads straight to the place if there is only one: that needs no slab on the host. */
+        private void read(Read read) {
+            List<ScatterCopy> copies = new ArrayList<>(read.pieces().size());
+            for (Piece piece : read.pieces()) {
+                DestinationBlock block = blocks.get(piece.block());
+                StridedCopy copy = piece.copy();
+                copies.addAll(new ScatterCopy(
+                        copy.fileOffset(),
+                        copy.filePitch(),
+                        copy.width(),
+                        copy.rows(),
+                        block.memory(),
+                        block.origin() + copy.sliceOffset(),
+                        copy.slicePitch()).part(read.fileOffset(), read.length()));
+            }
+            ScatterCopy first = copies.getFirst();
+            if (copies.size() == 1 && first.bytes() == read.length()) {
+                MemoryRange memory = first.destination().range();
+                read(read.file(), memory, read.length(), read.fileOffset(), first.destinationOffset());
+            } else {
+                requests.incrementAndGet();
+                handles.read(read.file(), read.fileOffset(), read.length(),
+                        handle -> handle.readScattered(read.fileOffset(), read.length(), copies));
+            }
+        }
+
+        private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
+            requests.incrementAndGet();
+            handles.read(file, fileOffset, length, handle -> handle.read(memory, length, fileOffset, bufferOffset));
+        }
+
+        private StagingMemory staging() {
+            StagingMemory known = staging;
+            if (known == null) {
+                long bytes = layout.gatherBytes();
+                known = new StagingMemory(driver.allocator(), bytes);
+                staging = known;
+                stagingBytes.addAndGet(2 * bytes);
+            }
+            return known;
+        }
+
+        @Override
+        public void close() {
+            if (staging != null) {
+                staging.close();
+            }
+        }
     }
 
-    /** Reads a range of a file. */
-    final void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
-        requests.incrementAndGet();
-        handles.read(file, fileOffset, length, handle -> handle.read(memory, length, fileOffset, bufferOffset));
+    /** Returns the tensors of a rank, which own its memory. */
+    LoadedTensors tensors(int rank, LoadReport report) {
+        Map<String, LoadedTensors.Held> held = new LinkedHashMap<>();
+        for (Placed placed : layout.slices()) {
+            TensorSlice slice = placed.slice();
+            if (slice.rank() == rank) {
+                DestinationBlock block = blocks.get(placed.block());
+                MemoryRange range = block.range(placed.offset(), slice.bytes());
+                held.put(slice.tensor().name(), new LoadedTensors.Held(
+                        new LoadedTensor(info(slice), range, driver.allocator()), block, slice));
+            }
+        }
+        List<DestinationBlock> own = new ArrayList<>();
+        for (int i = 0; i < blocks.size(); i++) {
+            if (layout.blocks().get(i).rank() == rank) {
+                own.add(blocks.get(i));
+            }
+        }
+        return new LoadedTensors(held, own, driver.allocator(), report, handles.versions());
     }
 
-    /** Reads a range of a file for several destinations. */
-    final void read(int file, long fileOffset, long length, List<ScatterCopy> copies) {
-        requests.incrementAndGet();
-        handles.read(file, fileOffset, length, handle -> handle.readScattered(fileOffset, length, copies));
+    /** Describes a slice as a tensor. */
+    private static TensorInfo info(TensorSlice slice) {
+        TensorInfo whole = slice.tensor();
+        if (slice.isWhole()) {
+            return whole;
+        }
+        long offset = slice.copies().isEmpty() ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
+        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
+                whole.order());
     }
 
     private void checkStopped() {
@@ -196,14 +276,14 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
         return CuFileException.builder("LoadPlan.load")
                 .error(CuFileError.IO_ERROR)
                 .errno(Errno.EINTR)
-                .path(path)
+                .path(order.path)
                 .transferred(progress.bytes())
                 .detail("the load was cancelled; its memory is freed")
                 .buildInterrupted();
     }
 
     private LoadReport report(long start, long memoryNanos, Map<IoPath, Long> before) {
-        long nanos = System.nanoTime() - start + headerNanos;
+        long nanos = System.nanoTime() - start + order.headerNanos;
         Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
         driver.bytesByPath().forEach((ioPath, bytes) -> {
             long moved = bytes - before.getOrDefault(ioPath, 0L);
@@ -212,12 +292,12 @@ abstract sealed class LoadJob<R> implements LoadFuture.Job<R> permits TensorLoad
             }
         });
         return new LoadReport(
-                files.size(),
-                tensors(),
-                bytes(),
+                layout.files().size(),
+                order.tensors,
+                order.bytes,
                 requests.get(),
                 nanos / 1e9,
-                headerNanos / 1e9,
+                order.headerNanos / 1e9,
                 memoryNanos / 1e9,
                 paths,
                 driver.peakStagingBytes() + stagingBytes.get());

@@ -73,7 +73,7 @@ record LoadOptions(
             // any thread may come to gather, and the budget limits all of them together
             long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
             long most = Math.clamp(Math.min(affordable, processors), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
-            long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.tensorBytes()));
+            long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.storageBytes()));
             return (int) Math.clamp(wanted, LEAST_IN_FLIGHT, most);
         }
 

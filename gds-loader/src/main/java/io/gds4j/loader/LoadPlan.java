@@ -13,7 +13,6 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
@@ -249,11 +248,7 @@ public final class LoadPlan {
 
     /** Returns the chosen tensors, file by file in the order of their data. */
     public List<TensorInfo> tensors() {
-        List<TensorInfo> tensors = new ArrayList<>();
-        for (Layout.Placed placed : layout().tensors()) {
-            tensors.add(placed.tensor());
-        }
-        return List.copyOf(tensors);
+        return layout().tensors();
     }
 
     /**
@@ -274,7 +269,7 @@ public final class LoadPlan {
      * anywhere in memory.
      */
     public long destinationBytes() {
-        return layout().destinationBytes();
+        return layout().destinationBytes(0);
     }
 
     /** Returns the kind of the destination memory; meaningless after {@link #destinations}. */
@@ -294,19 +289,7 @@ public final class LoadPlan {
 
     /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
     public List<LoadRequest> requests() {
-        Layout plan = layout();
-        List<LoadRequest> requests = new ArrayList<>(plan.works().size());
-        for (Layout.Work work : plan.works()) {
-            var path = plan.files().get(work.file()).path();
-            if (work instanceof Layout.Direct direct) {
-                requests.add(new LoadRequest(path, direct.fileOffset(), direct.length(), false));
-            } else if (work instanceof Layout.Gather gather) {
-                for (Layout.Extent extent : gather.extents()) {
-                    requests.add(new LoadRequest(path, extent.fileOffset(), extent.length(), true));
-                }
-            }
-        }
-        return List.copyOf(requests);
+        return layout().requests();
     }
 
     /** Returns how tensors reach aligned addresses. */
@@ -316,12 +299,12 @@ public final class LoadPlan {
         long gatheredBytes = 0;
         for (Layout.Work work : plan.works()) {
             if (work instanceof Layout.Gather gather) {
-                gathered += gather.pieces().size();
+                gathered += gather.tensors().length;
                 gatheredBytes += gather.tensorBytes();
             }
         }
         long aligned = plan.tensors().stream()
-                .filter(placed -> placed.tensor().fileOffset() % options.alignment() == 0)
+                .filter(tensor -> tensor.fileOffset() % options.alignment() == 0)
                 .count();
         int tensors = plan.tensors().size();
         return new AlignmentReport(
@@ -375,12 +358,22 @@ public final class LoadPlan {
     }
 
     private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
-        return new LoadRun<>(
-                new TensorLoad(this, chosen(), driver, listener),
-                changed -> {
-                    LoadPlan plan = new LoadPlan(checkpoint.again(changed), options);
-                    return new TensorLoad(plan, plan.chosen(), driver, listener);
-                });
+        return new LoadRun<>(job(driver, listener), changed -> again(changed).job(driver, listener));
+    }
+
+    private LoadJob<LoadedTensors> job(CuFileDriver driver, LoadListener listener) {
+        Layout chosen = layout();
+        requireChoice(chosen.tensors().size());
+        return new LoadJob<>(
+                new LoadJob.Order<>(
+                        checkpoint.path(), checkpoint.headerNanos(), chosen, options, chosen.tensors().size(), bytes(),
+                        listener, () -> listener.started(this), (job, report) -> job.tensors(0, report)),
+                driver);
+    }
+
+    /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */
+    LoadPlan again(CheckpointException changed) {
+        return new LoadPlan(checkpoint.again(changed), options);
     }
 
     /**
@@ -395,7 +388,7 @@ public final class LoadPlan {
      *         checkpoint's tensors; CUDA_POINTER_RANGE_ERROR for memory of the caller that is too small
      */
     public ParallelLoadPlan across(List<LoadDestination> destinations, ParallelPlan rules) {
-        return ParallelLoadPlan.across(shared(), List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
+        return ParallelLoadPlan.across(this, List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
     }
 
     /**
@@ -423,39 +416,15 @@ public final class LoadPlan {
      * @throws CuFileException INVALID_VALUE for a rank or a number of ranks out of range; otherwise as {@link #across}
      */
     public ParallelLoadPlan rank(int rank, int world, ParallelPlan rules) {
-        return ParallelLoadPlan.rank(shared(), rank, world, Objects.requireNonNull(rules, "rules"));
-    }
-
-    private ParallelSource shared() {
-        requireChoice((int) checkpoint.tensors().values().stream().filter(options.filter()).count());
-        return shared(checkpoint, options);
-    }
-
-    private static ParallelSource shared(Checkpoint checkpoint, LoadOptions options) {
-        return new ParallelSource(
-                checkpoint.path(),
-                checkpoint.links(),
-                checkpoint.files(),
-                List.copyOf(checkpoint.tensors().values()),
-                checkpoint.typedMetadata(),
-                options,
-                checkpoint.headerNanos(),
-                changed -> shared(checkpoint.again(changed), options));
+        return ParallelLoadPlan.rank(this, rank, world, Objects.requireNonNull(rules, "rules"));
     }
 
     LoadOptions options() {
         return options;
     }
 
-    /** Returns the layout of a choice that is not empty by mistake; a checkpoint may well have no tensors. */
-    private Layout chosen() {
-        Layout chosen = layout();
-        requireChoice(chosen.tensors().size());
-        return chosen;
-    }
-
     /** Refuses a choice that leaves nothing of a checkpoint with tensors. */
-    private void requireChoice(int chosen) {
+    void requireChoice(int chosen) {
         int all = checkpoint.tensors().size();
         if (chosen == 0 && all > 0) {
             throw CuFileException.builder(FUNCTION)

@@ -9,7 +9,7 @@ import java.util.function.Function;
  *
  * @param <R> what the load returns
  */
-final class LoadRun<R> implements LoadFuture.Job<R> {
+final class LoadRun<R extends AutoCloseable> implements LoadFuture.Job<R> {
     private final Function<CheckpointException, LoadJob<R>> again;
     private LoadJob<R> job;
     private boolean cancelled;
@@ -43,11 +43,6 @@ final class LoadRun<R> implements LoadFuture.Job<R> {
 
     private synchronized LoadJob<R> current() {
         return job;
-    }
-
-    @Override
-    public void discard(R result) {
-        current().discard(result);
     }
 
     @Override

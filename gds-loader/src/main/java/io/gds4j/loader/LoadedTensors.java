@@ -16,10 +16,8 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Owns tensors in memory. {@link #close} frees all of them except those that were taken.
@@ -51,15 +49,8 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     private final Map<Path, FileVersion> versions;
     private boolean closed;
 
-    /**
-     * A tensor and the block that contains it.
-     *
-     * @param slice the part of the file's tensor that it is; null for a whole tensor
-     */
-    record Held(LoadedTensor tensor, DestinationBlock block, @Nullable TensorSlice slice) {
-        Held(LoadedTensor tensor, DestinationBlock block) {
-            this(tensor, block, null);
-        }
+    /** A tensor, the block that contains it, and the bytes of the file that it consists of. */
+    record Held(LoadedTensor tensor, DestinationBlock block, TensorSlice slice) {
     }
 
     /** @param versions versions of the files that were read */
@@ -119,9 +110,9 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         return held(name).tensor();
     }
 
-    /** Returns the bytes of the file that a tensor consists of; empty if it is a whole tensor. Throws as {@link #get} does. */
-    synchronized Optional<TensorSlice> slice(String name) {
-        return Optional.ofNullable(held(name).slice());
+    /** Returns the bytes of the file that a tensor consists of; throws as {@link #get} does. */
+    synchronized TensorSlice slice(String name) {
+        return held(name).slice();
     }
 
     /** Returns the version of a file from which a tensor came. */
