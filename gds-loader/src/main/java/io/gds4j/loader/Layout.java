@@ -6,6 +6,7 @@ import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
@@ -185,24 +186,28 @@ record Layout(
         return sum;
     }
 
-    /** Returns the reads in the order in which they start. */
-    List<LoadRequest> requests() {
-        List<LoadRequest> requests = new ArrayList<>(works.size());
+    /** Receives a read of a range of a file. */
+    interface Reads {
+        /** @param gathered whether the bytes are read into host memory and copied from there */
+        void accept(Path file, long fileOffset, long length, boolean gathered);
+    }
+
+    /** Tells the reads in the order in which they start. */
+    void forEachRead(Reads sink) {
         for (Work work : works) {
-            var path = files.get(work.file()).path();
+            Path path = files.get(work.file()).path();
             if (work instanceof Read read) {
-                requests.add(new LoadRequest(path, read.fileOffset, read.length, false));
+                sink.accept(path, read.fileOffset, read.length, false);
             } else if (work instanceof Gather gather) {
-                for (Extent extent : gather.extents) {
-                    requests.add(new LoadRequest(path, extent.fileOffset, extent.length, true));
-                }
+                gather.extents.forEach(extent -> sink.accept(path, extent.fileOffset, extent.length, true));
             }
         }
-        return List.copyOf(requests);
     }
 
     /** Returns the bytes that the reads request. */
     long storageBytes() {
-        return requests().stream().mapToLong(LoadRequest::length).sum();
+        long[] sum = new long[1];
+        forEachRead((file, fileOffset, length, gathered) -> sum[0] += length);
+        return sum[0];
     }
 }

@@ -9,7 +9,6 @@ import io.gds4j.loader.Layout.BlockSpec;
 import io.gds4j.loader.Layout.Extent;
 import io.gds4j.loader.Layout.Gather;
 import io.gds4j.loader.Layout.Piece;
-import io.gds4j.loader.Layout.Placed;
 import io.gds4j.loader.Layout.Read;
 import io.gds4j.loader.Layout.Work;
 import io.gds4j.loader.format.TensorInfo;
@@ -17,15 +16,14 @@ import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.parallel.StridedCopy;
-import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -47,7 +45,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
      * @param headerNanos time to read its headers
      * @param tensors number of tensors
      * @param bytes bytes of these tensors in the checkpoint
-     * @param listener receives progress
+     * @param progress receives what is in place
      * @param started called when files are open and memory is allocated
      * @param result makes the result of tensors that are in place
      */
@@ -58,9 +56,30 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
             LoadOptions options,
             int tensors,
             long bytes,
-            ProgressListener listener,
+            Progress progress,
             Runnable started,
-            BiFunction<LoadJob<R>, LoadReport, R> result) {
+            BiFunction<LoadJob<R>, Outcome, R> result) {
+    }
+
+    /** Receives what is in place, one call at a time. */
+    interface Progress {
+        /** Called after each request, with the file of the request and the time since the load began. */
+        void moved(long bytes, long totalBytes, Path file, long nanos);
+
+        /** Called when all bytes of a tensor are in place. */
+        void placed(TensorInfo tensor);
+    }
+
+    /**
+     * What a load did.
+     *
+     * @param requests number of reads by the driver
+     * @param nanos duration, with that of reading the headers
+     * @param memoryNanos the part of it for allocating destination memory
+     * @param ioPaths bytes by I/O path
+     * @param peakStagingBytes peak of the host memory for staging, of driver and loader together
+     */
+    record Outcome(int requests, long nanos, long memoryNanos, Map<IoPath, Long> ioPaths, long peakStagingBytes) {
     }
 
     private final Order<R> order;
@@ -83,7 +102,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
         this.layout = order.layout;
         this.driver = driver;
         this.handles = new DataFiles(driver, order.options, layout.files());
-        this.progress = new ProgressCount(layout, order.listener);
+        this.progress = new ProgressCount(layout, order.progress);
         int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
         this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
     }
@@ -107,7 +126,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
             order.started.run();
             work();
             handles.finish();
-            R result = order.result.apply(this, report(start, memoryNanos, before));
+            R result = order.result.apply(this, outcome(start, memoryNanos, before));
             done = true;
             return result;
         } finally {
@@ -234,36 +253,22 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
         }
     }
 
-    /** Returns the tensors of a rank, which own its memory. */
-    LoadedTensors tensors(int rank, LoadReport report) {
-        Map<String, LoadedTensors.Held> held = new LinkedHashMap<>();
-        for (Placed placed : layout.slices()) {
-            TensorSlice slice = placed.slice();
-            if (slice.rank() == rank) {
-                DestinationBlock block = blocks.get(placed.block());
-                MemoryRange range = block.range(placed.offset(), slice.bytes());
-                held.put(slice.tensor().name(), new LoadedTensors.Held(
-                        new LoadedTensor(info(slice), range, driver.allocator()), block, slice));
-            }
-        }
-        List<DestinationBlock> own = new ArrayList<>();
-        for (int i = 0; i < blocks.size(); i++) {
-            if (layout.blocks().get(i).rank() == rank) {
-                own.add(blocks.get(i));
-            }
-        }
-        return new LoadedTensors(held, own, driver.allocator(), report, handles.versions());
+    Layout layout() {
+        return layout;
     }
 
-    /** Describes a slice as a tensor. */
-    private static TensorInfo info(TensorSlice slice) {
-        TensorInfo whole = slice.tensor();
-        if (slice.isWhole()) {
-            return whole;
-        }
-        long offset = slice.copies().isEmpty() ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
-        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
-                whole.order());
+    /** Returns the destination memory, in the order of the layout. */
+    List<DestinationBlock> blocks() {
+        return blocks;
+    }
+
+    CuFileDriver driver() {
+        return driver;
+    }
+
+    /** Returns the versions of the files when their headers were read. */
+    Map<Path, FileVersion> versions() {
+        return handles.versions();
     }
 
     private void checkStopped() {
@@ -282,7 +287,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
                 .buildInterrupted();
     }
 
-    private LoadReport report(long start, long memoryNanos, Map<IoPath, Long> before) {
+    private Outcome outcome(long start, long memoryNanos, Map<IoPath, Long> before) {
         long nanos = System.nanoTime() - start + order.headerNanos;
         Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
         driver.bytesByPath().forEach((ioPath, bytes) -> {
@@ -291,15 +296,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
                 paths.put(ioPath, moved);
             }
         });
-        return new LoadReport(
-                layout.files().size(),
-                order.tensors,
-                order.bytes,
-                requests.get(),
-                nanos / 1e9,
-                order.headerNanos / 1e9,
-                memoryNanos / 1e9,
-                paths,
-                driver.peakStagingBytes() + stagingBytes.get());
+        return new Outcome(
+                requests.get(), nanos, memoryNanos, paths, driver.peakStagingBytes() + stagingBytes.get());
     }
 }

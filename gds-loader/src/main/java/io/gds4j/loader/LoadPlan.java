@@ -13,10 +13,13 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -289,7 +292,14 @@ public final class LoadPlan {
 
     /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
     public List<LoadRequest> requests() {
-        return layout().requests();
+        return requests(layout());
+    }
+
+    static List<LoadRequest> requests(Layout layout) {
+        List<LoadRequest> requests = new ArrayList<>();
+        layout.forEachRead((file, fileOffset, length, gathered) -> requests
+                .add(new LoadRequest(file, fileOffset, length, gathered)));
+        return List.copyOf(requests);
     }
 
     /** Returns how tensors reach aligned addresses. */
@@ -365,10 +375,32 @@ public final class LoadPlan {
         Layout chosen = layout();
         requireChoice(chosen.tensors().size());
         return new LoadJob<>(
-                new LoadJob.Order<>(
-                        checkpoint.path(), checkpoint.headerNanos(), chosen, options, chosen.tensors().size(), bytes(),
-                        listener, () -> listener.started(this), (job, report) -> job.tensors(0, report)),
+                order(chosen, chosen.tensors().size(), bytes(), listener, () -> listener.started(this),
+                        (job, report) -> new LoadedTensors(job, 0, report)),
                 driver);
+    }
+
+    /** Describes a load by the options of this plan. */
+    <R extends AutoCloseable> LoadJob.Order<R> order(
+            Layout layout, int tensors, long bytes, ProgressListener listener, Runnable started,
+            BiFunction<LoadJob<R>, LoadReport, R> result) {
+        LoadJob.Progress progress = new LoadJob.Progress() {
+            @Override
+            public void moved(long done, long total, Path file, long nanos) {
+                listener.progress(new LoadProgress(done, total, file, nanos));
+            }
+
+            @Override
+            public void placed(TensorInfo tensor) {
+                listener.tensorPlaced(tensor);
+            }
+        };
+        return new LoadJob.Order<>(
+                checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
+                (job, outcome) -> result.apply(job, new LoadReport(
+                        layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
+                        checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9, outcome.ioPaths(),
+                        outcome.peakStagingBytes())));
     }
 
     /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */

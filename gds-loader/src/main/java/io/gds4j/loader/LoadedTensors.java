@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -12,6 +13,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
@@ -42,8 +44,8 @@ import java.util.stream.Stream;
 public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseable {
     private static final String FUNCTION = "LoadedTensors";
 
-    private final Map<String, Held> held;
-    private final List<DestinationBlock> blocks;
+    private final Map<String, Held> held = new LinkedHashMap<>();
+    private final List<DestinationBlock> blocks = new ArrayList<>();
     private final MemoryAllocator allocator;
     private final LoadReport report;
     private final Map<Path, FileVersion> versions;
@@ -53,18 +55,36 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     record Held(LoadedTensor tensor, DestinationBlock block, TensorSlice slice) {
     }
 
-    /** @param versions versions of the files that were read */
-    LoadedTensors(
-            Map<String, Held> held,
-            List<DestinationBlock> blocks,
-            MemoryAllocator allocator,
-            LoadReport report,
-            Map<Path, FileVersion> versions) {
-        this.held = held;
-        this.blocks = new ArrayList<>(blocks);
-        this.allocator = allocator;
+    /** Takes the tensors of a rank, all of which are in place, and its memory. */
+    LoadedTensors(LoadJob<?> job, int rank, LoadReport report) {
+        this.allocator = job.driver().allocator();
         this.report = report;
-        this.versions = versions;
+        this.versions = job.versions();
+        for (Layout.Placed placed : job.layout().slices()) {
+            TensorSlice slice = placed.slice();
+            if (slice.rank() == rank) {
+                DestinationBlock block = job.blocks().get(placed.block());
+                MemoryRange range = block.range(placed.offset(), slice.bytes());
+                held.put(slice.tensor().name(),
+                        new Held(new LoadedTensor(info(slice), range, allocator), block, slice));
+            }
+        }
+        for (int i = 0; i < job.blocks().size(); i++) {
+            if (job.layout().blocks().get(i).rank() == rank) {
+                blocks.add(job.blocks().get(i));
+            }
+        }
+    }
+
+    /** Describes a slice as a tensor. */
+    private static TensorInfo info(TensorSlice slice) {
+        TensorInfo whole = slice.tensor();
+        if (slice.isWhole()) {
+            return whole;
+        }
+        long offset = slice.copies().isEmpty() ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
+        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
+                whole.order());
     }
 
     /** Returns the names of the tensors that were not taken, file by file in the order of their data. */

@@ -224,7 +224,7 @@ public final class ParallelLoadPlan {
 
     /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
     public List<LoadRequest> requests() {
-        return layout.requests();
+        return LoadPlan.requests(layout);
     }
 
     /** Loads without a listener; see {@link #load(CuFileDriver, ProgressListener)}. */
@@ -272,13 +272,8 @@ public final class ParallelLoadPlan {
     }
 
     private LoadJob<ParallelTensors> job(CuFileDriver driver, ProgressListener listener) {
-        Checkpoint checkpoint = plan.checkpoint();
-        return new LoadJob<>(
-                new LoadJob.Order<>(
-                        checkpoint.path(), checkpoint.headerNanos(), layout, plan.options(), tensors(), bytes, listener,
-                        () -> {
-                        }, this::result),
-                driver);
+        return new LoadJob<>(plan.order(layout, tensors(), bytes, listener, () -> {
+        }, this::result), driver);
     }
 
     private ParallelTensors result(LoadJob<ParallelTensors> job, LoadReport all) {
@@ -287,7 +282,7 @@ public final class ParallelLoadPlan {
         for (int rank : ranks()) {
             RankReport own = new RankReport(rank, slices(rank).size(), bytes(rank));
             reports.add(own);
-            ranks.put(rank, job.tensors(rank, new LoadReport(
+            ranks.put(rank, new LoadedTensors(job, rank, new LoadReport(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
                     all.memorySeconds(), all.ioPaths(), all.peakStagingBytes())));
         }

@@ -9,7 +9,7 @@ final class ProgressCount {
     private static final int NEVER = Integer.MAX_VALUE;
 
     private final Layout layout;
-    private final ProgressListener listener;
+    private final LoadJob.Progress listener;
     private final long total;
     /** For each tensor, the number of units of work that are not done yet. */
     private final int[] outstanding;
@@ -19,7 +19,7 @@ final class ProgressCount {
 
     private long done;
 
-    ProgressCount(Layout layout, ProgressListener listener) {
+    ProgressCount(Layout layout, LoadJob.Progress listener) {
         this.layout = layout;
         this.listener = listener;
         this.total = layout.tensorBytes();
@@ -40,9 +40,8 @@ final class ProgressCount {
     /** Counts a unit of work whose bytes are in place. */
     synchronized void done(Layout.Work work) {
         done += work.tensorBytes();
-        listener.progress(
-                new LoadProgress(done, total, layout.files().get(work.file()).path(),
-                        Math.max(1, System.nanoTime() - start)));
+        listener.moved(done, total, layout.files().get(work.file()).path(),
+                Math.max(1, System.nanoTime() - start));
         for (int tensor : work.tensors()) {
             placed(tensor);
         }
@@ -51,9 +50,9 @@ final class ProgressCount {
     private void placed(int tensor) {
         List<TensorInfo> tensors = layout.tensors();
         if (--outstanding[tensor] == 0) {
-            listener.tensorPlaced(tensors.get(tensor));
+            listener.placed(tensors.get(tensor));
             for (int alias : layout.aliases().getOrDefault(tensor, List.of())) {
-                listener.tensorPlaced(tensors.get(alias));
+                listener.placed(tensors.get(alias));
             }
         }
     }
