@@ -4,12 +4,20 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.LoadOptions.Io;
-import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.load.DestinationBlock;
+import io.gds4j.loader.internal.load.Layout;
+import io.gds4j.loader.internal.load.LayoutPlanner;
+import io.gds4j.loader.internal.load.LoadFuture;
+import io.gds4j.loader.internal.load.LoadJob;
+import io.gds4j.loader.internal.load.LoadOptions;
+import io.gds4j.loader.internal.load.LoadOptions.Io;
+import io.gds4j.loader.internal.load.LoadOptions.Target;
+import io.gds4j.loader.internal.load.LoadRun;
+import io.gds4j.loader.internal.search.NameSearch;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -45,7 +53,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LoadPlan {
     /** An expression whose search in the names of a checkpoint takes too many steps; see {@link #include}. */
-    public static final CheckpointRule SEARCH_LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
+    public static final CheckpointRule SEARCH_LIMIT = NameSearch.LIMIT;
 
     private static final String FUNCTION = "LoadPlan";
     private static final long PAGE = 4096;

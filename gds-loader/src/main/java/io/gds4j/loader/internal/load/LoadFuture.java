@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.loader.internal.Workers;
 import java.util.concurrent.CompletableFuture;
@@ -10,7 +10,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what the load returns
  */
-final class LoadFuture<T extends AutoCloseable> extends CompletableFuture<T> {
+public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture<T> {
     /** A load that runs once and can be ended from another thread. */
     interface Job<T extends AutoCloseable> {
         /** Loads, or frees everything and throws. */
@@ -32,7 +32,7 @@ final class LoadFuture<T extends AutoCloseable> extends CompletableFuture<T> {
     }
 
     /** Starts the load on a thread of its own. */
-    static <T extends AutoCloseable> LoadFuture<T> start(Job<T> job) {
+    public static <T extends AutoCloseable> LoadFuture<T> start(Job<T> job) {
         LoadFuture<T> future = new LoadFuture<>(job);
         Thread.ofPlatform().name("gds-load").daemon().start(future::work);
         return future;

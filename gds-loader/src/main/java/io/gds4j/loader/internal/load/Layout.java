@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * @param works reads in the order of the files; they are independent of each other
  * @param aliases for a tensor, the other ones that are the same bytes in the same place; all are indices into {@code tensors}
  */
-record Layout(
+public record Layout(
         List<CheckpointFile> files,
         List<BlockSpec> blocks,
         List<TensorInfo> tensors,
@@ -39,7 +39,7 @@ record Layout(
      * @param device GPU of the memory, or {@link MemoryRange#NO_DEVICE}
      * @param callerMemory memory of the caller, or null if the loader allocates
      */
-    record BlockSpec(
+    public record BlockSpec(
             int rank, long bytes, long alignment, MemoryKind kind, int device, @Nullable MemoryRange callerMemory) {
         /** Returns a block of the caller's memory. */
         static BlockSpec of(int rank, MemoryRange memory, long alignment) {
@@ -53,7 +53,7 @@ record Layout(
     }
 
     /** A slice, the index of its tensor, and its place: a block and the bytes from that block's origin. */
-    record Placed(TensorSlice slice, int tensor, int block, long offset) {
+    public record Placed(TensorSlice slice, int tensor, int block, long offset) {
     }
 
     /** Rows of a file and their place; {@code sliceOffset} counts from the block's origin. */
@@ -64,7 +64,7 @@ record Layout(
      * A unit of work for one thread. Code distinguishes the kinds with instanceof: linking a pattern switch takes longer than
      * a small load.
      */
-    sealed interface Work {
+    public sealed interface Work {
         /** Index of the file. */
         int file();
 
@@ -75,7 +75,7 @@ record Layout(
         int[] tensors();
 
         /** Bytes of tensors that it brings to all ranks together. */
-        long tensorBytes();
+        public long tensorBytes();
     }
 
     /**
@@ -94,7 +94,7 @@ record Layout(
      * @param extents ranges of the file to read
      * @param images what to copy
      */
-    record Gather(int file, List<Extent> extents, List<Image> images, int[] tensors, long tensorBytes)
+    public record Gather(int file, List<Extent> extents, List<Image> images, int[] tensors, long tensorBytes)
             implements
                 Work {
         @Override
@@ -143,7 +143,7 @@ record Layout(
     }
 
     /** Returns the bytes of destination memory of a rank. */
-    long destinationBytes(int rank) {
+    public long destinationBytes(int rank) {
         long sum = 0;
         for (BlockSpec block : blocks) {
             sum += block.rank() == rank ? block.bytes() : 0;
@@ -152,7 +152,7 @@ record Layout(
     }
 
     /** Returns the slices of a rank, file by file in the order of their data. */
-    List<TensorSlice> slices(int rank) {
+    public List<TensorSlice> slices(int rank) {
         List<TensorSlice> ofRank = new ArrayList<>();
         for (Placed placed : slices) {
             if (placed.slice().rank() == rank) {
@@ -163,7 +163,7 @@ record Layout(
     }
 
     /** Returns the bytes of one half of the {@link StagingMemory} that every gather fits; 0 if there is none. */
-    long gatherBytes() {
+    public long gatherBytes() {
         long max = 0;
         for (Work work : works) {
             if (work instanceof Gather gather) {
@@ -178,7 +178,7 @@ record Layout(
     }
 
     /** Returns the bytes of all slices; bytes that tensors share count once for each time they are read. */
-    long tensorBytes() {
+    public long tensorBytes() {
         long sum = 0;
         for (Work work : works) {
             sum += work.tensorBytes();
@@ -187,13 +187,13 @@ record Layout(
     }
 
     /** Receives a read of a range of a file. */
-    interface Reads {
+    public interface Reads {
         /** @param gathered whether the bytes are read into host memory and copied from there */
         void accept(Path file, long fileOffset, long length, boolean gathered);
     }
 
     /** Tells the reads in the order in which they start. */
-    void forEachRead(Reads sink) {
+    public void forEachRead(Reads sink) {
         for (Work work : works) {
             Path path = files.get(work.file()).path();
             if (work instanceof Read read) {
@@ -205,7 +205,7 @@ record Layout(
     }
 
     /** Returns the bytes that the reads request. */
-    long storageBytes() {
+    public long storageBytes() {
         long[] sum = new long[1];
         forEachRead((file, fileOffset, length, gathered) -> sum[0] += length);
         return sum[0];

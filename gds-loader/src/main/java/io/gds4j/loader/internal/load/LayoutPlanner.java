@@ -1,20 +1,20 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.Layout.BlockSpec;
-import io.gds4j.loader.Layout.Extent;
-import io.gds4j.loader.Layout.Gather;
-import io.gds4j.loader.Layout.Image;
-import io.gds4j.loader.Layout.Piece;
-import io.gds4j.loader.Layout.Placed;
-import io.gds4j.loader.Layout.Read;
-import io.gds4j.loader.Layout.Staged;
-import io.gds4j.loader.Layout.Work;
-import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.load.Layout.BlockSpec;
+import io.gds4j.loader.internal.load.Layout.Extent;
+import io.gds4j.loader.internal.load.Layout.Gather;
+import io.gds4j.loader.internal.load.Layout.Image;
+import io.gds4j.loader.internal.load.Layout.Piece;
+import io.gds4j.loader.internal.load.Layout.Placed;
+import io.gds4j.loader.internal.load.Layout.Read;
+import io.gds4j.loader.internal.load.Layout.Staged;
+import io.gds4j.loader.internal.load.Layout.Work;
+import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryRange;
@@ -44,22 +44,18 @@ import java.util.TreeMap;
  * <p>
  * A plain load reads each run by itself. Its reads begin at a page boundary of the file; the block has room for the bytes before
  * the first tensor. In most models a whole file is one run. For several ranks the planner unites the ranges of the file that their
- * runs need, and no byte is read twice. Rows shorter than {@link #MIN_ROW} are read with what lies between them.
+ * runs need, and no byte is read twice. Rows shorter than {@link FileRange#MIN_ROW} are read with what lies between them.
  *
  * <p>
  * Ranges of less than a MiB between others are gathered: one job reads several of them into host memory, and one copy for each
  * rank brings their runs from there to their places.
  */
-final class LayoutPlanner {
+public final class LayoutPlanner {
     private static final long PAGE = 4096;
     /** Smallest range of a file, in bytes, that is read by a request of its own. */
     private static final long MIN_DIRECT = 1 << 20;
-    /** Largest gap, in bytes, that costs less to read than another request. */
-    private static final long MAX_GAP = 64 << 10;
     /** Largest part of a run that gaps may take, as a divisor: gaps take memory of the destination, too. */
     private static final long GAP_DIVISOR = 8;
-    /** Smallest row in bytes that is read by itself, if no rank needs its neighbours. */
-    private static final long MIN_ROW = 128 << 10;
 
     private final LoadOptions options;
     private final SortedMap<Integer, Target> targets;
@@ -88,7 +84,7 @@ final class LayoutPlanner {
     }
 
     /** Plans the load of the tensors that pass the filter of the options. */
-    static Layout plan(List<CheckpointFile> files, LoadOptions options) {
+    public static Layout plan(List<CheckpointFile> files, LoadOptions options) {
         List<TensorSlice> slices = new ArrayList<>();
         for (CheckpointFile file : files) {
             for (TensorInfo tensor : file.tensors()) {
@@ -107,7 +103,7 @@ final class LayoutPlanner {
     }
 
     /** Plans the load of slices by reads that serve all ranks; ignores those of ranks without a target. */
-    static Layout plan(
+    public static Layout plan(
             List<CheckpointFile> files,
             List<TensorSlice> slices,
             SortedMap<Integer, Target> targets,
@@ -193,7 +189,7 @@ final class LayoutPlanner {
             long gap = next.fileOffset() - end;
             long both = gaps + Math.max(0, gap);
             boolean reaches = shared ? gap == 0
-                    : gap <= MAX_GAP && both * GAP_DIVISOR <= next.fileEnd() - begin;
+                    : gap <= FileRange.MAX_GAP && both * GAP_DIVISOR <= next.fileEnd() - begin;
             if (!reaches || ((next.fileOffset() - begin) & (options.alignment() - 1)) != 0) {
                 return false;
             }
@@ -277,12 +273,8 @@ final class LayoutPlanner {
         return rows * copy.width() + Math.min(copy.width(), within - rows * copy.filePitch());
     }
 
-    /** Bytes {@code begin} to {@code end} of a file, and the runs that have bytes among them. */
-    private record Range(long begin, long end, List<Run> runs) {
-        Range(long begin, long end) {
-            this(begin, end, new ArrayList<>());
-        }
-
+    /** A range of a file, and the runs that have bytes in it. */
+    private record Needed(long begin, long end, List<Run> runs) {
         long length() {
             return end - begin;
         }
@@ -294,10 +286,10 @@ final class LayoutPlanner {
         List<Block> own = new ArrayList<>(targets.size());
         List<Run> runs = new ArrayList<>();
         targets.forEach((rank, target) -> runs.addAll(runs(rank, target, slices, own)));
-        List<Range> ranges = shared ? united(file, runs) : each(runs);
+        List<Needed> ranges = shared ? united(file, runs) : each(runs);
         List<Work> work = new ArrayList<>();
         Gathering gathering = new Gathering(index, work);
-        List<Range> small = ranges.size() == 1 ? List.of() : ranges.stream().filter(gathering::takes).toList();
+        List<Needed> small = ranges.size() == 1 ? List.of() : ranges.stream().filter(gathering::takes).toList();
         Set<Run> gathered = Collections.newSetFromMap(new IdentityHashMap<>());
         small.forEach(range -> gathered.addAll(range.runs));
         for (Run run : runs) {
@@ -306,7 +298,7 @@ final class LayoutPlanner {
                 run.place(run.block.reserve(run.begin, head, run.bytes()), head);
             }
         }
-        for (Range range : ranges) {
+        for (Needed range : ranges) {
             if (!range.runs.isEmpty() && !gathered.contains(range.runs.getFirst())) {
                 read(index, range, work);
             }
@@ -362,91 +354,39 @@ final class LayoutPlanner {
         return shared || run.block.isFixed() ? 0 : run.begin & (PAGE - 1);
     }
 
-    private static List<Range> each(List<Run> runs) {
-        List<Range> ranges = new ArrayList<>(runs.size());
+    private static List<Needed> each(List<Run> runs) {
+        List<Needed> ranges = new ArrayList<>(runs.size());
         for (Run run : runs) {
-            ranges.add(new Range(run.begin, run.end, List.of(run)));
+            ranges.add(new Needed(run.begin, run.end, List.of(run)));
         }
         return ranges;
     }
 
     /** Returns the ranges that runs of any rank need. */
-    private List<Range> united(CheckpointFile file, List<Run> runs) {
-        List<Range> needed = new ArrayList<>();
+    private List<Needed> united(CheckpointFile file, List<Run> runs) {
+        List<FileRange> rows = new ArrayList<>();
         for (Run run : runs) {
             for (StridedCopy copy : run.copies) {
-                addNeeded(placed.get(run.first).slice().tensor(), copy, needed);
+                FileRange.addRows(placed.get(run.first).slice().tensor(), copy, rows);
             }
         }
-        List<Range> whole = new ArrayList<>(file.tensors().size());
-        for (TensorInfo tensor : file.tensors()) {
-            whole.add(new Range(tensor.fileOffset(), tensor.fileEnd()));
-        }
-        List<Range> ranges = throughPadding(united(needed), united(whole));
         List<Run> sorted = new ArrayList<>(runs);
         sorted.sort(Comparator.comparingLong(run -> run.begin));
+        List<Needed> ranges = new ArrayList<>();
         List<Run> open = new ArrayList<>();
         int next = 0;
-        for (Range range : ranges) {
-            open.removeIf(run -> run.end <= range.begin);
-            for (; next < sorted.size() && sorted.get(next).begin < range.end; next++) {
+        for (FileRange range : FileRange.throughPadding(FileRange.united(rows), file.tensors())) {
+            open.removeIf(run -> run.end <= range.begin());
+            for (; next < sorted.size() && sorted.get(next).begin < range.end(); next++) {
                 open.add(sorted.get(next));
             }
-            range.runs.addAll(open);
+            ranges.add(new Needed(range.begin(), range.end(), List.copyOf(open)));
         }
         return ranges;
     }
 
-    private static void addNeeded(TensorInfo tensor, StridedCopy copy, List<Range> needed) {
-        if (copy.rows() > 1 && copy.width() >= MIN_ROW) {
-            for (long row = 0; row < copy.rows(); row++) {
-                long begin = copy.fileOffset() + row * copy.filePitch();
-                needed.add(new Range(begin, begin + copy.width()));
-            }
-        } else if (copy.rows() > 1) {
-            long begin = copy.fileOffset() - (copy.fileOffset() - tensor.fileOffset()) % copy.filePitch();
-            needed.add(new Range(begin, begin + copy.rows() * copy.filePitch()));
-        } else {
-            needed.add(new Range(copy.fileOffset(), copy.fileEnd()));
-        }
-    }
-
-    private static List<Range> united(List<Range> ranges) {
-        List<Range> sorted = new ArrayList<>(ranges);
-        sorted.sort(Comparator.comparingLong(Range::begin));
-        List<Range> united = new ArrayList<>();
-        for (Range range : sorted) {
-            Range last = united.isEmpty() ? null : united.getLast();
-            if (last != null && range.begin <= last.end) {
-                united.set(united.size() - 1, new Range(last.begin, Math.max(last.end, range.end)));
-            } else if (range.length() > 0) {
-                united.add(range);
-            }
-        }
-        return united;
-    }
-
-    /** Unites ranges with nothing but a little padding between them; bytes of tensors are never read for nothing. */
-    private static List<Range> throughPadding(List<Range> ranges, List<Range> tensors) {
-        List<Range> united = new ArrayList<>();
-        int next = 0;
-        for (Range range : ranges) {
-            Range last = united.isEmpty() ? null : united.getLast();
-            boolean padding = last != null && range.begin - last.end <= MAX_GAP;
-            while (padding && next < tensors.size() && tensors.get(next).end <= last.end) {
-                next++;
-            }
-            if (padding && (next == tensors.size() || tensors.get(next).begin >= range.begin)) {
-                united.set(united.size() - 1, new Range(last.begin, range.end));
-            } else {
-                united.add(range);
-            }
-        }
-        return united;
-    }
-
     /** Cuts a range into requests. */
-    private void read(int file, Range range, List<Work> work) {
+    private void read(int file, Needed range, List<Work> work) {
         for (long at = range.begin - head(range.runs.getFirst()); at < range.end;) {
             // equal parts of the rest of the range; all requests after the first begin at page boundaries of the file, too
             long length = range.end - at;
@@ -502,13 +442,13 @@ final class LayoutPlanner {
         }
 
         /** Returns whether a range is small, its runs are nowhere else, and it fits the staging memory. */
-        boolean takes(Range range) {
+        boolean takes(Needed range) {
             return range.length() < minDirect
                     && range.runs.stream().allMatch(run -> run.begin >= range.begin && run.end <= range.end)
                     && imagesFit(range, Map.of());
         }
 
-        void add(Range range) {
+        void add(Needed range) {
             if (!extents.isEmpty() && !fits(range)) {
                 flush();
             }
@@ -525,7 +465,7 @@ final class LayoutPlanner {
             return image.isEmpty() ? 0 : alignUp(image.getLast().end(), options.alignment());
         }
 
-        private boolean fits(Range range) {
+        private boolean fits(Needed range) {
             Extent last = extents.getLast();
             long stagingEnd = continues(last, range)
                     ? last.stagingOffset() + Math.max(last.length(), range.end - last.fileOffset())
@@ -533,7 +473,7 @@ final class LayoutPlanner {
             return stagingEnd <= limit && imagesFit(range, images);
         }
 
-        private boolean imagesFit(Range range, Map<Block, List<Part>> before) {
+        private boolean imagesFit(Needed range, Map<Block, List<Part>> before) {
             Map<Block, Long> ends = new HashMap<>();
             for (Run run : range.runs) {
                 Long end = ends.get(run.block);
@@ -545,17 +485,17 @@ final class LayoutPlanner {
             return ends.values().stream().allMatch(end -> end <= limit);
         }
 
-        private boolean continues(Extent last, Range range) {
-            return !shared && range.begin - (last.fileOffset() + last.length()) <= MAX_GAP;
+        private boolean continues(Extent last, Needed range) {
+            return !shared && range.begin - (last.fileOffset() + last.length()) <= FileRange.MAX_GAP;
         }
 
         /** Returns an offset that equals the file's modulo the page, so that direct I/O needs no extra copy. */
-        private long stagingOffset(Range range) {
+        private long stagingOffset(Needed range) {
             long end = extents.isEmpty() ? 0 : extents.getLast().stagingOffset() + extents.getLast().length();
             return alignUp(end, PAGE) + (range.begin & (PAGE - 1));
         }
 
-        private Extent extend(Range range) {
+        private Extent extend(Needed range) {
             if (!extents.isEmpty() && continues(extents.getLast(), range)) {
                 Extent last = extents.removeLast();
                 long length = Math.max(last.length(), range.end - last.fileOffset());

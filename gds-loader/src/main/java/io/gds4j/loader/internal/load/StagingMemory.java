@@ -1,8 +1,8 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
-import io.gds4j.loader.Layout.Gather;
-import io.gds4j.loader.Layout.Image;
-import io.gds4j.loader.Layout.Staged;
+import io.gds4j.loader.internal.load.Layout.Gather;
+import io.gds4j.loader.internal.load.Layout.Image;
+import io.gds4j.loader.internal.load.Layout.Staged;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -14,7 +14,7 @@ import java.util.List;
  * Host memory of one worker for gathered tensors. Reads fill one half. The other half holds an image of the tensors at their
  * final distances, so that a single copy moves all of them to a GPU. Not thread-safe.
  */
-final class StagingMemory implements AutoCloseable {
+public final class StagingMemory implements AutoCloseable {
     private final MemoryAllocator allocator;
     private final MemoryAllocation allocation;
     private final MemoryRange files;

@@ -1,20 +1,20 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.Layout.BlockSpec;
-import io.gds4j.loader.Layout.Extent;
-import io.gds4j.loader.Layout.Gather;
-import io.gds4j.loader.Layout.Piece;
-import io.gds4j.loader.Layout.Read;
-import io.gds4j.loader.Layout.Work;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.load.Layout.BlockSpec;
+import io.gds4j.loader.internal.load.Layout.Extent;
+import io.gds4j.loader.internal.load.Layout.Gather;
+import io.gds4j.loader.internal.load.Layout.Piece;
+import io.gds4j.loader.internal.load.Layout.Read;
+import io.gds4j.loader.internal.load.Layout.Work;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -37,7 +37,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <R> what the load returns
  */
-final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
+public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
     /**
      * What is loaded and for whom.
      *
@@ -49,7 +49,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
      * @param started called when files are open and memory is allocated
      * @param result makes the result of tensors that are in place
      */
-    record Order<R extends AutoCloseable>(
+    public record Order<R extends AutoCloseable>(
             Path path,
             long headerNanos,
             Layout layout,
@@ -62,7 +62,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
     }
 
     /** Receives what is in place, one call at a time. */
-    interface Progress {
+    public interface Progress {
         /** Called after each request, with the file of the request and the time since the load began. */
         void moved(long bytes, long totalBytes, Path file, long nanos);
 
@@ -79,7 +79,8 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
      * @param ioPaths bytes by I/O path
      * @param peakStagingBytes peak of the host memory for staging, of driver and loader together
      */
-    record Outcome(int requests, long nanos, long memoryNanos, Map<IoPath, Long> ioPaths, long peakStagingBytes) {
+    public record Outcome(int requests, long nanos, long memoryNanos, Map<IoPath, Long> ioPaths,
+            long peakStagingBytes) {
     }
 
     private final Order<R> order;
@@ -97,7 +98,7 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
     private boolean opened;
     private volatile @Nullable Thread runner;
 
-    LoadJob(Order<R> order, CuFileDriver driver) {
+    public LoadJob(Order<R> order, CuFileDriver driver) {
         this.order = order;
         this.layout = order.layout;
         this.driver = driver;
@@ -253,21 +254,21 @@ final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
         }
     }
 
-    Layout layout() {
+    public Layout layout() {
         return layout;
     }
 
     /** Returns the destination memory, in the order of the layout. */
-    List<DestinationBlock> blocks() {
+    public List<DestinationBlock> blocks() {
         return blocks;
     }
 
-    CuFileDriver driver() {
+    public CuFileDriver driver() {
         return driver;
     }
 
     /** Returns the versions of the files when their headers were read. */
-    Map<Path, FileVersion> versions() {
+    public Map<Path, FileVersion> versions() {
         return handles.versions();
     }
 
