@@ -30,7 +30,7 @@ public record LoadDestination(MemoryKind kind, int device, Optional<MemoryRange>
         Objects.requireNonNull(kind, "kind");
         Objects.requireNonNull(memory, "memory");
         if (kind.isCuda() && device < 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, kind + " needs a device, got " + device);
+            throw CuFileException.invalid(FUNCTION, kind + " needs a device, got " + device);
         }
         if (memory.isPresent()) {
             if (!memory.get().isWritable()) {

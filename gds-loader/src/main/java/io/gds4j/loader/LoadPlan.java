@@ -136,7 +136,7 @@ public final class LoadPlan {
      */
     public LoadPlan to(MemoryKind kind, int device) {
         if (kind.isCuda() && device < 0) {
-            throw invalid(kind + " needs a device, got " + device);
+            throw CuFileException.invalid(FUNCTION, kind + " needs a device, got " + device);
         }
         return with(options.with(new Target(kind, device, null, null)));
     }
@@ -180,8 +180,9 @@ public final class LoadPlan {
      */
     public LoadPlan alignment(long bytes) {
         if (bytes < LEAST_ALIGNMENT || bytes > MOST_ALIGNMENT || Long.bitCount(bytes) != 1) {
-            throw invalid("alignment must be a power of two from %s to %s: %s"
-                    .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
+            throw CuFileException.invalid(FUNCTION,
+                    "alignment must be a power of two from %s to %s: %s"
+                            .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
         }
         return with(options.withAlignment(bytes));
     }
@@ -206,7 +207,8 @@ public final class LoadPlan {
      */
     public LoadPlan requestSize(long bytes) {
         if (bytes < LEAST_REQUEST) {
-            throw invalid("request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
+            throw CuFileException.invalid(FUNCTION,
+                    "request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
@@ -220,7 +222,8 @@ public final class LoadPlan {
      */
     public LoadPlan requestsInFlight(int count) {
         if (count < 1 || count > MOST_IN_FLIGHT) {
-            throw invalid("requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
+            throw CuFileException.invalid(FUNCTION,
+                    "requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), io.requestSize(), count, io.direct()));
@@ -251,8 +254,9 @@ public final class LoadPlan {
     private LoadPlan with(Io io) {
         long least = LEAST_STAGING_PER_REQUEST * io.leastInFlight();
         if (io.stagingBudget() < least) {
-            throw invalid("staging budget must be at least %s bytes for %s requests in flight: %s"
-                    .formatted(least, io.leastInFlight(), io.stagingBudget()));
+            throw CuFileException.invalid(FUNCTION,
+                    "staging budget must be at least %s bytes for %s requests in flight: %s"
+                            .formatted(least, io.leastInFlight(), io.stagingBudget()));
         }
         return with(options.with(io));
     }
@@ -487,10 +491,6 @@ public final class LoadPlan {
             }
         }
         return known;
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
     }
 
     @Override

@@ -172,9 +172,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     public void copyToHost(String name, MemorySegment to) {
         MemoryRange range = range(name);
         if (to.byteSize() < range.length()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "tensor %s has %s bytes, the segment %s"
                             .formatted(CheckpointException.quote(name), range.length(), to.byteSize()));
         }
@@ -197,8 +195,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     public synchronized MemoryAllocation take(String name) {
         Held one = held(name);
         if (one.block.isCallerOwned()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, FUNCTION, "the memory of these tensors already belongs to the caller");
+            throw CuFileException.invalid(FUNCTION, "the memory of these tensors already belongs to the caller");
         }
         MemoryRange range = one.tensor.range();
         one.block.hold();
@@ -241,9 +238,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         checkOpen();
         Held one = held.get(name);
         if (one == null) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "no tensor %s was loaded, or it was taken".formatted(CheckpointException.quote(name)));
         }
         return one;

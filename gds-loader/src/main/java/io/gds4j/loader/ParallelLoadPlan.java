@@ -3,7 +3,6 @@ package io.gds4j.loader;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.Layout;
@@ -91,7 +90,8 @@ public final class ParallelLoadPlan {
 
     static ParallelLoadPlan across(LoadPlan plan, List<LoadDestination> destinations, ParallelPlan rules) {
         if (destinations.isEmpty()) {
-            throw invalid("there are no destinations; allowed are 1 to %s".formatted(ParallelPlan.MAX_WORLD));
+            throw CuFileException.invalid(FUNCTION,
+                    "there are no destinations; allowed are 1 to %s".formatted(ParallelPlan.MAX_WORLD));
         }
         TreeMap<Integer, LoadDestination> byRank = new TreeMap<>();
         for (LoadDestination destination : destinations) {
@@ -104,7 +104,8 @@ public final class ParallelLoadPlan {
     static ParallelLoadPlan rank(LoadPlan plan, int rank, int world, ParallelPlan rules) {
         ParallelPlan.checkWorld(world);
         if (rank < 0 || rank >= world) {
-            throw invalid("the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
+            throw CuFileException.invalid(FUNCTION,
+                    "the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
         }
         LoadOptions.Target target = plan.options().target();
         LoadDestination destination = target.into() == null
@@ -122,14 +123,11 @@ public final class ParallelLoadPlan {
                         && other != null
                         && one.address() < other.address() + other.length()
                         && other.address() < one.address() + one.length()) {
-                    throw invalid("the destinations of ranks %s and %s overlap".formatted(j, i));
+                    throw CuFileException.invalid(FUNCTION,
+                            "the destinations of ranks %s and %s overlap".formatted(j, i));
                 }
             }
         }
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
     }
 
     /** Returns the alignment of tensor addresses in bytes. */
@@ -297,8 +295,9 @@ public final class ParallelLoadPlan {
 
     private void checkRank(int rank) {
         if (!destinations.containsKey(rank)) {
-            throw invalid("rank %s is not loaded; the loaded ranks are %s to %s"
-                    .formatted(rank, destinations.firstKey(), destinations.lastKey()));
+            throw CuFileException.invalid(FUNCTION,
+                    "rank %s is not loaded; the loaded ranks are %s to %s"
+                            .formatted(rank, destinations.firstKey(), destinations.lastKey()));
         }
     }
 

@@ -8,6 +8,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.Closing;
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Extent;
@@ -23,7 +24,6 @@ import io.gds4j.spi.TraceRanges;
 import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -117,7 +117,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         CheckpointEvent event = CheckpointEvent.begin(false);
         boolean done = false;
         try {
-            Map<IoPath, Long> before = driver.bytesByPath();
+            MovedBytes moved = new MovedBytes(driver);
             DirectStorageDemand.checkMemory(order.options.directStorage(), layout.blocks());
             handles.openAll(this::checkStopped);
             opened = true;
@@ -127,7 +127,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             order.started.run();
             work();
             handles.finish();
-            R result = order.result.apply(this, outcome(start, memoryNanos, before));
+            R result = order.result.apply(this, outcome(start, memoryNanos, moved));
             done = true;
             return result;
         } finally {
@@ -288,16 +288,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 .buildInterrupted();
     }
 
-    private Outcome outcome(long start, long memoryNanos, Map<IoPath, Long> before) {
+    private Outcome outcome(long start, long memoryNanos, MovedBytes moved) {
         long nanos = System.nanoTime() - start + order.headerNanos;
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((ioPath, bytes) -> {
-            long moved = bytes - before.getOrDefault(ioPath, 0L);
-            if (moved > 0) {
-                paths.put(ioPath, moved);
-            }
-        });
         return new Outcome(
-                requests.get(), nanos, memoryNanos, paths, driver.peakStagingBytes() + stagingBytes.get());
+                requests.get(), nanos, memoryNanos, moved.byPath(), driver.peakStagingBytes() + stagingBytes.get());
     }
 }

@@ -1,6 +1,5 @@
 package io.gds4j.loader.internal.search;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
@@ -48,9 +47,7 @@ public final class NameSearch {
         try {
             return new NameSearch(regex, Pattern.compile(regex));
         } catch (PatternSyntaxException e) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "LoadPlan",
+            throw CuFileException.invalid("LoadPlan",
                     "not a regular expression: %s at %s of %s"
                             .formatted(e.getDescription(), e.getIndex(), shown(regex)));
         }
