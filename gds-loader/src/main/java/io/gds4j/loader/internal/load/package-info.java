@@ -6,3 +6,7 @@
 package io.gds4j.loader.internal.load;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   LoadTest: LoadJob
+//   LoadFailureTest: LoadJob
