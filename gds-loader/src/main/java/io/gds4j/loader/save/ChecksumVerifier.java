@@ -10,14 +10,13 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckedFiles;
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.FileVersion;
-import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -97,7 +96,7 @@ public final class ChecksumVerifier {
 
     private ChecksumReport run() {
         long start = System.nanoTime();
-        Map<IoPath, Long> before = driver.bytesByPath();
+        MovedBytes moved = new MovedBytes(driver);
         checkpoint.files().forEach(this::expect);
         int[] crcs = new int[parts.size()];
         try (files) {
@@ -107,16 +106,9 @@ public final class ChecksumVerifier {
             files.finish();
         }
         List<String> different = compare(crcs);
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
-            if (moved > 0) {
-                paths.put(path, moved);
-            }
-        });
         long bytes = tensors.stream().mapToLong(TensorInfo::length).sum();
         return new ChecksumReport(
-                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, paths);
+                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, moved.byPath());
     }
 
     private void expect(CheckpointFile file) {

@@ -148,8 +148,7 @@ public final class ShardedSave implements AutoCloseable {
      */
     public List<Path> commit(List<Path> parts) {
         if (parts.isEmpty()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, "there are no shards; allowed are 1 and more");
+            throw CuFileException.invalid(SaveFailure.FUNCTION, "there are no shards; allowed are 1 and more");
         }
         Map<String, TensorInfo> tensors = new LinkedHashMap<>();
         List<Path> filled = new ArrayList<>();

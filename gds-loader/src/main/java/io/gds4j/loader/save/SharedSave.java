@@ -82,11 +82,9 @@ public final class SharedSave {
     public static SharedSave of(SavePlan plan, String name, int rank, int world) {
         Objects.requireNonNull(name, "name");
         if (world < 1 || world > MOST_WRITERS || rank < 0 || rank >= world) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "SharedSave.of",
-                    "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
-                            MOST_WRITERS));
+            throw CuFileException.invalid("SharedSave.of",
+                    "writer %s of %s: allowed are 1 to %s writers, numbered from 0"
+                            .formatted(rank, world, MOST_WRITERS));
         }
         return new SharedSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
     }

@@ -1,17 +1,17 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.Layout.BlockSpec;
+import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 
-/** Refuses a load that would not take the path that {@link LoadPlan#directStorage} demands. */
-final class DirectStorageDemand {
+/** Refuses a load that would not take the path that {@code LoadPlan.directStorage} demands. */
+public final class DirectStorageDemand {
     private DirectStorageDemand() {
     }
 

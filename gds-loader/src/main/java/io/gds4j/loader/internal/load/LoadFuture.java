@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.loader.internal.Workers;
 import java.util.concurrent.CompletableFuture;
@@ -10,14 +10,11 @@ import org.jspecify.annotations.Nullable;
  *
  * @param <T> what the load returns
  */
-final class LoadFuture<T> extends CompletableFuture<T> {
+public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture<T> {
     /** A load that runs once and can be ended from another thread. */
-    interface Job<T> {
+    interface Job<T extends AutoCloseable> {
         /** Loads, or frees everything and throws. */
         T run();
-
-        /** Frees a result that the program does not receive. */
-        void discard(T result);
 
         /** Ends the load and returns at once. */
         void cancel();
@@ -35,7 +32,7 @@ final class LoadFuture<T> extends CompletableFuture<T> {
     }
 
     /** Starts the load on a thread of its own. */
-    static <T> LoadFuture<T> start(Job<T> job) {
+    public static <T extends AutoCloseable> LoadFuture<T> start(Job<T> job) {
         LoadFuture<T> future = new LoadFuture<>(job);
         Thread.ofPlatform().name("gds-load").daemon().start(future::work);
         return future;
@@ -46,7 +43,7 @@ final class LoadFuture<T> extends CompletableFuture<T> {
             T result = job.run();
             loaded = result;
             if (!complete(result)) {
-                job.discard(result);
+                result.close(); // the program does not receive it
             }
         } catch (Throwable e) {
             // first: completing runs dependent actions, for which a cancel does not wait

@@ -1,7 +1,8 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.loader.Checkpoint;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;

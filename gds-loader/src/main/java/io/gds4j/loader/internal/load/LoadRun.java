@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
@@ -9,13 +9,13 @@ import java.util.function.Function;
  *
  * @param <R> what the load returns
  */
-final class LoadRun<R> implements LoadFuture.Job<R> {
+public final class LoadRun<R extends AutoCloseable> implements LoadFuture.Job<R> {
     private final Function<CheckpointException, LoadJob<R>> again;
     private LoadJob<R> job;
     private boolean cancelled;
 
     /** @param again returns the load of the checkpoint that is there now, or throws what has ended the first one */
-    LoadRun(LoadJob<R> first, Function<CheckpointException, LoadJob<R>> again) {
+    public LoadRun(LoadJob<R> first, Function<CheckpointException, LoadJob<R>> again) {
         this.job = first;
         this.again = again;
     }
@@ -43,11 +43,6 @@ final class LoadRun<R> implements LoadFuture.Job<R> {
 
     private synchronized LoadJob<R> current() {
         return job;
-    }
-
-    @Override
-    public void discard(R result) {
-        current().discard(result);
     }
 
     @Override

@@ -1,9 +1,9 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.search;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
 import java.util.Collection;
 import java.util.HashSet;
@@ -15,7 +15,10 @@ import java.util.regex.PatternSyntaxException;
  * Finds a regular expression in names of tensors. The program knows the expression and a stranger the names, so a budget bounds the
  * characters that the search reads: some expressions take quadratic or exponential time on names that are made for them.
  */
-final class NameSearch {
+public final class NameSearch {
+    /** Rule that a search breaks whose steps are spent. */
+    public static final CheckpointRule LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
+
     /** Reads for every search: about a second. */
     private static final long FREE_READS = 100_000_000;
     /**
@@ -40,13 +43,11 @@ final class NameSearch {
      *
      * @throws CuFileException INVALID_VALUE for a malformed one
      */
-    static NameSearch of(String regex) {
+    public static NameSearch of(String regex) {
         try {
             return new NameSearch(regex, Pattern.compile(regex));
         } catch (PatternSyntaxException e) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "LoadPlan",
+            throw CuFileException.invalid("LoadPlan",
                     "not a regular expression: %s at %s of %s"
                             .formatted(e.getDescription(), e.getIndex(), shown(regex)));
         }
@@ -57,7 +58,7 @@ final class NameSearch {
      *
      * @throws CheckpointException SEARCH_LIMIT if the search has no end in sight, or recurses too deeply
      */
-    Set<String> find(Collection<TensorInfo> tensors) {
+    public Set<String> find(Collection<TensorInfo> tensors) {
         Set<String> found = new HashSet<>();
         for (TensorInfo tensor : tensors) {
             String name = tensor.name();
@@ -68,7 +69,7 @@ final class NameSearch {
                 }
             } catch (StackOverflowError | Spent e) {
                 throw CheckpointException.of(
-                        LoadPlan.SEARCH_LIMIT,
+                        LIMIT,
                         tensor.file(),
                         -1,
                         name,

@@ -1,8 +1,8 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
-import io.gds4j.loader.Layout.Gather;
-import io.gds4j.loader.Layout.Piece;
-import io.gds4j.loader.Layout.Placed;
+import io.gds4j.loader.internal.load.Layout.Gather;
+import io.gds4j.loader.internal.load.Layout.Image;
+import io.gds4j.loader.internal.load.Layout.Staged;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -14,7 +14,7 @@ import java.util.List;
  * Host memory of one worker for gathered tensors. Reads fill one half. The other half holds an image of the tensors at their
  * final distances, so that a single copy moves all of them to a GPU. Not thread-safe.
  */
-final class StagingMemory implements AutoCloseable {
+public final class StagingMemory implements AutoCloseable {
     private final MemoryAllocator allocator;
     private final MemoryAllocation allocation;
     private final MemoryRange files;
@@ -43,27 +43,26 @@ final class StagingMemory implements AutoCloseable {
         return files;
     }
 
-    /** Copies the tensors from the bytes that were read to their places. */
-    void place(Layout layout, Gather gather, List<DestinationBlock> blocks) {
-        boolean oneByOne = gather.block() < 0
-                || blocks.get(gather.block()).memory().segment().isPresent();
-        long end = 0;
-        for (Piece piece : gather.pieces()) {
-            Placed placed = layout.tensors().get(piece.tensor());
-            long length = placed.tensor().length();
-            MemorySegment from = read.asSlice(piece.stagingOffset(), length);
-            if (oneByOne) {
-                allocator.copyFromHost(from, blocks.get(placed.block()).range(placed.offset(), length));
-            } else {
-                long offset = placed.offset() - gather.imageOffset();
-                image.asSlice(end, offset - end).fill((byte) 0);
-                image.asSlice(offset, length).copyFrom(from);
-                end = offset + length;
+    /** Copies the pieces from the bytes that were read to their places. */
+    void place(Gather gather, List<DestinationBlock> blocks) {
+        for (Image of : gather.images()) {
+            DestinationBlock block = blocks.get(of.block());
+            if (block.memory().segment().isPresent() || of.pieces().size() == 1 && of.pieces().getFirst().rows() == 1) {
+                for (Staged piece : of.pieces()) {
+                    piece.forEachRow((from, to, width) -> allocator.copyFromHost(read.asSlice(from, width),
+                            block.range(to, width)));
+                }
+                continue;
             }
-        }
-        if (!oneByOne) {
-            MemoryRange to = blocks.get(gather.block()).range(gather.imageOffset(), gather.imageBytes());
-            allocator.copyFromHost(image.asSlice(0, gather.imageBytes()), to);
+            long end = of.offset();
+            for (Staged piece : of.pieces()) {
+                long start = piece.piece().copy().sliceOffset();
+                image.asSlice(end - of.offset(), Math.max(0, start - end)).fill((byte) 0);
+                piece.forEachRow((from, to, width) -> image.asSlice(to - of.offset(), width)
+                        .copyFrom(read.asSlice(from, width)));
+                end = Math.max(end, piece.end());
+            }
+            allocator.copyFromHost(image.asSlice(0, of.bytes()), block.range(of.offset(), of.bytes()));
         }
     }
 

@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.search;
 
 import io.gds4j.loader.format.CheckpointFormat;
 import java.lang.System.Logger.Level;
@@ -9,7 +9,7 @@ import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
 
 /** Finds the formats: those of gds4j, then those that programs provide. */
-final class Formats {
+public final class Formats {
     private static final String SERVICE_FILE = "META-INF/services/" + CheckpointFormat.class.getName();
     /** Formats of this module in the order in which they are asked. */
     private static final List<String> OWN = List.of(
@@ -25,7 +25,7 @@ final class Formats {
     }
 
     /** Returns the formats of the class loader of this module. */
-    static List<CheckpointFormat> all() {
+    public static List<CheckpointFormat> all() {
         return FOUND;
     }
 

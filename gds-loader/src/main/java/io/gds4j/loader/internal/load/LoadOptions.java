@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.format.TensorInfo;
@@ -8,11 +8,11 @@ import java.util.function.Function;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
-/** The options of a {@link LoadPlan}, whose methods document and check the values. */
-record LoadOptions(
+/** The options of a {@code LoadPlan}, whose methods document and check the values. */
+public record LoadOptions(
         Predicate<TensorInfo> filter, Target target, long alignment, Io io, DirectStorage directStorage) {
 
-    static final LoadOptions DEFAULTS = new LoadOptions(
+    public static final LoadOptions DEFAULTS = new LoadOptions(
             tensor -> true,
             new Target(MemoryKind.HOST, MemoryRange.NO_DEVICE, null, null),
             256,
@@ -20,7 +20,7 @@ record LoadOptions(
             DirectStorage.AUTO);
 
     /** Memory that the load allocates, one range of the caller, or memory of the caller for each tensor. */
-    record Target(
+    public record Target(
             MemoryKind kind,
             int device,
             @Nullable MemoryRange into,
@@ -28,7 +28,7 @@ record LoadOptions(
     }
 
     /** How to read; the loader chooses a request size of 0 and a number of requests of 0. */
-    record Io(long stagingBudget, long requestSize, int requestsInFlight, boolean direct) {
+    public record Io(long stagingBudget, long requestSize, int requestsInFlight, boolean direct) {
 
         /** Bounds, in bytes, of a request whose size the loader chooses. The engine's threads wait at the end of each. */
         private static final long LEAST_AUTOMATIC_REQUEST = 128L << 20;
@@ -49,7 +49,7 @@ record LoadOptions(
          *
          * @param left bytes of the load that no request covers yet
          */
-        long requestSize(long left) {
+        public long requestSize(long left) {
             if (requestSize > 0) {
                 return requestSize;
             }
@@ -57,7 +57,7 @@ record LoadOptions(
         }
 
         /** Returns the number of requests in flight if these are long. */
-        int leastInFlight() {
+        public int leastInFlight() {
             return requestsInFlight > 0 ? requestsInFlight : LEAST_IN_FLIGHT;
         }
 
@@ -66,40 +66,40 @@ record LoadOptions(
          *
          * @param processors number of processors of the machine
          */
-        int inFlight(Layout layout, int processors) {
+        public int inFlight(Layout layout, int processors) {
             if (requestsInFlight > 0) {
                 return requestsInFlight;
             }
             // any thread may come to gather, and the budget limits all of them together
             long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
             long most = Math.clamp(Math.min(affordable, processors), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
-            long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.tensorBytes()));
+            long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.storageBytes()));
             return (int) Math.clamp(wanted, LEAST_IN_FLIGHT, most);
         }
 
         /** Returns the largest number of bytes of one half of a worker's {@link StagingMemory}. */
-        long gatherBytes() {
+        public long gatherBytes() {
             return Math.min(16L << 20, stagingBudget / (2L * leastInFlight())) & -4096L;
         }
     }
 
-    LoadOptions with(Predicate<TensorInfo> narrower) {
+    public LoadOptions with(Predicate<TensorInfo> narrower) {
         return new LoadOptions(filter.and(narrower), target, alignment, io, directStorage);
     }
 
-    LoadOptions with(Target other) {
+    public LoadOptions with(Target other) {
         return new LoadOptions(filter, other, alignment, io, directStorage);
     }
 
-    LoadOptions withAlignment(long bytes) {
+    public LoadOptions withAlignment(long bytes) {
         return new LoadOptions(filter, target, bytes, io, directStorage);
     }
 
-    LoadOptions with(Io other) {
+    public LoadOptions with(Io other) {
         return new LoadOptions(filter, target, alignment, other, directStorage);
     }
 
-    LoadOptions with(DirectStorage demand) {
+    public LoadOptions with(DirectStorage demand) {
         return new LoadOptions(filter, target, alignment, io, demand);
     }
 }

@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.search;
 
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
@@ -38,7 +38,7 @@ import org.jspecify.annotations.Nullable;
  * @param warnings findings that are no errors, one line each
  * @param hasIndex whether an index names the files
  */
-record CheckpointFiles(
+public record CheckpointFiles(
         CheckpointFormat format, List<CheckpointFile> files, List<String> warnings, boolean hasIndex) {
 
     private static final String JSON_SUFFIX = ".json";
@@ -57,7 +57,7 @@ record CheckpointFiles(
     private static final int MOST_NAME_CHARACTERS = 4096;
     private static final int LONGEST_WARNING = 4096;
 
-    CheckpointFiles {
+    public CheckpointFiles {
         files = List.copyOf(files);
         warnings = oneLineEach(warnings);
     }
@@ -71,12 +71,12 @@ record CheckpointFiles(
     }
 
     /** Finds the files, recognises their format and reads their headers. */
-    static CheckpointFiles open(Path path, boolean followLinks) {
+    public static CheckpointFiles open(Path path, boolean followLinks) {
         return settled(() -> bound(path, followLinks, () -> look(path)));
     }
 
     /** Finds the files of a format and reads their headers. */
-    static CheckpointFiles open(Path path, CheckpointFormat format, boolean followLinks) {
+    public static CheckpointFiles open(Path path, CheckpointFormat format, boolean followLinks) {
         return settled(() -> bound(path, followLinks, () -> look(path, format)));
     }
 

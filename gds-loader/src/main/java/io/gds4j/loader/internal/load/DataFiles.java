@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
@@ -15,7 +15,7 @@ import java.util.List;
 import java.util.Map;
 
 /** The files of a load. */
-final class DataFiles extends CheckedFiles {
+public final class DataFiles extends CheckedFiles {
     private final LoadOptions options;
     private final List<CheckpointFile> files;
 

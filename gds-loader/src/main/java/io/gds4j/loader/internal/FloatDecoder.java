@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal;
 
 import io.gds4j.loader.format.DType;
 import java.lang.foreign.MemorySegment;
@@ -7,7 +7,7 @@ import java.nio.ByteOrder;
 import java.util.Set;
 
 /** Decodes the float types of tensors to Java's float, exactly: every value of these types is a float. */
-final class FloatDecoder {
+public final class FloatDecoder {
     private static final ValueLayout.OfShort SHORT =
             ValueLayout.JAVA_SHORT_UNALIGNED.withOrder(ByteOrder.LITTLE_ENDIAN);
     private static final ValueLayout.OfFloat FLOAT =
@@ -24,12 +24,12 @@ final class FloatDecoder {
     }
 
     /** Returns whether {@link #decode} knows the type. */
-    static boolean decodes(DType dtype) {
+    public static boolean decodes(DType dtype) {
         return DECODED.contains(dtype);
     }
 
     /** Decodes {@code to.length} elements from the start of the segment. */
-    static void decode(DType dtype, MemorySegment from, float[] to) {
+    public static void decode(DType dtype, MemorySegment from, float[] to) {
         switch (dtype.id()) {
             case "F32" -> MemorySegment.copy(from, FLOAT, 0, to, 0, to.length);
             case "F16" -> {

@@ -1,8 +1,8 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.load;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.Layout.BlockSpec;
+import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
@@ -12,9 +12,9 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * One block of destination memory, usually for all tensors of a file. Counts its holders: the load, then the
- * {@link LoadedTensors}, and each tensor that was taken. The last holder frees the memory. Thread-safe.
+ * {@code LoadedTensors}, and each tensor that was taken. The last holder frees the memory. Thread-safe.
  */
-final class DestinationBlock {
+public final class DestinationBlock {
     private final MemoryRange memory;
     private final @Nullable MemoryAllocation allocation;
     private final long origin;
@@ -41,7 +41,7 @@ final class DestinationBlock {
     }
 
     /** Refuses memory that only its own thread can access: other threads load into it. */
-    static void checkAccess(MemoryRange destination) {
+    public static void checkAccess(MemoryRange destination) {
         boolean confined = destination.segment().filter(segment -> !segment.isAccessibleBy(new Thread())).isPresent();
         if (confined) {
             throw CuFileException.of(
@@ -53,7 +53,7 @@ final class DestinationBlock {
     }
 
     /** Returns {@code length} bytes that begin {@code offset} bytes after the origin. */
-    MemoryRange range(long offset, long length) {
+    public MemoryRange range(long offset, long length) {
         return memory.slice(origin + offset, length);
     }
 
@@ -66,17 +66,17 @@ final class DestinationBlock {
     }
 
     /** Returns true for memory of the caller, which the loader never frees. */
-    boolean isCallerOwned() {
+    public boolean isCallerOwned() {
         return allocation == null;
     }
 
     /** Adds a holder. The caller must know that another holder exists. */
-    void hold() {
+    public void hold() {
         holders.incrementAndGet();
     }
 
     /** Removes a holder; the last one frees the memory. If freeing is refused, the holder stays. */
-    void release() {
+    public void release() {
         if (holders.decrementAndGet() == 0 && allocation != null) {
             boolean freed = false;
             try {

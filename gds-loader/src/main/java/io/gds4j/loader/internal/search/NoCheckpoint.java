@@ -1,4 +1,4 @@
-package io.gds4j.loader;
+package io.gds4j.loader.internal.search;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
@@ -24,7 +24,7 @@ import java.util.Optional;
 import java.util.Set;
 
 /** Explains what a load does not take: folders without a checkpoint, and files beside one. */
-final class NoCheckpoint {
+public final class NoCheckpoint {
     /** Endings of weights that no format reads. */
     private static final List<String> FOREIGN = List.of(
             ".ckpt", ".distcp", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".onnx", ".ot", ".pt2", ".index.json");
