@@ -40,7 +40,7 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-native",
                         Rooms.BINDINGS,
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI)),
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, "javax.net.ssl..", Rooms.JSPECIFY, Rooms.FFI)),
                 Arguments.of(
                         "gds-engine",
                         new String[]{Rooms.ENGINE},
@@ -80,7 +80,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.JDK, "javax.net.ssl..", "javax.crypto..",
+                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.INTERNAL_HTTP, Rooms.JDK, "javax.net.ssl..",
+                                "javax.crypto..",
                                 "javax.xml.stream..",
                                 Rooms.JSPECIFY,
                                 Rooms.REMOTE)),
