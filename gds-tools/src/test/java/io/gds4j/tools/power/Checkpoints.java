@@ -161,6 +161,9 @@ final class Checkpoints {
 
             @Override
             public void run(Path root, int round, Phases phases) throws Exception {
+                if (Files.exists(folder(root, round))) {
+                    return; // the machine died between the commit and its mark
+                }
                 try (Rounds rounds = new Rounds(driver); ShardedSave save = ShardedSave.begin(folder(root, round))) {
                     SavePlan whole = rounds.plan(round, options(round), tensor -> true)
                             .toFile(ShardedSave.part(save.temporary(), 0, 1));
