@@ -98,7 +98,6 @@ final class PowerRun {
                 PowerCuts.run(log(recording), recording, recording.operations(driver, cache), cuts, seed);
         results.put(recording, result);
         double seconds = (System.nanoTime() - start) / 1e9;
-        result.failures().forEach(System.out::println);
         System.out.printf("%s: %s cuts, %s broken, %.0f s, seed %s%n",
                 recording, result.sum(), result.failures().size(), seconds, seed);
         good &= recording.isControl() || result.failures().isEmpty();

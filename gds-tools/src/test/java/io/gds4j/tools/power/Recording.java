@@ -31,6 +31,7 @@ enum Recording {
     /** Mark of the moment when the file system is mounted. */
     static final String MOUNTED = "mounted";
     private static final long BLOCK_OF_XFS = 4096;
+    private static final long SUPERBLOCK_OF_EXT4 = 1024;
     private static final long LOG_MEGABYTES = 4096;
 
     private final String type;
@@ -78,11 +79,19 @@ enum Recording {
     }
 
     /**
-     * Returns how many bytes of a write the disk writes wholly or not at all: a sector. XFS takes blocks of 4096 bytes for that, and does
-     * not mount after it has lost a part of a folder's block.
+     * Returns how many bytes of a write the disk writes wholly or not at all: a sector, and what a file system takes for that and does
+     * not mount without. XFS does so with the blocks of its folders, and ext4 with its superblock, which it reads before the journal
+     * that could mend it.
      */
     long atomicBytes(WriteLog.Entry write, int sector) {
-        return type.equals("xfs") && write.isMetadata() ? Math.max(BLOCK_OF_XFS, sector) : sector;
+        if (!write.isMetadata()) {
+            return sector;
+        }
+        return Math.max(sector, switch (type) {
+            case "xfs" -> BLOCK_OF_XFS;
+            case "ext4" -> SUPERBLOCK_OF_EXT4;
+            default -> 0;
+        });
     }
 
     /** Returns whether each write to the disk is logged. */
