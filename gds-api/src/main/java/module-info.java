@@ -21,6 +21,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.memory to
             io.gds4j.ffi,
@@ -29,6 +30,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.text to
             io.gds4j.compat,
