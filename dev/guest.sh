@@ -34,6 +34,7 @@
 #   SERIES=6.12         kernel: 6.1 or, from Debian 12's updates, 6.12
 #   CACHE=FOLDER        the kernel's place, 400 MB (~/.cache/gds4j/guest)
 #   ACCEL=kvm|tcg       instead of trying
+#   CPUS=1              processors of the guest (2); on a busy machine that emulates, one is faster
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 . "$(dirname "$0")/test-jvm.sh"
@@ -248,7 +249,7 @@ I
     [ "$accel" = tcg ] || machine=(-accel kvm -cpu host)
     (
         export tree version scratch
-        timeout "$limit" bash -c 'qemu "$@"' - "${machine[@]}" -smp 2 -m "$memory" "${shares[@]}" "${drives[@]}" -append "$arguments" || true
+        timeout "$limit" bash -c 'qemu "$@"' - "${machine[@]}" -smp "${CPUS:-2}" -m "$memory" "${shares[@]}" "${drives[@]}" -append "$arguments" || true
     ) | sed -u 's/\r//g; s/\x1b\[[0-9;?]*[A-Za-z]//g; s/^\x1bc//' | tee "$scratch/console" | grep -av --line-buffered -e GUEST-STATUS \
         -e '^SeaBIOS' -e '^iPXE' -e '^Press Ctrl-B' -e '^Booting from' -e '^$' -e 'reboot: Power down' -e 'sysrq: Power Off' || true
     status=$(sed -n 's/^GUEST-STATUS //p' "$scratch/console" | tail -1)
