@@ -108,6 +108,13 @@ public final class MemoryWindow implements AutoCloseable {
             binding = new Binding(region, queuePair, new RemoteMemory(address, length, key), Set.copyOf(rights));
             done = true;
             return binding.remote();
+        } catch (CuFileException e) {
+            if (Requests.isUndecided(e)) {
+                // It may be bound now or later: only freeing the window ends that.
+                done = true;
+                binding = new Binding(region, queuePair, new RemoteMemory(0, 0, queuePair.lastKey(handle)), Set.of());
+            }
+            throw e;
         } finally {
             if (!done) {
                 region.unbound(this);
@@ -198,10 +205,15 @@ public final class MemoryWindow implements AutoCloseable {
     /** Kills the key and frees the window ({@code ibv_dealloc_mw}), also where its queue pair has failed. Idempotent. */
     @Override
     public void close() {
-        lifetime.close(this, "ibv_dealloc_mw");
-        // The device has revoked the key by now.
-        synchronized (this) {
-            unbound();
+        try {
+            lifetime.close(this, "ibv_dealloc_mw");
+        } finally {
+            // The device has revoked the key by now.
+            if (!lifetime.isOpen()) {
+                synchronized (this) {
+                    unbound();
+                }
+            }
         }
     }
 

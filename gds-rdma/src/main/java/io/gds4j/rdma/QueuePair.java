@@ -353,6 +353,9 @@ public final class QueuePair implements AutoCloseable {
                 domain.verbs().setWindowKey(window, key);
                 bound = true;
                 return key;
+            } catch (CuFileException e) {
+                bound = Requests.isUndecided(e);
+                throw e;
             } finally {
                 if (!bound) {
                     unbound(key);
@@ -364,6 +367,11 @@ public final class QueuePair implements AutoCloseable {
     /** The lowest 8 bits are the program's; a key is new if they are. */
     private static int nextKey(int key) {
         return key & ~0xff | key + 1 & 0xff;
+    }
+
+    /** Returns the key of a window whose bind did not end in time. */
+    int lastKey(long window) {
+        return nextKey(domain.verbs().windowKey(window));
     }
 
     void invalidateByRequest(int key) {
@@ -465,8 +473,8 @@ public final class QueuePair implements AutoCloseable {
         private static final int MOST_RETRIES = 7;
         /** A receiver retry count of 7 would be without end. */
         private static final int RECEIVER_RETRIES = 6;
-        /** 10 ms. */
-        private static final int RECEIVER_TIMER = 20;
+        /** 82 ms. */
+        private static final int RECEIVER_TIMER = 26;
         private static final int MOST_TIMEOUT = 31;
         private static final int ANY_ACCESS =
                 Verbs.ACCESS_LOCAL_WRITE | Verbs.ACCESS_REMOTE_READ | Verbs.ACCESS_REMOTE_WRITE

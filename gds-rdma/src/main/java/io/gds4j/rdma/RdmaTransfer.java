@@ -308,7 +308,8 @@ public final class RdmaTransfer implements AutoCloseable {
         public Builder slabs(int count, int bytes) {
             if (count < 1 || count > MOST_SLABS || bytes < LEAST_BYTES || bytes % LEAST_BYTES != 0 || bytes > 1 << 30) {
                 throw RdmaFailure.invalid(
-                        FUNCTION, "%d slabs of %d bytes: 1 to 64, multiples of 4096 up to 1 GiB".formatted(count, bytes));
+                        FUNCTION,
+                        "%d slabs of %d bytes: 1 to 64, multiples of 4096 up to 1 GiB".formatted(count, bytes));
             }
             slabs = count;
             slabBytes = bytes;

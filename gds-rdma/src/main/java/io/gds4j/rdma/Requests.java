@@ -233,7 +233,7 @@ final class Requests {
     List<Completion> poll(int most) {
         pump();
         synchronized (this) {
-            List<Completion> taken = new ArrayList<>(Math.min(most, ready.size()));
+            List<Completion> taken = new ArrayList<>();
             while (taken.size() < most && !ready.isEmpty()) {
                 taken.add(take());
             }
@@ -257,14 +257,19 @@ final class Requests {
     @Nullable
     Completion await(Duration timeout, BooleanSupplier open) {
         Completion[] taken = new Completion[1];
-        waitFor(timeout, open, () -> (taken[0] = takeNow()) != null);
+        waitFor(timeout, true, open, () -> (taken[0] = takeNow()) != null);
         return taken[0];
     }
 
-    /** Waits for a request of ours, and checks that it succeeded. */
+    /** Whether a request of ours may still succeed. */
+    static boolean isUndecided(CuFileException failure) {
+        return failure.errno().orElse(0) == Errno.ETIMEDOUT;
+    }
+
+    /** Waits for a request of ours, and checks that it succeeded. An interrupt does not end that: the request is on its way. */
     void finish(PendingRequest pending, Duration timeout) {
         String verb = pending.operation.verb();
-        if (!waitFor(timeout, () -> true, () -> completionOf(pending) != null)) {
+        if (!waitFor(timeout, false, () -> true, () -> completionOf(pending) != null)) {
             throw RdmaFailure.of(
                     verb, Errno.ETIMEDOUT,
                     "%s: no completion in %d s".formatted(pending.operation.text(), timeout.toSeconds()));
@@ -279,33 +284,45 @@ final class Requests {
         return pending.completion;
     }
 
-    private boolean waitFor(Duration timeout, BooleanSupplier open, BooleanSupplier done) {
+    private boolean waitFor(
+            Duration timeout, boolean interruptible, BooleanSupplier open, BooleanSupplier done) {
         long start = System.nanoTime();
         long limit = timeout.compareTo(Duration.ofNanos(Long.MAX_VALUE)) > 0 ? Long.MAX_VALUE : timeout.toNanos();
-        while (true) {
-            pump();
-            if (done.getAsBoolean()) {
-                return true;
+        boolean interrupted = false;
+        try {
+            while (true) {
+                pump();
+                if (done.getAsBoolean()) {
+                    return true;
+                }
+                long left = limit - (System.nanoTime() - start);
+                if (left <= 0) {
+                    return false;
+                }
+                if (!open.getAsBoolean()) {
+                    throw CuFileException.of(
+                            CuFileError.MEMORY_NOT_REGISTERED, "ibv_get_cq_event",
+                            "the queue pair was closed meanwhile");
+                }
+                completions.arm();
+                // A completion that came before the event was asked for causes none.
+                pump();
+                if (done.getAsBoolean()) {
+                    return true;
+                }
+                try {
+                    completions.await(Math.clamp(left / NANOS_PER_MILLI, 1, SLICE_MILLIS));
+                } catch (InterruptedException e) {
+                    interrupted = true;
+                    if (interruptible) {
+                        throw RdmaFailure.of(
+                                "ibv_get_cq_event", Errno.EINTR, "interrupted while it waits for a completion");
+                    }
+                }
             }
-            long left = limit - (System.nanoTime() - start);
-            if (left <= 0) {
-                return false;
-            }
-            if (!open.getAsBoolean()) {
-                throw CuFileException.of(
-                        CuFileError.MEMORY_NOT_REGISTERED, "ibv_get_cq_event", "the queue pair was closed meanwhile");
-            }
-            completions.arm();
-            // A completion that came before the event was asked for causes none.
-            pump();
-            if (done.getAsBoolean()) {
-                return true;
-            }
-            try {
-                completions.await(Math.clamp(left / NANOS_PER_MILLI, 1, SLICE_MILLIS));
-            } catch (InterruptedException e) {
+        } finally {
+            if (interrupted) {
                 Thread.currentThread().interrupt();
-                throw RdmaFailure.of("ibv_get_cq_event", Errno.EINTR, "interrupted while it waits for a completion");
             }
         }
     }

@@ -18,7 +18,8 @@ final class SlabMemory implements AutoCloseable {
     private final @Nullable DmaBuf exported;
     private final MemoryRegion region;
 
-    SlabMemory(MemoryAllocator allocator, ProtectionDomain domain, MemoryKind kind, int device, int count, int slabBytes) {
+    SlabMemory(MemoryAllocator allocator, ProtectionDomain domain, MemoryKind kind, int device, int count,
+            int slabBytes) {
         this.slabBytes = slabBytes;
         long size = (long) count * slabBytes;
         memory = kind.isCuda() ? allocator.allocate(kind, size, device) : allocator.allocate(kind, size);

@@ -43,6 +43,7 @@ final class TransferChannel implements AutoCloseable {
     private final BitSet busy = new BitSet();
     private final Queue<Received> received = new ArrayDeque<>();
     private boolean probing;
+    private boolean alive;
     private long lastHeard;
 
     /** @param receivesData whether receives have a slab */
@@ -192,25 +193,28 @@ final class TransferChannel implements AutoCloseable {
             take(completion);
             return;
         }
-        if (System.nanoTime() - lastHeard > limit.toNanos()) {
+        if (probing) {
+            return; // the device ends it after its retries
+        }
+        if (alive && System.nanoTime() - lastHeard > limit.toNanos()) {
             throw RdmaFailure.of(
                     CuFileError.IO_ERROR, "RdmaTransfer", Errno.ETIMEDOUT,
                     "the peer is connected, but said nothing for %d s".formatted(limit.toSeconds()));
         }
-        if (!probing) {
-            probing = true;
-            queuePair.writeInline(PROBE, new byte[0], new RemoteMemory(0, 0, 0));
-        }
+        probing = true;
+        queuePair.writeInline(PROBE, new byte[0], new RemoteMemory(0, 0, 0));
     }
 
     private void take(Completion completion) {
         completion.check();
         if (completion.operation() == RdmaOperation.RECEIVE) {
             lastHeard = System.nanoTime();
+            alive = false;
             int slot = (int) completion.id();
             received.add(new Received(TransferMessage.read(headerBytes(sendSlots + slot), completion.bytes()), slot));
         } else if (completion.id() == PROBE) {
             probing = false;
+            alive = true;
         } else {
             busy.clear((int) completion.id());
         }

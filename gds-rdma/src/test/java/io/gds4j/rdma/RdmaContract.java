@@ -373,7 +373,7 @@ abstract class RdmaContract {
         assertThat(Failures.expect(
                 CuFileError.NOMEM_ERROR, Errno.ENOMEM,
                 () -> requester.write(32, source.slice(0, 8), target.remote().slice(0, 8))))
-                        .hasMessageContaining("ibv_post_send").hasMessageContaining("32 requests");
+                .hasMessageContaining("ibv_post_send").hasMessageContaining("32 requests");
         Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> responder.receive(32, target.slice(0, 8)));
         for (int i = 0; i < 32; i++) {
             assertThat(next(requester).check().id()).isEqualTo(i);

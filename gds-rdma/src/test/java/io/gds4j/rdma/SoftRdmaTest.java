@@ -94,7 +94,7 @@ class SoftRdmaTest extends RdmaContract {
         verbs.fail("ibv_rereg_mr", Errno.EOPNOTSUPP);
         assertThat(Failures.expect(
                 CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP, () -> target.reregister(Set.of())))
-                        .hasMessageContaining("ibv_rereg_mr").hasMessageContaining("soft0");
+                .hasMessageContaining("ibv_rereg_mr").hasMessageContaining("soft0");
         assertThat(target.rights()).isEqualTo(ALL);
     }
 
@@ -116,13 +116,14 @@ class SoftRdmaTest extends RdmaContract {
 
     @ParameterizedTest
     @ValueSource(strings = {
-            "ibv_query_port", "ibv_query_gid", "ibv_create_comp_channel", "ibv_create_cq", "ibv_create_qp", "ibv_modify_qp"})
+            "ibv_query_port", "ibv_query_gid", "ibv_create_comp_channel", "ibv_create_cq", "ibv_create_qp",
+            "ibv_modify_qp"})
     void failedQueuePairLeavesNothing(String verb) {
         List<String> before = verbs.live();
         verbs.fail(verb, Errno.ENOMEM);
         assertThat(Failures.expect(
                 CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> queuePair(domain, QueuePairType.RC)))
-                        .hasMessageContaining(verb);
+                .hasMessageContaining(verb);
         assertThat(verbs.live()).isEqualTo(before);
     }
 
@@ -180,6 +181,17 @@ class SoftRdmaTest extends RdmaContract {
         requester.close();
         waiter.join();
         assertThat(thrown.get()).hasMessageContaining("closed");
+    }
+
+    @Test
+    void interruptDoesNotLoseABind() {
+        Thread.currentThread().interrupt();
+        MemoryWindow window = domain.window(WindowType.TYPE_2);
+        RemoteMemory remote = window.bind(responder, target, 0, 8, EnumSet.of(RdmaAccess.REMOTE_WRITE));
+        assertThat(Thread.interrupted()).isTrue();
+        requester.write(1, source.slice(0, 8), remote);
+        next(requester).check();
+        window.close();
     }
 
     @Test

@@ -75,7 +75,7 @@ class WireRdmaTest extends RdmaContract {
         assertThat(Failures.expect(
                 CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP,
                 () -> target.reregister(EnumSet.of(RdmaAccess.LOCAL_WRITE))))
-                        .hasMessageContaining("ibv_rereg_mr").hasMessageContaining(device());
+                .hasMessageContaining("ibv_rereg_mr").hasMessageContaining(device());
         assertThat(target.rights()).isEqualTo(ALL);
     }
 
