@@ -78,6 +78,11 @@ class ArchitectureTest {
                         Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
                                 Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER, Rooms.DJL)),
                 Arguments.of(
+                        "gds-rdma",
+                        new String[]{Rooms.RDMA},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, "io.gds4j.ffi.verbs",
+                                "io.gds4j.ffi.cuda", Rooms.RDMA)),
+                Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
                         Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.INTERNAL_HTTP, Rooms.JDK, "javax.net.ssl..",
@@ -93,7 +98,7 @@ class ArchitectureTest {
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP,
-                                Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.VERBS, "javax.crypto..", Rooms.SAMPLES)),
+                                Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.RDMA, "javax.crypto..", Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
                         Rooms.TESTKIT,
@@ -257,7 +262,7 @@ class ArchitectureTest {
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
                 .contains(Rooms.DATASET_PACKAGES)
-                .contains(Rooms.REMOTE, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
+                .contains(Rooms.REMOTE, Rooms.RDMA, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
                         "io.gds4j.tools");
     }
 }

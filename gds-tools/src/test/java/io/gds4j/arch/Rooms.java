@@ -77,7 +77,7 @@ final class Rooms {
 
     static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
-    static final String VERBS = "io.gds4j.ffi.verbs";
+    static final String RDMA = "io.gds4j.rdma";
     static final String JCUDA_INTEROP = "io.gds4j.jcuda..";
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";

@@ -1,10 +1,12 @@
-package io.gds4j.ffi.verbs;
+package io.gds4j.rdma;
 
+import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.DynamicLoader;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.verbs.Verbs;
+import io.gds4j.ffi.verbs.VerbsLibrary;
 import java.util.List;
 import java.util.function.Supplier;
 
@@ -25,43 +27,35 @@ import java.util.function.Supplier;
  *
  * @since 0.1
  */
+@Experimental
 public final class RdmaDevices {
-    private static final String LIBRARY = "libibverbs.so.1";
-
-    private final VerbsCalls calls;
+    private final Verbs verbs;
     private final Supplier<CudaAvailability> cuda;
 
-    RdmaDevices(VerbsCalls calls, Supplier<CudaAvailability> cuda) {
-        this.calls = calls;
+    private RdmaDevices(Verbs verbs, Supplier<CudaAvailability> cuda) {
+        this.verbs = verbs;
         this.cuda = cuda;
     }
 
     /** {@return whether there are RDMA devices, now; never throws} */
     public static RdmaAvailability detect() {
-        return probe(LIBRARY);
+        return probe(VerbsLibrary.NAME);
     }
 
     static RdmaAvailability probe(String library) {
-        return switch (DynamicLoader.open(library)) {
-            case DynamicLoader.Unlinked unlinked -> new RdmaAvailability.Unavailable(
-                    unlinked.reason(), "start the program as that says");
-            case DynamicLoader.NotLoaded not -> new RdmaAvailability.Unavailable(
-                    "no RDMA device: " + not.reason(), "install rdma-core (libibverbs1)");
-            case DynamicLoader.Loaded loaded -> detect(new VerbsCalls(loaded.symbols()), CudaDriver::detect);
+        return switch (VerbsLibrary.open(library)) {
+            case VerbsLibrary.Missing missing -> new RdmaAvailability.Unavailable(missing.reason(), missing.remedy());
+            case VerbsLibrary.Loaded loaded -> of(loaded.verbs(), CudaDriver::detect);
         };
     }
 
     /** @param cuda called when GPU memory is registered */
-    static RdmaAvailability detect(VerbsCalls calls, Supplier<CudaAvailability> cuda) {
-        if (!calls.missing().isEmpty()) {
-            return new RdmaAvailability.Unavailable(
-                    "libibverbs lacks " + String.join(", ", calls.missing()), "install a newer rdma-core");
-        }
-        List<String> devices = calls.deviceNames();
+    static RdmaAvailability of(Verbs verbs, Supplier<CudaAvailability> cuda) {
+        List<String> devices = verbs.deviceNames();
         return devices.isEmpty()
                 ? new RdmaAvailability.Unavailable(
                         "no RDMA device", "see what ibv_devices lists; in a container add --device /dev/infiniband")
-                : new RdmaAvailability.Available(devices, new RdmaDevices(calls, cuda));
+                : new RdmaAvailability.Available(devices, new RdmaDevices(verbs, cuda));
     }
 
     /**
@@ -72,13 +66,17 @@ public final class RdmaDevices {
      * @throws CuFileException DEVICE_NOT_FOUND if there is none of this name, IO_ERROR with the errno if it cannot be opened
      */
     public ProtectionDomain open(String device) {
-        long context = calls.openDevice(device);
+        long context = verbs.openDevice(device);
         if (context == 0) {
             throw CuFileException.of(
                     CuFileError.DEVICE_NOT_FOUND,
                     "ibv_open_device",
-                    "there is no RDMA device %s: %s".formatted(device, calls.deviceNames()));
+                    "there is no RDMA device %s: %s".formatted(device, verbs.deviceNames()));
         }
-        return ProtectionDomain.on(calls, cuda, device, context);
+        if (context < 0) {
+            throw RdmaFailure.of(
+                    CuFileError.IO_ERROR, "ibv_open_device", (int) -context, device + " cannot be opened");
+        }
+        return ProtectionDomain.on(verbs, cuda, device, context);
     }
 }

@@ -1,13 +1,15 @@
-package io.gds4j.ffi.verbs;
+package io.gds4j.rdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.verbs.SoftVerbs;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -21,9 +23,10 @@ import org.junit.jupiter.api.Test;
 
 /** Memory regions of RDMA devices over a double of libibverbs. */
 class RdmaDevicesTest {
+    private static final CudaAvailability NO_CUDA = new CudaAvailability.Unavailable("none", "none");
     private static final Set<RdmaAccess> WRITE = Set.of(RdmaAccess.LOCAL_WRITE);
 
-    private final FakeVerbs library = new FakeVerbs("mlx5_0", "mlx5_1");
+    private final SoftVerbs library = new SoftVerbs("mlx5_0", "mlx5_1");
     private final FakeCuda cuda = new FakeCuda();
     private final NativeMemoryAllocator allocator =
             new NativeMemoryAllocator(FfmPosix.instance(), cuda.available());
@@ -31,28 +34,25 @@ class RdmaDevicesTest {
     @AfterEach
     void nothingIsLeft() {
         allocator.close();
-        assertThat(library.listsNotFreed()).isZero();
+        assertThat(library.live()).isEmpty();
         assertThat(cuda.leaks()).isEmpty();
-        library.close();
     }
 
     private RdmaDevices devices() {
-        return ((RdmaAvailability.Available) library.detect(cuda.available())).verbs();
+        return ((RdmaAvailability.Available) RdmaDevices.of(library, cuda::available)).verbs();
     }
 
     @Test
     void devicesAreListedByName() {
-        assertThat(library.detect()).isInstanceOfSatisfying(
+        assertThat(RdmaDevices.of(library, () -> NO_CUDA)).isInstanceOfSatisfying(
                 RdmaAvailability.Available.class,
                 rdma -> assertThat(rdma.devices()).containsExactly("mlx5_0", "mlx5_1"));
     }
 
     @Test
     void machineWithoutDevicesSaysSo() {
-        try (FakeVerbs none = new FakeVerbs()) {
-            assertThat(none.detect()).isInstanceOfSatisfying(
-                    RdmaAvailability.Unavailable.class, rdma -> assertThat(rdma.reason()).isEqualTo("no RDMA device"));
-        }
+        assertThat(RdmaDevices.of(new SoftVerbs(), () -> NO_CUDA)).isInstanceOfSatisfying(
+                RdmaAvailability.Unavailable.class, rdma -> assertThat(rdma.reason()).isEqualTo("no RDMA device"));
         assertThat(RdmaDevices.probe("libgds4j-none.so.1")).isInstanceOfSatisfying(
                 RdmaAvailability.Unavailable.class,
                 rdma -> assertThat(rdma.reason()).startsWith("no RDMA device: ").contains("libgds4j-none"));
@@ -67,8 +67,9 @@ class RdmaDevicesTest {
             MemoryRange part = memory.range().slice(3, 5_001);
             MemoryRegion region =
                     domain.register(part, EnumSet.of(RdmaAccess.LOCAL_WRITE, RdmaAccess.REMOTE_READ));
-            assertThat(region.localKey()).isEqualTo(0x1111);
-            assertThat(region.remoteKey()).isEqualTo(0x2222);
+            assertThat(region.length()).isEqualTo(5_001);
+            assertThat(region.remote()).isEqualTo(
+                    new RemoteMemory(part.address(), 5_001, region.remoteKey()));
             Failures.expect(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, memory::close);
             Failures.expect(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, domain::close);
             assertThat(domain.isOpen()).isTrue();
@@ -76,9 +77,9 @@ class RdmaDevicesTest {
             region.close();
             assertThat(region.isOpen()).isFalse();
             assertThat(library.calls()).containsExactly(
-                    "open 2", "pd 2", "mr true 0x%x 5001 5".formatted(part.address()), "dereg true");
+                    "ibv_open_device", "ibv_alloc_pd", "ibv_reg_mr", "ibv_dereg_mr");
         }
-        assertThat(library.calls()).endsWith("dealloc true", "close 2");
+        assertThat(library.calls()).endsWith("ibv_dealloc_pd", "ibv_close_device");
     }
 
     @Test
@@ -89,7 +90,8 @@ class RdmaDevicesTest {
             DmaBuf buffer = allocator.exportDmaBuf(part);
             MemoryRegion region = domain.register(buffer, WRITE);
             assertThat(library.calls()).endsWith(
-                    "dmabuf true 100 5000 0x%x %d 1".formatted(part.address(), buffer.fd()));
+                    "offset 100 length 5000 iova 0x%x fd %d access 1".formatted(part.address(), buffer.fd()),
+                    "ibv_reg_dmabuf_mr");
             assertThat(cuda.synced()).containsExactly(memory.range().address());
             Failures.expect(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, buffer::close);
             region.close();
@@ -106,7 +108,7 @@ class RdmaDevicesTest {
             for (int round = 0; round < 3; round++) {
                 domain.register(part, WRITE).close();
             }
-            assertThat(library.calls()).contains("mr true 0x%x 1000 1".formatted(part.address()));
+            assertThat(library.calls()).contains("ibv_reg_mr");
             assertThat(cuda.synced()).containsExactly(memory.range().address());
             assertThat(cuda.calls(CudaFunction.POINTER_SET_ATTRIBUTE)).isOne();
         }
@@ -120,11 +122,11 @@ class RdmaDevicesTest {
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, () -> domain.register(managed.range(), WRITE));
             MemoryRange unknown = MemoryRange.ofAddress(0x1000, 10, MemoryKind.CUDA_DEVICE);
             Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> domain.register(unknown, WRITE));
-            assertThat(library.calls()).noneMatch(call -> call.startsWith("mr"));
+            assertThat(library.calls()).noneMatch(call -> call.startsWith("ibv_reg"));
         }
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_DEVICE, 4096);
                 ProtectionDomain domain =
-                        ((RdmaAvailability.Available) library.detect()).verbs().open("mlx5_0")) {
+                        ((RdmaAvailability.Available) RdmaDevices.of(library, () -> NO_CUDA)).verbs().open("mlx5_0")) {
             Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> domain.register(memory.range(), WRITE));
         }
     }
@@ -143,7 +145,7 @@ class RdmaDevicesTest {
             MemoryRange readOnly = MemoryRange.ofSegment(arena.allocate(10).asReadOnly());
             Failures.expect(CuFileError.PERMISSION_DENIED, () -> domain.register(readOnly, WRITE));
             Failures.expect(CuFileError.DEVICE_NOT_FOUND, () -> devices().open("mlx5_7"));
-            assertThat(library.calls()).noneMatch(call -> call.startsWith("mr"));
+            assertThat(library.calls()).noneMatch(call -> call.startsWith("ibv_reg"));
         }
     }
 
@@ -151,10 +153,13 @@ class RdmaDevicesTest {
     void refusalOfVerbsIsAnErrorAndKeepsNothing() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, 10_000)) {
             ProtectionDomain domain = devices().open("mlx5_0");
-            library.refuse(true);
+            library.fail("ibv_reg_mr", Errno.EFAULT);
             assertThat(Failures.expect(() -> domain.register(memory.range(), WRITE)).function())
                     .isEqualTo("ibv_reg_mr");
-            Failures.expect(CuFileError.IO_ERROR, () -> devices().open("mlx5_0"));
+            library.fail("ibv_open_device", Errno.EACCES);
+            Failures.expect(CuFileError.IO_ERROR, Errno.EACCES, () -> devices().open("mlx5_0"));
+            library.fail("ibv_alloc_pd", Errno.ENOMEM);
+            Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> devices().open("mlx5_0"));
             domain.close();
             Failures.expect(
                     CuFileError.MEMORY_NOT_REGISTERED, () -> domain.register(memory.range(), WRITE));
@@ -163,12 +168,12 @@ class RdmaDevicesTest {
 
     @Test
     void oldLibraryRegistersNoDmaBufs() {
-        library.without("ibv_reg_dmabuf_mr");
+        library.fail("ibv_reg_dmabuf_mr", Errno.EOPNOTSUPP);
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20);
                 ProtectionDomain domain = devices().open("mlx5_0");
                 DmaBuf buffer = allocator.exportDmaBuf(memory.range())) {
-            assertThat(Failures.expect(CuFileError.IO_NOT_SUPPORTED, () -> domain.register(buffer, WRITE)).detail())
-                    .contains("rdma-core");
+            assertThat(Failures.expect(CuFileError.IO_NOT_SUPPORTED, () -> domain.register(buffer, WRITE)))
+                    .hasMessageContaining("ibv_reg_dmabuf_mr").hasMessageContaining("mlx5_0");
         }
     }
 }
