@@ -17,7 +17,16 @@ public final class TensorSlice {
     private final long bytes;
     private final List<StridedCopy> copies;
 
-    TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long bytes, List<StridedCopy> copies) {
+    /**
+     * Describes a slice; plans do.
+     *
+     * @param tensor as {@link #tensor}
+     * @param rank as {@link #rank}
+     * @param shape as {@link #shape}
+     * @param bytes as {@link #bytes}
+     * @param copies as {@link #copies}
+     */
+    public TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long bytes, List<StridedCopy> copies) {
         this.tensor = tensor;
         this.rank = rank;
         this.shape = List.copyOf(shape);

@@ -3,7 +3,7 @@ package io.gds4j.tools.check;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.diagnosis.Advice;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.rdma.RdmaAvailability;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
