@@ -13,8 +13,8 @@ import java.util.concurrent.TimeUnit;
  * several times instead: its disk then holds what a kill would leave, and the next kill needs no boot.
  */
 final class PowerKills {
-    private static final int MOST_MARKS = 19;
-    private static final int MOST_MILLIS = 400;
+    private static final int MAX_MARKS = 19;
+    private static final int MAX_MILLIS = 400;
     private static final int QUIET_MILLIS = 500;
 
     private final Recording recording;
@@ -51,14 +51,14 @@ final class PowerKills {
 
     private void kill(Process guest, BufferedReader lines, LoopDisk disk, String signal)
             throws IOException, InterruptedException {
-        for (int left = random.nextInt(1, MOST_MARKS); left > 0; left--) {
+        for (int left = random.nextInt(1, MAX_MARKS); left > 0; left--) {
             String line = lines.readLine();
             if (line == null) {
                 throw new IOException("the guest has ended");
             }
             left += progress.note(line) ? 0 : 1;
         }
-        boolean ended = guest.waitFor(random.nextInt(MOST_MILLIS), TimeUnit.MILLISECONDS);
+        boolean ended = guest.waitFor(random.nextInt(MAX_MILLIS), TimeUnit.MILLISECONDS);
         String machine = guest.descendants()
                 .filter(process -> process.info().command().orElse("").contains("qemu-system"))
                 .map(process -> Long.toString(process.pid()))

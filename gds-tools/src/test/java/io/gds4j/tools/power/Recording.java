@@ -32,7 +32,7 @@ enum Recording {
     static final String MOUNTED = "mounted";
     private static final long BLOCK_OF_XFS = 4096;
     private static final long LOG_MEGABYTES = 4096;
-    private static final int LONGEST_SECONDS = 5400;
+    private static final int MAX_SECONDS = 5400;
 
     private final String type;
     private final String options;
@@ -118,7 +118,7 @@ enum Recording {
         recordings.forEach(recording -> program.add(recording.toString()));
         List<String> command =
                 new ArrayList<>(
-                        List.of(System.getProperty("gds4j.guest"), "run", "-t", Integer.toString(LONGEST_SECONDS)));
+                        List.of(System.getProperty("gds4j.guest"), "run", "-t", Integer.toString(MAX_SECONDS)));
         command.addAll(disks(recordings, folder.toString()));
         command.add(command(recordings, String.join(" ", program)));
         return command;
