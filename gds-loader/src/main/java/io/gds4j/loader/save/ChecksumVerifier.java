@@ -47,7 +47,7 @@ public final class ChecksumVerifier {
     private final List<String> unchecked = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
 
-    private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint) {
+    private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint, FileCalls calls) {
         this.driver = driver;
         this.checkpoint = checkpoint;
         Map<Path, FileVersion> versions = new HashMap<>();
@@ -56,7 +56,7 @@ public final class ChecksumVerifier {
             @Override
             protected CuFileHandle openFile(Path path) {
                 try {
-                    FileCalls.SYSTEM.dropCached(path);
+                    calls.dropCached(path);
                 } catch (CuFileException e) {
                     throw unopened(path, e);
                 }
@@ -91,7 +91,12 @@ public final class ChecksumVerifier {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static ChecksumReport verify(CuFileDriver driver, Path path) {
-        return new ChecksumVerifier(driver, Checkpoint.open(path)).run();
+        return verify(driver, path, FileCalls.SYSTEM);
+    }
+
+    /** Verifies with file system calls that a test may replace. */
+    static ChecksumReport verify(CuFileDriver driver, Path path, FileCalls calls) {
+        return new ChecksumVerifier(driver, Checkpoint.open(path), calls).run();
     }
 
     private ChecksumReport run() {

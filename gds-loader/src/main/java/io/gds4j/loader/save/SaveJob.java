@@ -10,6 +10,7 @@ import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
 import java.util.Optional;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a plan on a thread of its own, which a program can cancel until it publishes. */
@@ -59,7 +60,7 @@ abstract class SaveJob implements SaveControl {
     final SaveReport run() {
         runner = Thread.currentThread();
         MovedBytes moved = new MovedBytes(driver);
-        CheckpointEvent event = CheckpointEvent.begin(true);
+        CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(true) : null;
         boolean done = false;
         try {
             work();

@@ -172,7 +172,7 @@ public final class SharedSave {
      * @throws CuFileException with an errno if a file cannot be deleted
      */
     public void abandon() {
-        for (String id : ids(SharedSecret.find(secret))) {
+        for (String id : ids(secret(new GuessableName(calls)).find())) {
             Publication publication = publication(id);
             if (!publication.isLive()) {
                 publication.abandon();
@@ -184,6 +184,7 @@ public final class SharedSave {
 
     /** The work of one writer. */
     private final class Write extends SaveJob {
+        private final GuessableName names = new GuessableName(SharedSave.this.calls);
         private List<ShareFile.Tensor> tensors = List.of();
 
         Write(CuFileDriver driver, SaveListener listener, Runnable onRelease) {
@@ -193,7 +194,7 @@ public final class SharedSave {
         @Override
         void work() {
             createFolder();
-            List<String> ids = ids(SharedSecret.layOrFind(secret));
+            List<String> ids = ids(secret(names).layOrFind());
             Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes
             for (String id : ids) {
@@ -204,7 +205,7 @@ public final class SharedSave {
             List<Run> runs = Run.of(content.files());
             try (Snapshot sources = sources();
                     FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
-                List<ShareFile.Identity> opened = writer.openShare(publication);
+                List<ShareFile.Identity> opened = writer.openShare(publication, names);
                 try {
                     writeShare(publication, writer, runs, opened);
                 } finally {
@@ -246,6 +247,8 @@ public final class SharedSave {
 
     /** Puts the shares of all writers together; cannot be cancelled. */
     private final class Commit extends SaveJob {
+        private final GuessableName names = new GuessableName(SharedSave.this.calls);
+
         Commit(CuFileDriver driver, Runnable onRelease) {
             super(content, driver, SaveListener.NONE, SharedSave.this.calls, onRelease);
         }
@@ -266,7 +269,7 @@ public final class SharedSave {
             SaveTarget target = content.target();
             SaveLock lock = calls.lock(target.folder(), target.lockName());
             try {
-                List<String> ids = ids(SharedSecret.find(secret));
+                List<String> ids = ids(secret(names).find());
                 Publication publication = publication(ids);
                 Optional<Publication> published =
                         ids.stream().map(SharedSave.this::publication).filter(SharedSave.this::isPublished).findFirst();
@@ -285,7 +288,7 @@ public final class SharedSave {
                 try (Snapshot sources = Snapshot.none(content);
                         FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
                     try {
-                        writer.writeShared(publication, files, new SharedPages(content.files()).of(shares));
+                        writer.writeShared(publication, names, files, new SharedPages(content.files()).of(shares));
                     } finally {
                         removeIfLost(writer, publication);
                     }
@@ -303,6 +306,10 @@ public final class SharedSave {
                 lock.close();
             }
         }
+    }
+
+    private SharedSecret secret(GuessableName names) {
+        return new SharedSecret(secret, calls, names);
     }
 
     /** Returns the files of this save, none of which belongs to the checkpoint. */

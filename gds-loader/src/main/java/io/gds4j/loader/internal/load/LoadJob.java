@@ -29,6 +29,7 @@ import java.util.Map;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiFunction;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -114,7 +115,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         runner = Thread.currentThread();
         long start = System.nanoTime();
         long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(order.path.toString(), order.bytes) : 0;
-        CheckpointEvent event = CheckpointEvent.begin(false);
+        CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(false) : null;
         boolean done = false;
         try {
             MovedBytes moved = new MovedBytes(driver);
