@@ -24,6 +24,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.memory to
             io.gds4j.ffi,
@@ -32,6 +33,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.text to
             io.gds4j.compat,

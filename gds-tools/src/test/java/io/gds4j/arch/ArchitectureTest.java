@@ -19,7 +19,9 @@ import java.lang.foreign.SymbolLookup;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.jspecify.annotations.NullMarked;
@@ -76,6 +78,11 @@ class ArchitectureTest {
                         Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
                                 Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER, Rooms.DJL)),
                 Arguments.of(
+                        "gds-rdma",
+                        new String[]{Rooms.RDMA},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, "io.gds4j.ffi.verbs",
+                                "io.gds4j.ffi.cuda", Rooms.RDMA)),
+                Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
                         Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.INTERNAL_HTTP, Rooms.JDK, "javax.net.ssl..",
@@ -91,7 +98,7 @@ class ArchitectureTest {
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP,
-                                Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.VERBS, "javax.crypto..", Rooms.SAMPLES)),
+                                Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.RDMA, "javax.crypto..", Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
                         Rooms.TESTKIT,
@@ -128,6 +135,28 @@ class ArchitectureTest {
                 .that().resideInAPackage(lower)
                 .should().dependOnClassesThat().resideInAnyPackage(higher)
                 .check(Rooms.MAIN_CLASSES);
+    }
+
+    /** With its package-info. One flat room of 32 files was the part of gds4j that nobody could overlook. */
+    @Test
+    void noRoomOfTheCompatBackendIsLarge() {
+        assertThat(filesByRoom("io.gds4j.compat").entrySet())
+                .isNotEmpty()
+                .allSatisfy(room -> assertThat(room.getValue()).as(room.getKey()).hasSizeLessThanOrEqualTo(14));
+    }
+
+    @Test
+    void theExecutorStandsAloneAboveTheRoomsThatServeIt() {
+        assertThat(filesByRoom("io.gds4j.compat").get("io.gds4j.compat.transfer"))
+                .containsExactlyInAnyOrder("RequestExecutor.java", "package-info.java");
+    }
+
+    private static Map<String, Set<String>> filesByRoom(String module) {
+        return Rooms.MAIN_CLASSES.stream()
+                .filter(type -> type.getPackageName().equals(module) || type.getPackageName().startsWith(module + "."))
+                .collect(Collectors.groupingBy(JavaClass::getPackageName,
+                        Collectors.mapping(type -> type.getSourceCodeLocation().getSourceFileName(),
+                                Collectors.toSet())));
     }
 
     @Test
@@ -233,7 +262,7 @@ class ArchitectureTest {
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
                 .contains(Rooms.DATASET_PACKAGES)
-                .contains(Rooms.REMOTE, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
+                .contains(Rooms.REMOTE, Rooms.RDMA, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
                         "io.gds4j.tools");
     }
 }

@@ -50,8 +50,8 @@ final class Rooms {
 
     /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
     static final String[] COMPAT_PACKAGES = {
-            "io.gds4j.compat.file", "io.gds4j.compat.transfer", "io.gds4j.compat.batch", "io.gds4j.compat.stream",
-            "io.gds4j.compat"
+            "io.gds4j.compat.file", "io.gds4j.compat.plan", "io.gds4j.compat.deliver", "io.gds4j.compat.work",
+            "io.gds4j.compat.transfer", "io.gds4j.compat.batch", "io.gds4j.compat.stream", "io.gds4j.compat"
     };
 
     /** The packages of gds-libcufile, lowest first. */
@@ -67,7 +67,8 @@ final class Rooms {
             "io.gds4j.loader.internal.metadata", "io.gds4j.loader.format.safetensors", "io.gds4j.loader.format.gguf",
             "io.gds4j.loader.format.torch",
             "io.gds4j.loader.format.numpy", "io.gds4j.loader.format.extents", "io.gds4j.loader.internal",
-            "io.gds4j.loader.parallel", "io.gds4j.loader", "io.gds4j.loader.save",
+            "io.gds4j.loader.internal.search", "io.gds4j.loader.parallel", "io.gds4j.loader.internal.load",
+            "io.gds4j.loader", "io.gds4j.loader.save",
             "io.gds4j.loader.internal.save"
     };
 
@@ -76,7 +77,7 @@ final class Rooms {
 
     static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
-    static final String VERBS = "io.gds4j.ffi.verbs";
+    static final String RDMA = "io.gds4j.rdma";
     static final String JCUDA_INTEROP = "io.gds4j.jcuda..";
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";
