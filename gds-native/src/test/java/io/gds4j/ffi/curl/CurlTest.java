@@ -185,7 +185,8 @@ class CurlTest {
                 Thread.currentThread().interrupt();
             }
         });
-        try (NativeHttp.Wire wire = curl.open()) {
+        NativeHttp.Wire wire = curl.open();
+        try (wire) {
             Kept kept = new Kept();
             Thread waker = Thread.ofVirtual().start(() -> {
                 try {
@@ -199,11 +200,10 @@ class CurlTest {
             wire.send(request("GET", "/stalls"), kept);
             assertThat(kept.status).isZero();
             waker.join();
-            wire.close();
-            wire.wake();
         } finally {
             end.countDown();
         }
+        wire.wake();
     }
 
     @Test
