@@ -13,6 +13,9 @@ module io.gds4j {
     exports io.gds4j.internal.file to
             io.gds4j.dataset,
             io.gds4j.loader;
+    exports io.gds4j.internal.http to
+            io.gds4j.ffi,
+            io.gds4j.remote;
     exports io.gds4j.internal.lifetime to
             io.gds4j.ffi,
             io.gds4j.engine,

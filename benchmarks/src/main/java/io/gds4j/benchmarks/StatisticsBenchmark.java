@@ -2,8 +2,8 @@ package io.gds4j.benchmarks;
 
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.compat.CompatSession;
-import io.gds4j.compat.transfer.CompatFile;
-import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.plan.Operation;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.statistics.CuFileCounters;

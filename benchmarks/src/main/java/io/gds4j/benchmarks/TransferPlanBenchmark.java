@@ -1,6 +1,6 @@
 package io.gds4j.benchmarks;
 
-import io.gds4j.compat.transfer.TransferPlan;
+import io.gds4j.compat.plan.TransferPlan;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;

@@ -1,7 +1,7 @@
 package io.gds4j.compat;
 
-import io.gds4j.compat.transfer.CompatFile;
-import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;

@@ -1,6 +1,6 @@
 package io.gds4j.compat;
 
-import io.gds4j.compat.transfer.RequestLog;
+import io.gds4j.compat.file.RequestLog;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;

@@ -1,11 +1,11 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.CompatFile;
+import io.gds4j.compat.deliver.ThreadContext;
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.plan.TransferPlan;
+import io.gds4j.compat.plan.TransferPlanner;
+import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.ThreadContext;
-import io.gds4j.compat.transfer.TransferPlan;
-import io.gds4j.compat.transfer.TransferPlanner;
-import io.gds4j.compat.transfer.TransferRequest;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
@@ -133,13 +133,13 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     /**
      * Reads the entries that can be grouped, and begins to copy them. Waits for the copies of earlier groups if it needs their slabs.
      *
-     * If the submission merges entries, more groups follow, which are read while this one is copied; else this waits for the copies.
+     * If the submission is grouped, more groups follow, which are read while this one is copied; else this waits for the copies.
      *
      * @param claim its results are replaced by the bytes that each entry read, which count once the group is {@link #complete}
      */
     void begin(Claim claim) {
         List<BatchRequest> entries = claim.entries();
-        boolean overlaps = claim.submission().isMerged();
+        boolean overlaps = claim.submission().kind() == Submission.Kind.GROUPED;
         submission = claim.submission();
         pieces = overlaps ? MANY : ONE;
         long most = planner.largestPiece();
@@ -208,9 +208,9 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         CopyPipeline entered = pipeline;
         if (entered == null || !entered.context().equals(context) || bytes > slabBytes) {
             settle();
-            entered = thread.pipeline(context);
+            entered = thread.pipeline();
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            pipeline = entered.enter(this, slabBytes, pieces, false) ? entered : null;
+            pipeline = entered.enter(this, context, slabBytes, pieces, false) ? entered : null;
             return pipeline;
         }
         return entered;

@@ -149,8 +149,7 @@ public final class CompatBatch implements BackendBatch {
     }
 
     /**
-     * Returns a submission that who waits for events had better serve: a thread that sleeps takes longer to come than its entries, which
-     * are in the page cache.
+     * Returns a submission that the waiting caller should serve itself: waking a thread takes longer than reading its cached entries.
      *
      * @param minimum number of events to wait for
      * @return null if there is none or there are enough events
@@ -161,7 +160,7 @@ public final class CompatBatch implements BackendBatch {
         try {
             for (int i = 0; done.size() + failed.size() < minimum && i < submissions.size(); i++) {
                 Submission submission = submissions.get(i);
-                if (submission.isContinuous() && submission.hasUnclaimed()) {
+                if (submission.kind() == Submission.Kind.ADJACENT && submission.hasUnclaimed()) {
                     return submission;
                 }
             }

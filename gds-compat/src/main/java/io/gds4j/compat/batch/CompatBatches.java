@@ -1,8 +1,8 @@
 package io.gds4j.compat.batch;
 
+import io.gds4j.compat.file.RequestLog;
+import io.gds4j.compat.file.RequestLog.Severity;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.RequestLog;
-import io.gds4j.compat.transfer.RequestLog.Severity;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;

@@ -1,9 +1,10 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.Operation;
-import io.gds4j.compat.transfer.RequestContext;
+import io.gds4j.compat.batch.Submission.Kind;
+import io.gds4j.compat.file.RequestLog;
+import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.RequestLog;
+import io.gds4j.compat.work.RequestContext;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -62,16 +63,16 @@ public final class CompatEntryRunner implements EntryRunner {
     public void run(Claim claim) {
         boolean succeeded = false;
         try {
-            boolean merged = claim.submission().isMerged();
-            if (claim.submission().isContinuous()) {
+            boolean grouped = claim.submission().kind() == Kind.GROUPED;
+            if (claim.submission().kind() == Kind.ADJACENT) {
                 settle(); // the request needs the pipeline that open groups use
                 readTogether(claim);
-            } else if (merged || claim.entries().size() > 1) {
+            } else if (grouped || claim.entries().size() > 1) {
                 deviceReads.begin(claim);
             }
             begun.add(new Begun(claim, deviceReads.begun()));
             boolean heldLong = deviceReads.begun() - settled >= MOST_GROUPS;
-            if (heldLong || !merged || claim.hasUndone()) {
+            if (heldLong || !grouped || claim.hasUndone()) {
                 settle();
             } else {
                 endComplete();

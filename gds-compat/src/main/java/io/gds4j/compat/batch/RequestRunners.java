@@ -1,7 +1,7 @@
 package io.gds4j.compat.batch;
 
-import io.gds4j.compat.transfer.RequestContext;
-import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.compat.work.RequestContext;
+import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;

@@ -1,14 +1,16 @@
 package io.gds4j.compat.batch;
 
+import io.gds4j.compat.batch.Submission.Kind;
+
 /**
  * How many threads serve a submission, and how much of it a thread claims at a time.
  *
  * <p>
  * Reads from the page cache that are adjacent in file and GPU memory become requests of up to 16 MiB, which have workers of their own
- * ({@link Submission#isContinuous}). A few of them at a time keep the link busy.
+ * ({@link Submission.Kind#ADJACENT}). A few of them at a time keep the link busy.
  *
  * <p>
- * Other large reads from the page cache into GPU memory are merged ({@link Submission#isMerged}). The model: a thread reads 7 GB/s, and a link
+ * Other large reads from the page cache into GPU memory are grouped ({@link Submission.Kind#GROUPED}). The model: a thread reads 7 GB/s, and a link
  * carries up to 50 GB/s, so that eight to twelve threads keep it busy. Each copy costs the link 8 microseconds and takes a lock of the
  * driver, so that shares are large. The first ones are smaller, because the link is idle until one is read, and the last ones, so that
  * threads end together. With 1 MiB this reaches 35 GB/s, where single entries reach 22.
@@ -20,8 +22,8 @@ package io.gds4j.compat.batch;
  * @param threads largest number of threads
  * @param threadsForAll largest number of threads for this submission and others like it
  * @param smallEntries largest number of small entries of a share
- * @param first bytes of the first share of each thread of a merged submission
- * @param total bytes of a merged submission
+ * @param first bytes of the first share of each thread of a grouped submission
+ * @param total bytes of a grouped submission
  */
 record Shares(int threads, int threadsForAll, int smallEntries, long first, long total) {
 
@@ -37,7 +39,7 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
     /** Number of requests of adjacent entries that keep a link busy. */
     private static final int BUSY_REQUESTS = 4;
 
-    /** Smallest and largest share of a merged submission. The largest fits into a slab. */
+    /** Smallest and largest share of a grouped submission. The largest fits into a slab. */
     private static final long SMALLEST = 128 << 10;
     private static final long LARGEST = 4L << 20;
 
@@ -52,32 +54,33 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
      */
     static Shares of(Submission submission, int most, int perThread) {
         int entries = submission.size();
-        if (submission.isContinuous()) {
+        if (submission.kind() == Kind.ADJACENT) {
             return new Shares(Math.min(BUSY_REQUESTS, Math.min(most, submission.requests())), most, 1, 0, 0);
         }
-        if (submission.isMerged()) {
+        if (submission.kind() == Kind.GROUPED) {
             int threads = Math.min(Math.min(most, BUSY_THREADS), entries);
             long total = submission.bytes();
             return new Shares(threads, most, 1, Math.clamp(total / (4L * threads), SMALLEST, FIRST), total);
         }
         // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
-        int forAll = submission.isSpread() ? 2 * most : most;
-        int forSmall = submission.isSpread() ? forAll : Math.min(most, THREADS_FOR_SMALL);
-        int threads = submission.isSmall()
-                ? Math.min(forSmall, Math.ceilDiv(entries, perThread))
-                : Math.min(most, entries);
+        boolean spread = submission.kind() == Kind.SPREAD;
+        int forAll = spread ? 2 * most : most;
+        int forSmall = spread ? forAll : Math.min(most, THREADS_FOR_SMALL);
+        int threads = submission.kind() == Kind.LARGE
+                ? Math.min(most, entries)
+                : Math.min(forSmall, Math.ceilDiv(entries, perThread));
         // Few enough that each thread gets some, and enough to pay for waking it.
         int share = Math.clamp(Math.ceilDiv(entries, forSmall), perThread, Math.max(perThread, MOST_SMALL));
         return new Shares(threads, forAll, share, 0, 0);
     }
 
-    /** Returns the bytes of a merged submission to claim next, after {@code claimed}. */
+    /** Returns the bytes of a grouped submission to claim next, after {@code claimed}. */
     long next(long claimed) {
         long fair = Math.max(SMALLEST, (total - claimed) / threads);
         return Math.min(fair, claimed < threads * first ? first : LARGEST);
     }
 
-    /** Returns the bytes of a slab in which every share of aligned entries of a merged submission fits. */
+    /** Returns the bytes of a slab in which every share of aligned entries of a grouped submission fits. */
     long slabBytes() {
         return Math.max(first, Math.min(LARGEST, total / threads));
     }

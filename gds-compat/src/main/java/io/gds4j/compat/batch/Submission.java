@@ -12,18 +12,32 @@ import org.jspecify.annotations.Nullable;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
 final class Submission implements Cancellation {
+    /** How the entries are served. */
+    enum Kind {
+        /** Cached reads in stretches of file and GPU memory: each stretch is one request, and who waits for events serves it, too. */
+        ADJACENT,
+        /** Cached reads of medium size into GPU memory: a thread reads several into one slab, and the next ones while they are copied. */
+        GROUPED,
+        /** Small ones: a thread takes several at a time. */
+        SMALL,
+        /** Small ones that wait for a disk, all over a file: all threads serve them, because each sleeps most of the time. */
+        SPREAD,
+        /** One at a time. Small ones among them are taken together. */
+        LARGE
+    }
+
     /** Largest entry in bytes of which a thread claims several at a time, whatever its memory and direction. */
     private static final long SMALL_BYTES = 64 << 10;
 
-    /** Smallest and largest entry in bytes that is merged with others of its size. */
-    private static final long LEAST_MERGED = 256 << 10;
-    private static final long MOST_MERGED = 4 << 20;
+    /** Smallest and largest entry in bytes that is grouped with others of its size. */
+    private static final long LEAST_GROUPED = 256 << 10;
+    private static final long MOST_GROUPED = 4 << 20;
 
     /** Smallest and largest number of bytes that are read as one request: they have several threads, and those share one kernel. */
     private static final long LEAST_TOGETHER = 4 << 20;
     private static final long MOST_TOGETHER = 16 << 20;
 
-    /** Smallest number of entries that are merged. Workers serve fewer ones better, each in pieces. */
+    /** Smallest number of entries that are grouped. Workers serve fewer ones better, each in pieces. */
     private static final int MANY = 8;
 
     /** Of a thread that may run every entry. */
@@ -31,10 +45,7 @@ final class Submission implements Cancellation {
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
-    private final boolean small;
-    private final boolean merged;
-    private final boolean continuous;
-    private final boolean spread;
+    private final Kind kind;
     private final long submitted = System.nanoTime();
     private final long cancelsBefore;
 
@@ -52,34 +63,45 @@ final class Submission implements Cancellation {
         this.batch = batch;
         this.cancelsBefore = batch.cancels();
         this.entries = List.copyOf(entries);
-        this.small = entries.stream().allMatch(entry -> entry.size() <= SMALL_BYTES);
-        this.continuous = !waitsForDisk && isContinuous(this.entries);
-        this.merged = !waitsForDisk
-                && !continuous
-                && entries.size() >= MANY
-                && entries.stream().allMatch(Submission::isMergeable);
-        this.spread = small && waitsForDisk && 2 * followers(entries) < entries.size();
+        this.kind = kind(this.entries, waitsForDisk);
         this.bytesBefore = new long[entries.size() + 1];
         for (int i = 0; i < entries.size(); i++) {
             bytesBefore[i + 1] = bytesBefore[i] + entries.get(i).size();
         }
     }
 
-    private static boolean isMergeable(BatchRequest entry) {
+    private static Kind kind(List<BatchRequest> entries, boolean waitsForDisk) {
+        if (!waitsForDisk && isAdjacent(entries)) {
+            return Kind.ADJACENT;
+        }
+        if (!waitsForDisk && entries.size() >= MANY && entries.stream().allMatch(Submission::isGroupable)) {
+            return Kind.GROUPED;
+        }
+        if (entries.stream().allMatch(Submission::isSmall)) {
+            return waitsForDisk && 2 * followers(entries) < entries.size() ? Kind.SPREAD : Kind.SMALL;
+        }
+        return Kind.LARGE;
+    }
+
+    private static boolean isSmall(BatchRequest entry) {
+        return entry.size() <= SMALL_BYTES;
+    }
+
+    private static boolean isGroupable(BatchRequest entry) {
         return !entry.write()
                 && entry.memory().kind().isCuda()
-                && entry.size() >= LEAST_MERGED
-                && entry.size() <= MOST_MERGED;
+                && entry.size() >= LEAST_GROUPED
+                && entry.size() <= MOST_GROUPED;
     }
 
     /** Returns whether all entries are in stretches of file and GPU memory that are worth a request of their own. */
-    private static boolean isContinuous(List<BatchRequest> entries) {
+    private static boolean isAdjacent(List<BatchRequest> entries) {
         long bytes = LEAST_TOGETHER;
         for (int i = 0; i < entries.size(); i++) {
             BatchRequest entry = entries.get(i);
             if (entry.write()
                     || entry.size() < 1
-                    || entry.size() > MOST_MERGED
+                    || entry.size() > MOST_GROUPED
                     || !entry.memory().kind().isCuda()) {
                 return false;
             }
@@ -135,32 +157,13 @@ final class Submission implements Cancellation {
         return bytesBefore[entries.size()];
     }
 
-    boolean isSmall() {
-        return small;
-    }
-
-    /** Returns whether a thread merges large entries that it claims, and reads the next ones while they are copied. */
-    boolean isMerged() {
-        return merged;
-    }
-
-    /** Returns whether adjacent entries are read as one request. */
-    boolean isContinuous() {
-        return continuous;
+    Kind kind() {
+        return kind;
     }
 
     /** Returns the number of requests that adjacent entries make. */
     int requests() {
         return Math.toIntExact(Math.ceilDiv(bytes(), MOST_TOGETHER));
-    }
-
-    /** Returns whether all threads should serve the small entries, because each thread sleeps most of the time. */
-    boolean isSpread() {
-        return spread;
-    }
-
-    private boolean isSmall(int entry) {
-        return entries.get(entry).size() <= SMALL_BYTES;
     }
 
     /** Returns whether the batch was cancelled since. */
@@ -229,13 +232,13 @@ final class Submission implements Cancellation {
 
     /** Returns whether a share that begins at an entry includes another one. */
     private boolean isShared(int from, int entry, Shares shares) {
-        if (continuous) {
-            return continues(entries.get(entry - 1), entries.get(entry))
-                    && bytesBefore[entry + 1] - bytesBefore[from] <= MOST_TOGETHER;
-        }
-        return merged
-                ? bytesBefore[entry + 1] - bytesBefore[from] <= shares.next(bytesBefore[from])
-                : entry - from < shares.smallEntries() && isSmall(from) && isSmall(entry);
+        long bytes = bytesBefore[entry + 1] - bytesBefore[from];
+        return switch (kind) {
+            case ADJACENT -> continues(entries.get(entry - 1), entries.get(entry)) && bytes <= MOST_TOGETHER;
+            case GROUPED -> bytes <= shares.next(bytesBefore[from]);
+            case SMALL, SPREAD, LARGE -> entry - from < shares.smallEntries()
+                    && isSmall(entries.get(from)) && isSmall(entries.get(entry));
+        };
     }
 
     /** Fails the entries that no thread has claimed. Allocates nothing. */

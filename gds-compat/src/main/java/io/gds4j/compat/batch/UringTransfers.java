@@ -1,13 +1,13 @@
 package io.gds4j.compat.batch;
 
+import io.gds4j.compat.file.CompatFile;
 import io.gds4j.compat.file.FileDescriptors;
 import io.gds4j.compat.file.RangeLocks;
-import io.gds4j.compat.transfer.CompatFile;
-import io.gds4j.compat.transfer.Operation;
+import io.gds4j.compat.plan.Operation;
+import io.gds4j.compat.plan.TransferPlan;
+import io.gds4j.compat.plan.TransferPlanner;
+import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.TransferPlan;
-import io.gds4j.compat.transfer.TransferPlanner;
-import io.gds4j.compat.transfer.TransferRequest;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.IoUring;

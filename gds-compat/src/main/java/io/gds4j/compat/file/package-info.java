@@ -1,6 +1,6 @@
 /**
- * Open files: private descriptors, what the file system can do, locks on page ranges, and what the page cache holds. Packages above
- * call it; it knows nothing of requests.
+ * Registered files: private descriptors or a program's source, what the file system can do, locks on page ranges, and what the page cache
+ * holds. Packages above call it; it knows nothing of requests.
  */
 @NullMarked
 package io.gds4j.compat.file;

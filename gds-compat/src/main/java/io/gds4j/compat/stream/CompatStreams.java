@@ -1,13 +1,13 @@
 package io.gds4j.compat.stream;
 
-import io.gds4j.compat.transfer.CompatFile;
-import io.gds4j.compat.transfer.Operation;
-import io.gds4j.compat.transfer.RequestContext;
+import io.gds4j.compat.deliver.Transfer;
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.file.RequestLog;
+import io.gds4j.compat.file.RequestLog.Severity;
+import io.gds4j.compat.plan.Operation;
 import io.gds4j.compat.transfer.RequestExecutor;
-import io.gds4j.compat.transfer.RequestLog;
-import io.gds4j.compat.transfer.RequestLog.Severity;
-import io.gds4j.compat.transfer.Transfer;
-import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.compat.work.RequestContext;
+import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.stream.PieceListener;

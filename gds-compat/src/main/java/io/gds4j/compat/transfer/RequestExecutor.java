@@ -1,9 +1,24 @@
 package io.gds4j.compat.transfer;
 
+import io.gds4j.compat.deliver.DeviceTransfer;
+import io.gds4j.compat.deliver.PeerGroups;
+import io.gds4j.compat.deliver.ScatterRead;
+import io.gds4j.compat.deliver.Transfer;
+import io.gds4j.compat.file.CompatFile;
 import io.gds4j.compat.file.DescriptorTable;
 import io.gds4j.compat.file.FileDescriptors;
 import io.gds4j.compat.file.RangeLocks;
-import io.gds4j.compat.transfer.RequestLog.Severity;
+import io.gds4j.compat.file.RequestLog;
+import io.gds4j.compat.file.RequestLog.Severity;
+import io.gds4j.compat.plan.Operation;
+import io.gds4j.compat.plan.TransferCosts;
+import io.gds4j.compat.plan.TransferCourse;
+import io.gds4j.compat.plan.TransferPlan;
+import io.gds4j.compat.plan.TransferPlanner;
+import io.gds4j.compat.plan.TransferRequest;
+import io.gds4j.compat.plan.Workload;
+import io.gds4j.compat.work.RequestContext;
+import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.GpuContextCache;
@@ -344,7 +359,7 @@ public final class RequestExecutor {
         if (memory.kind() == MemoryKind.CUDA_MANAGED || bytes < TransferCosts.MEASURED.leastGathered()) {
             return false; // before the load is looked up, which is dear for so few bytes
         }
-        Load load = engine.load();
+        Workload load = engine.load();
         int requests = load.requests(memory) + load.alone(memory) + 1;
         return TransferCourse.mayGather(engine.parallelism(), bytes, requests)
                 && TransferCosts.MEASURED.fitsCache(load.bytes(memory) + bytes);

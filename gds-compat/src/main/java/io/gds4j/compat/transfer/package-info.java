@@ -1,6 +1,6 @@
 /**
- * Requests become transfers. The {@link io.gds4j.compat.transfer.RequestExecutor} checks a request, plans its pieces, and lets the
- * caller and workers move them. Plain calls, entries of batches and operations of streams all enter there.
+ * The {@link io.gds4j.compat.transfer.RequestExecutor} checks a request, has it planned, and has the caller and workers move its pieces.
+ * Plain calls, entries of batches and operations of streams all enter there.
  */
 @NullMarked
 package io.gds4j.compat.transfer;

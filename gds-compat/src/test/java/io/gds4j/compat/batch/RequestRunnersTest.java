@@ -4,9 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.tuple;
 
-import io.gds4j.compat.transfer.Parallelism;
-import io.gds4j.compat.transfer.ThreadContext;
-import io.gds4j.compat.transfer.TransferEngine;
+import io.gds4j.compat.deliver.ThreadContext;
+import io.gds4j.compat.plan.Parallelism;
+import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.statistics.PathCounters;

@@ -1,32 +1,140 @@
 package io.gds4j.engine.staging;
 
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
-/** What one request at a time copies to a CUDA context with: streams, an event for each of its slabs, and a board. */
-final class CopyLane {
-    /** Stream of copies by an engine. */
-    private final long stream;
+/**
+ * What one thread at a time copies to or from a CUDA context with: a stream, an event for each slab whose copy may run, and for kernels a
+ * stream of their own and a board. Made while no stream waits for this process, and reused.
+ *
+ * <p>
+ * Methods that return a {@code CUresult} need the context to be current, between {@link #push} and {@link #pop}, except
+ * {@link #copyToGpu}, {@link #copyToHost} and {@link #finish}, which see to that.
+ */
+public final class CopyLane {
+    /** Number of events. */
+    public static final int EVENTS = 2;
 
-    /** Stream of kernels, of the highest priority. */
-    private final long kernelStream;
+    /** The driver takes the highest priority that the GPU has. */
+    private static final int HIGHEST_PRIORITY = -100;
 
-    private final long[] events;
+    private final CudaContexts contexts;
+    private final Cuda cuda;
+    private final GpuContext context;
+    private final long[] events = new long[EVENTS];
+    private final boolean[] busy = new boolean[EVENTS];
+
+    /** Bytes of the copies that an event ends. */
+    private final long[] bytes = new long[EVENTS];
+
     private final @Nullable PieceBoard board;
+    private int made;
+
+    /** Stream of copies by an engine. */
+    private long stream;
+
+    /** Stream of kernels, of the highest priority; 0 if there is none. */
+    private long kernelStream;
 
     /** True while a kernel of an earlier request may not have begun: it reads the board. */
     private boolean behind;
 
-    /**
-     * @param events one for each slot
-     * @param board null if there is no kernel
-     */
-    CopyLane(long stream, long kernelStream, long[] events, @Nullable PieceBoard board) {
-        this.stream = stream;
-        this.kernelStream = kernelStream;
-        this.events = events.clone();
+    private CopyLane(CudaContexts contexts, GpuContext context, @Nullable PieceBoard board) {
+        this.contexts = contexts;
+        this.cuda = contexts.cuda();
+        this.context = context;
         this.board = board;
+    }
+
+    /**
+     * Makes a lane of copies.
+     *
+     * @throws io.gds4j.error.CuFileException if the driver refuses; nothing is left then
+     */
+    public static CopyLane of(CudaContexts contexts, long context) {
+        CopyLane lane = new CopyLane(contexts, new GpuContext(context, contexts.idOf(context)), null);
+        CudaErrors.check(contexts.cuda(), "cuCtxPushCurrent", lane.push());
+        try {
+            lane.make(false);
+        } finally {
+            lane.pop();
+        }
+        return lane;
+    }
+
+    /**
+     * Makes a lane of copies and kernels. The context is current.
+     *
+     * @param board null if there is no memory for boards
+     */
+    static CopyLane withKernels(CudaContexts contexts, GpuContext context, @Nullable PieceBoard board) {
+        CopyLane lane = new CopyLane(contexts, context, board);
+        lane.make(true);
+        return lane;
+    }
+
+    private void make(boolean kernels) {
+        long[] out = new long[1];
+        boolean complete = false;
+        try {
+            CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
+            stream = out[0];
+            if (kernels) {
+                CudaErrors.check(cuda, "cuStreamCreateWithPriority",
+                        cuda.streamCreateWithPriority(out, Cuda.STREAM_NON_BLOCKING, HIGHEST_PRIORITY));
+                kernelStream = out[0];
+            }
+            for (; made < EVENTS; made++) {
+                int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
+                CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
+                events[made] = out[0];
+            }
+            complete = true;
+        } finally {
+            if (!complete) {
+                destroy();
+            }
+        }
+    }
+
+    /** Destroys what was made. The context is current. */
+    void destroy() {
+        for (int i = 0; i < made; i++) {
+            cuda.eventDestroy(events[i]);
+        }
+        if (stream != 0) {
+            cuda.streamDestroy(stream);
+        }
+        if (kernelStream != 0) {
+            cuda.streamDestroy(kernelStream);
+        }
+    }
+
+    /** Destroys what was made, unless the program made the context: such a context has destroyed its own. */
+    public void close() {
+        if (contexts.isRetained(context.handle()) && push() == Cuda.SUCCESS) {
+            destroy();
+            pop();
+        }
+    }
+
+    /** Returns whether the context still is the one that the lane was made in. */
+    public boolean isOfItsContext() {
+        return context.id() == contexts.idOf(context.handle());
+    }
+
+    /** Makes the context current for this thread. */
+    int push() {
+        return contexts.enter(context.handle());
+    }
+
+    /** Restores the context from before a {@link #push} that succeeded. */
+    void pop() {
+        contexts.leave();
     }
 
     long stream() {
@@ -35,10 +143,6 @@ final class CopyLane {
 
     long kernelStream() {
         return kernelStream;
-    }
-
-    long event(int slot) {
-        return events[slot];
     }
 
     PieceBoard board() {
@@ -51,5 +155,104 @@ final class CopyLane {
 
     void setBehind(boolean value) {
         behind = value;
+    }
+
+    /**
+     * Starts a copy to the GPU. While streams wait for this process, a copy engine makes small copies, too: in the command queue, they would stay
+     * behind waiting streams of the same channel. A single byte goes there nevertheless; no stream waits for it.
+     */
+    int toGpu(long to, long from, long count, boolean streamsWait) {
+        return streamsWait
+                ? EngineCopies.toGpu(cuda, to, from, count, stream)
+                : cuda.memcpyHtoDAsync(to, from, count, stream);
+    }
+
+    /** Starts a copy from the GPU. */
+    int toHost(long to, long from, long count) {
+        return cuda.memcpyDtoHAsync(to, from, count, stream);
+    }
+
+    /** Has an event pass when the copies so far are complete. The slot is busy then, unless this fails. */
+    int record(int slot, long count) {
+        int recorded = cuda.eventRecord(events[slot], stream);
+        busy[slot] = recorded == Cuda.SUCCESS;
+        bytes[slot] = count;
+        return recorded;
+    }
+
+    /** Returns whether copies that an event ends may run. */
+    boolean isBusy(int slot) {
+        return busy[slot];
+    }
+
+    /** Forgets the event of a slot: copies behind it in the stream are complete. */
+    void free(int slot) {
+        busy[slot] = false;
+    }
+
+    /** Returns the bytes of the copies that an event ends. */
+    long bytes(int slot) {
+        return bytes[slot];
+    }
+
+    /** Waits for the event of a slot, which is free then, and returns how its copies ended. */
+    int await(int slot, long pollNanos, EventWait.Pause pause) {
+        busy[slot] = false;
+        return EventWait.poll(cuda, events[slot], pollNanos, pause);
+    }
+
+    /** Waits for all copies. */
+    int synchronize() {
+        return cuda.streamSynchronize(stream);
+    }
+
+    /** As {@link #toGpu} and {@link #record} for a thread that streams wait for. A copy without an event is complete when this returns. */
+    public int copyToGpu(int slot, long to, long from, long count) {
+        int entered = push();
+        return entered != Cuda.SUCCESS ? entered : started(slot, count, toGpu(to, from, count, true));
+    }
+
+    /** As {@link #copyToGpu}, in the other direction. */
+    public int copyToHost(int slot, long to, long from, long count) {
+        int entered = push();
+        return entered != Cuda.SUCCESS ? entered : started(slot, count, toHost(to, from, count));
+    }
+
+    /** A failed copy may have moved a part, so it has an event, too. */
+    private int started(int slot, long count, int result) {
+        int recorded = record(slot, count);
+        int complete = recorded == Cuda.SUCCESS ? recorded : synchronize();
+        pop();
+        return result != Cuda.SUCCESS ? result : complete;
+    }
+
+    /** Waits until a slot is free, first without pauses. */
+    public int finish(int slot, long spinNanos) {
+        if (!busy[slot]) {
+            return Cuda.SUCCESS;
+        }
+        busy[slot] = false;
+        int entered = push();
+        if (entered != Cuda.SUCCESS) {
+            return entered;
+        }
+        int result = EventWait.spin(cuda, events[slot], spinNanos);
+        pop();
+        return result;
+    }
+
+    /** Waits until a slot is free, with pauses. */
+    int finish(int slot, long pollNanos, EventWait.Pause pause) {
+        if (!busy[slot]) {
+            return Cuda.SUCCESS;
+        }
+        int entered = push();
+        if (entered != Cuda.SUCCESS) {
+            busy[slot] = false;
+            return entered;
+        }
+        int result = await(slot, pollNanos, pause);
+        pop();
+        return result;
     }
 }

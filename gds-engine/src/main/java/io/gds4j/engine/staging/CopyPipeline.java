@@ -4,21 +4,24 @@ import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
-import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Copies pieces between slabs and one CUDA context, on the stream of a lane. While the copy engine works on one slab, the disk
- * fills or drains the next. A copy is complete when the event of its slot is.
+ * Copies pieces between slabs and CUDA contexts, by a lane to each. While copy engines work on one slab, the disk fills or drains the
+ * next. A slab is free again when the event of its slot has passed in all lanes.
  *
  * <p>
- * Used by one thread, between {@link #enter} and {@link #leave}.
+ * Most requests have one context, which is current between {@link #enter(PieceFailures, GpuContext, long, long, boolean) enter} and
+ * {@link #leave}. One with several destinations makes each current for the copies to it, by {@link #begin} and {@link #end}. Used by one
+ * thread.
  */
 public final class CopyPipeline {
     /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
-    public static final int DEPTH = 2;
+    public static final int DEPTH = CopyLane.EVENTS;
 
     /** Largest copy in bytes for which spinning is cheaper than sleeping. */
     private static final long SPIN_BYTES = 64 << 10;
@@ -31,17 +34,20 @@ public final class CopyPipeline {
 
     private static final long PAGE_MASK = 4095;
 
-    private final CudaContexts contexts;
-    private final Cuda cuda;
+    private final @Nullable PreparedGpus gpus;
     private final BouncePool pool;
-    private final PreparedGpu gpu;
     private final PreciseSleep sleep;
     private final Slot[] slots = new Slot[DEPTH];
 
-    /** Between enter and leave, unless only processors copy. */
-    private @Nullable CopyLane lane;
+    /** The contexts that this thread has copied to. */
+    private final List<Target> known = new ArrayList<>();
 
-    private long stream;
+    /** Those of the request, between enter and leave. */
+    private final List<Target> used = new ArrayList<>();
+
+    /** The lane whose context is current between enter and leave; null if there is none. */
+    private @Nullable CopyLane current;
+
     private int turn;
     private int held;
     private boolean byProcessor;
@@ -60,13 +66,15 @@ public final class CopyPipeline {
         }
     }
 
-    /** A slab, and the copy that may be using it. */
+    /** A slab, and the copies that may be using it. */
     public static final class Slot {
-        private long event;
+        private final int number;
         private @Nullable Slab slab;
-        private boolean busy;
         private long piece;
-        private long bytes;
+
+        private Slot(int number) {
+            this.number = number;
+        }
 
         /** Returns the slot's slab. */
         public Slab slab() {
@@ -78,19 +86,56 @@ public final class CopyPipeline {
         }
     }
 
-    public CopyPipeline(PreparedGpu gpu, BouncePool pool, PreciseSleep sleep) {
-        this.contexts = gpu.contexts();
-        this.cuda = contexts.cuda();
-        this.pool = pool;
-        this.gpu = gpu;
-        this.sleep = sleep;
-        for (int i = 0; i < DEPTH; i++) {
-            slots[i] = new Slot();
+    /** A context, and the lane to it while the pipeline is entered. */
+    private static final class Target {
+        private final PreparedGpu gpu;
+        private @Nullable CopyLane lane;
+
+        /** The first piece of which copies to other GPUs may still run; -1 if there is none. */
+        private long firstToPeers = -1;
+
+        private Target(PreparedGpu gpu) {
+            this.gpu = gpu;
+        }
+
+        private CopyLane lane() {
+            CopyLane taken = lane;
+            if (taken == null) {
+                throw new IllegalStateException("the pipeline is not entered");
+            }
+            return taken;
+        }
+
+        private long handle() {
+            return gpu.context().handle();
         }
     }
 
+    /** @param gpus null if there is no CUDA driver */
+    public CopyPipeline(@Nullable PreparedGpus gpus, BouncePool pool, PreciseSleep sleep) {
+        this.gpus = gpus;
+        this.pool = pool;
+        this.sleep = sleep;
+        for (int i = 0; i < DEPTH; i++) {
+            slots[i] = new Slot(i);
+        }
+    }
+
+    private PreparedGpus gpus() {
+        PreparedGpus driver = gpus;
+        if (driver == null) {
+            throw new IllegalStateException("no CUDA driver");
+        }
+        return driver;
+    }
+
+    private Cuda cuda() {
+        return gpus().contexts().cuda();
+    }
+
+    /** Returns the context of a pipeline that was entered for one. */
     public GpuContext context() {
-        return gpu.context();
+        return used.getFirst().gpu.context();
     }
 
     /** Returns the offset in a slab at which a piece begins. Direct I/O requires the same offset in a page as in the file. */
@@ -109,68 +154,175 @@ public final class CopyPipeline {
      * @return false if the request is over; the pipeline is not entered then
      * @throws CuFileException if this fails; the pipeline has no slab then
      */
-    public boolean enter(PieceFailures listener, long bytes, long pieces, boolean onlyByProcessor) {
-        if (held != 0) {
-            throw new IllegalStateException("the pipeline is entered already");
-        }
-        CopyLane taken = onlyByProcessor ? null : gpu.take(listener);
-        if (taken == null && !onlyByProcessor) {
-            return false;
-        }
+    public boolean enter(
+            PieceFailures listener, GpuContext context, long bytes, long pieces, boolean onlyByProcessor) {
+        begin();
         boolean entered = false;
         try {
-            Slab slab = pool.acquire(bytes, !onlyByProcessor, listener);
-            if (slab != null) {
-                slots[0].slab = slab;
-                held = 1;
-                enter(taken);
+            used.add(target(context));
+            if ((onlyByProcessor || takeLanes(listener)) && takeSlab(listener, bytes, !onlyByProcessor)) {
+                current = onlyByProcessor ? null : pushed(used.getFirst().lane());
                 entered = true;
             }
         } finally {
             if (!entered) {
-                giveBack(taken);
+                giveBack();
             }
         }
-        turn = 0;
-        passed = -1;
-        failures = listener;
         single = pieces == 1;
         byProcessor = onlyByProcessor;
         return entered;
     }
 
-    private void enter(@Nullable CopyLane taken) {
-        if (taken != null) {
-            CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(gpu.context().handle()));
-            stream = taken.stream();
-            for (int i = 0; i < DEPTH; i++) {
-                slots[i].event = taken.event(i);
+    /**
+     * Takes lanes to several contexts and a slab, for which it may wait. No context is current until {@link #begin}.
+     *
+     * @param contexts those of the destinations; none for host memory only
+     */
+    public boolean enter(PieceFailures listener, List<GpuContext> contexts, long bytes) {
+        begin();
+        boolean entered = false;
+        try {
+            for (int i = 0; i < contexts.size(); i++) {
+                used.add(target(contexts.get(i)));
+            }
+            entered = takeLanes(listener) && takeSlab(listener, bytes, !contexts.isEmpty());
+        } finally {
+            if (!entered) {
+                giveBack();
             }
         }
-        lane = taken;
+        single = false;
+        byProcessor = false;
+        return entered;
     }
 
-    /** Waits for all copies, restores the context that was current before, and gives lane and slabs back. */
+    private void begin() {
+        if (held != 0) {
+            throw new IllegalStateException("the pipeline is entered already");
+        }
+        used.clear();
+    }
+
+    private Target target(GpuContext context) {
+        for (int i = 0; i < known.size(); i++) {
+            if (known.get(i).gpu.context().equals(context)) {
+                return known.get(i);
+            }
+        }
+        Target target = new Target(gpus().of(context));
+        known.add(target);
+        return target;
+    }
+
+    /** Takes lanes in the order of the contexts: threads that need several must not wait for each other. */
+    private boolean takeLanes(PieceFailures listener) {
+        for (Target next = nextWithoutLane(); next != null; next = nextWithoutLane()) {
+            next.lane = next.gpu.take(listener);
+            if (next.lane == null) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    private @Nullable Target nextWithoutLane() {
+        Target next = null;
+        for (int i = 0; i < used.size(); i++) {
+            Target target = used.get(i);
+            if (target.lane == null && (next == null || target.handle() < next.handle())) {
+                next = target;
+            }
+        }
+        return next;
+    }
+
+    private boolean takeSlab(PieceFailures listener, long bytes, boolean pinned) {
+        Slab slab = pool.acquire(bytes, pinned, listener);
+        slots[0].slab = slab;
+        held = slab == null ? 0 : 1;
+        turn = 0;
+        passed = -1;
+        failures = listener;
+        return slab != null;
+    }
+
+    private CopyLane pushed(CopyLane lane) {
+        CudaErrors.check(cuda(), "cuCtxPushCurrent", lane.push());
+        return lane;
+    }
+
+    /** Waits for all copies, restores the context that was current before, and gives lanes and slabs back. */
     public void leave() {
+        for (int i = 0; i < used.size(); i++) {
+            CopyLane lane = used.get(i).lane;
+            if (lane != null) {
+                awaitAll(lane);
+                awaitPeers(used.get(i), lane);
+            }
+        }
+        sleep.over();
+        if (current != null) {
+            current.pop();
+        }
+        boolean copied = !used.isEmpty() && used.getFirst().lane != null;
+        giveBack();
+        for (int i = 0; copied && i < used.size(); i++) {
+            used.get(i).gpu.finish();
+        }
+        used.clear();
+    }
+
+    private void awaitAll(CopyLane lane) {
         // Copies of a stream end in their order: if the newest succeeded, all have.
         Slot newest = slots[turn == 0 ? 0 : turn - 1];
-        boolean succeeded = newest.busy && await(newest);
+        boolean succeeded = lane.isBusy(newest.number) && await(newest, lane);
         for (Slot slot : slots) {
             if (succeeded) {
-                slot.busy = false;
+                lane.free(slot.number);
+            } else if (lane.isBusy(slot.number)) {
+                await(slot, lane);
             }
-            await(slot);
         }
+    }
+
+    private void awaitPeers(Target target, CopyLane lane) {
+        if (target.firstToPeers >= 0) {
+            int result = synchronize(lane);
+            if (result != Cuda.SUCCESS) {
+                listener().failed(
+                        target.firstToPeers, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
+            }
+            target.firstToPeers = -1;
+        }
+    }
+
+    private PieceFailures listener() {
+        PieceFailures listener = failures;
+        if (listener == null) {
+            throw new IllegalStateException("no transfer");
+        }
+        return listener;
+    }
+
+    private void giveBack() {
         failures = null;
-        sleep.over();
-        CopyLane used = lane;
-        lane = null;
-        if (used != null) {
-            contexts.leave();
+        current = null;
+        for (Slot slot : slots) {
+            Slab slab = slot.slab;
+            if (slab != null) {
+                slot.slab = null;
+                pool.release(slab);
+            }
         }
-        giveBack(used);
-        if (used != null) {
-            gpu.finish();
+        held = 0;
+        for (int i = 0; i < used.size(); i++) {
+            Target target = used.get(i);
+            CopyLane lane = target.lane;
+            if (lane != null) {
+                target.lane = null;
+                target.gpu.give(lane);
+            }
         }
     }
 
@@ -186,11 +338,10 @@ public final class CopyPipeline {
      */
     public void endOfParts(Slot slot, long bytes, long piece) {
         slot.piece = piece;
-        slot.bytes = bytes;
         if (single) {
-            synchronize(slot);
+            synchronize(slot, used.getFirst().lane());
         } else {
-            record(slot);
+            record(slot, used.getFirst().lane(), bytes);
         }
     }
 
@@ -214,18 +365,12 @@ public final class CopyPipeline {
                 HostMemoryViews.ofAddress(from, bytes), 0, HostMemoryViews.ofAddress(to, bytes), 0, bytes);
     }
 
-    /**
-     * Starts a copy. While streams wait for this process, a copy engine makes small copies, too: in the command queue, they would
-     * stay behind waiting streams of the same channel. A single byte goes there nevertheless; no stream waits for it.
-     */
     private int copyToGpu(long from, long to, long bytes) {
         if (byProcessor) {
             copy(to, from, bytes);
             return Cuda.SUCCESS;
         }
-        return pool.waits().any()
-                ? EngineCopies.toGpu(cuda, to, from, bytes, stream)
-                : cuda.memcpyHtoDAsync(to, from, bytes, stream);
+        return used.getFirst().lane().toGpu(to, from, bytes, pool.waits().any());
     }
 
     /** Returns whether a second piece can begin before the first one is over. */
@@ -244,9 +389,9 @@ public final class CopyPipeline {
     }
 
     /**
-     * Returns the next slot after its previous copy is complete.
+     * Returns the next slot after its previous copies are complete.
      *
-     * @throws CuFileException CUDA_DRIVER_ERROR once the context no longer works
+     * @throws CuFileException CUDA_DRIVER_ERROR once a context no longer works
      */
     public Slot next(long bytes) {
         if (turn == held && held < DEPTH) {
@@ -264,28 +409,32 @@ public final class CopyPipeline {
         return slot;
     }
 
-    /** Waits for a slot's copy. Returns false if it failed, and reports that to {@link PieceFailures}. */
+    /** Waits for a slot's copies. Returns false if one failed, and reports that to {@link PieceFailures}. */
     public boolean await(Slot slot) {
-        if (!slot.busy) {
-            return slot.slab != null;
+        boolean succeeded = slot.slab != null;
+        for (int i = 0; i < used.size(); i++) {
+            CopyLane lane = used.get(i).lane;
+            if (lane != null && lane.isBusy(slot.number)) {
+                succeeded &= await(slot, lane);
+            }
         }
-        slot.busy = false;
-        int result = await(slot.event, slot.bytes);
-        passed = slot.piece;
-        if (result != Cuda.SUCCESS) {
-            failed(slot, "cuEventSynchronize", result);
-            return false;
-        }
-        return true;
+        return succeeded;
     }
 
     /**
      * Polls a few times, with sleeps in between, before it blocks. A blocking wait ends with an interrupt of the GPU, which takes
      * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
-    private int await(long event, long bytes) {
-        long pause = Math.max(MIN_POLL_NANOS, bytes / BYTES_PER_POLL_NANO);
-        return EventWait.poll(cuda, event, pause, sleep);
+    private boolean await(Slot slot, CopyLane lane) {
+        long pause = Math.max(MIN_POLL_NANOS, lane.bytes(slot.number) / BYTES_PER_POLL_NANO);
+        int result = lane == current
+                ? lane.await(slot.number, pause, sleep)
+                : lane.finish(slot.number, pause, sleep);
+        passed = slot.piece;
+        if (result != Cuda.SUCCESS) {
+            failed(slot, lane, "cuEventSynchronize", result);
+        }
+        return result == Cuda.SUCCESS;
     }
 
     /** Starts to copy a piece from a slab to the GPU. */
@@ -300,65 +449,108 @@ public final class CopyPipeline {
         if (byProcessor) {
             copy(to, from, bytes);
         } else {
-            result = cuda.memcpyDtoHAsync(to, from, bytes, stream);
+            result = used.getFirst().lane().toHost(to, from, bytes);
         }
         started(slot, piece, bytes, "cuMemcpyDtoHAsync", result);
     }
 
     private void started(Slot slot, long piece, long bytes, String call, int copied) {
         slot.piece = piece;
-        slot.bytes = bytes;
+        if (byProcessor) {
+            return;
+        }
+        CopyLane lane = used.getFirst().lane();
         if (copied != Cuda.SUCCESS) {
-            failed(slot, call, copied);
-        } else if (byProcessor) {
-            slot.busy = false;
+            failed(slot, lane, call, copied);
         } else if (bytes <= SPIN_BYTES && single) {
-            synchronize(slot);
+            synchronize(slot, lane);
         } else {
-            record(slot);
+            record(slot, lane, bytes);
         }
     }
 
-    private void synchronize(Slot slot) {
-        int done = cuda.streamSynchronize(stream);
+    private void synchronize(Slot slot, CopyLane lane) {
+        int done = lane.synchronize();
         if (done != Cuda.SUCCESS) {
-            failed(slot, "cuStreamSynchronize", done);
+            failed(slot, lane, "cuStreamSynchronize", done);
         }
     }
 
-    private void record(Slot slot) {
-        int recorded = cuda.eventRecord(slot.event, stream);
-        slot.busy = recorded == Cuda.SUCCESS;
+    private void record(Slot slot, CopyLane lane, long bytes) {
+        int recorded = lane.record(slot.number, bytes);
         if (recorded != Cuda.SUCCESS) {
-            failed(slot, "cuEventRecord", recorded);
+            failed(slot, lane, "cuEventRecord", recorded);
         }
+    }
+
+    /** Makes a context current, for copies to it; {@link #endOfSlot} and {@link #end} follow. */
+    public void begin(int target) {
+        pushed(used.get(target).lane());
+    }
+
+    /** Starts to copy contiguous bytes to the context that is current. */
+    public void copyTo(int target, long from, long to, long bytes) {
+        int result = used.get(target).lane().toGpu(to, from, bytes, pool.waits().any());
+        CudaErrors.check(cuda(), "cuMemcpyHtoDAsync", result);
+    }
+
+    /** Starts to copy rows to the context that is current. */
+    public void copyRows(int target, long from, long fromPitch, long to, long toPitch, long width, long rows) {
+        if (Math.max(fromPitch, toPitch) > Cuda.MAX_PITCH) {
+            for (long row = 0; row < rows; row++) {
+                copyTo(target, from + row * fromPitch, to + row * toPitch, width);
+            }
+            return;
+        }
+        int result = cuda().memcpy2DHtoDAsync(
+                to, toPitch, from, fromPitch, width, rows, used.get(target).lane().stream());
+        CudaErrors.check(cuda(), "cuMemcpy2DAsync", result);
+    }
+
+    /**
+     * Ends the copies of a slot to the context that is current. Copies to peers may follow, for which the slot does not wait.
+     *
+     * @param bytes that were read into the slot
+     */
+    public void endOfSlot(Slot slot, int target, long piece, long bytes) {
+        slot.piece = piece;
+        record(slot, used.get(target).lane(), bytes / used.size());
+    }
+
+    /** Starts to copy bytes that have been copied to the current context from there to another one; {@link #leave} waits. */
+    public void copyToPeer(int target, long from, int peer, long to, long bytes, long piece) {
+        Target source = used.get(target);
+        int result = cuda().memcpyPeerAsync(
+                to, used.get(peer).handle(), from, source.handle(), bytes, source.lane().stream());
+        CudaErrors.check(cuda(), "cuMemcpyPeerAsync", result);
+        source.firstToPeers = source.firstToPeers < 0 ? piece : Math.min(source.firstToPeers, piece);
+    }
+
+    /** Restores the context from before {@link #begin}. */
+    public void end() {
+        gpus().contexts().leave();
+    }
+
+    private int synchronize(CopyLane lane) {
+        if (lane == current) {
+            return lane.synchronize();
+        }
+        int entered = lane.push();
+        if (entered != Cuda.SUCCESS) {
+            return entered;
+        }
+        int result = lane.synchronize();
+        lane.pop();
+        return result;
     }
 
     /** Reports a failed copy. If its end is unknown, it may still use the slab: the pool never hands that slab out again. */
-    private void failed(Slot slot, String call, int result) {
-        PieceFailures listener = failures;
-        if (listener == null) {
-            throw new IllegalStateException("no transfer");
-        }
-        listener.failed(slot.piece, CudaErrors.failure(cuda, call, result).build());
+    private void failed(Slot slot, CopyLane lane, String call, int result) {
+        listener().failed(slot.piece, CudaErrors.failure(cuda(), call, result).build());
         Slab slab = slot.slab;
-        if (slab != null && cuda.streamSynchronize(stream) != Cuda.SUCCESS) {
+        if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
             pool.abandon(slab);
             slot.slab = null;
-        }
-    }
-
-    private void giveBack(@Nullable CopyLane taken) {
-        for (Slot slot : slots) {
-            Slab slab = slot.slab;
-            if (slab != null) {
-                slot.slab = null;
-                pool.release(slab);
-            }
-        }
-        held = 0;
-        if (taken != null) {
-            gpu.give(taken);
         }
     }
 }

@@ -164,13 +164,13 @@ public final class GatherCopy {
     /** Starts the kernel. Without this, {@link #settle} has a copy engine copy everything. */
     public void launch() {
         GatherKernel loaded = gpu.kernel();
-        if (loaded != null && contexts.enter(gpu.context().handle()) == Cuda.SUCCESS) {
+        if (loaded != null && lane().push() == Cuda.SUCCESS) {
             long begun = System.nanoTime();
             launched =
                     loaded.launch(cuda, lane().board(), request, pieces, lane().kernelStream()) == Cuda.SUCCESS;
             long now = System.nanoTime();
             restsUntil = now - begun < SLOW_LAUNCH ? 0 : now + LONG_REST;
-            contexts.leave();
+            lane().pop();
         }
     }
 
@@ -242,7 +242,7 @@ public final class GatherCopy {
 
     /** Waits for the kernel, or sees to it that it copies nothing any more. Then a copy engine copies what is left. */
     private void rescue(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener) {
-        int entered = contexts.enter(gpu.context().handle());
+        int entered = lane().push();
         if (entered != Cuda.SUCCESS) {
             failed(words, arrived, listener, "cuCtxPushCurrent", entered);
             return;
@@ -256,16 +256,16 @@ public final class GatherCopy {
             boolean any = false;
             for (int i = 0; result == Cuda.SUCCESS && i < arrived; i++) {
                 if (counts[i] > 0 && !words.isCopied(request, i)) {
-                    result = EngineCopies.toGpu(cuda, targets[i], sources[i], counts[i], lane().stream());
+                    result = lane().toGpu(targets[i], sources[i], counts[i], true);
                     any = true;
                 }
             }
-            int complete = any ? cuda.streamSynchronize(lane().stream()) : Cuda.SUCCESS;
+            int complete = any ? lane().synchronize() : Cuda.SUCCESS;
             if (result != Cuda.SUCCESS || complete != Cuda.SUCCESS) {
                 failed(words, arrived, listener, "cuMemcpyHtoDAsync", result == Cuda.SUCCESS ? complete : result);
             }
         } finally {
-            contexts.leave();
+            lane().pop();
         }
     }
 

@@ -13,7 +13,6 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
-import java.util.function.LongToIntFunction;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -27,9 +26,6 @@ public final class PreparedGpu {
 
     /** Number of references in two cache lines: threads at different places do not contend. */
     private static final int SPACING = 32;
-
-    /** The driver takes the highest priority that the GPU has. */
-    private static final int HIGHEST_PRIORITY = -100;
 
     /** Time between polls of a copy. */
     private static final long POLL_NANOS = 10_000;
@@ -178,31 +174,21 @@ public final class PreparedGpu {
      * @return a {@code CUresult}
      */
     public int copyToGpu(long to, long from, long bytes) {
-        return copy(stream -> EngineCopies.toGpu(cuda, to, from, bytes, stream));
+        CopyLane lane = lanes.getLast();
+        synchronized (lane) {
+            int started = lane.copyToGpu(0, to, from, bytes);
+            int copied = lane.finish(0, POLL_NANOS, LockSupport::parkNanos);
+            return started != Cuda.SUCCESS ? started : copied;
+        }
     }
 
     /** As {@link #copyToGpu}, in the other direction. */
     public int copyToHost(long to, long from, long bytes) {
-        return copy(stream -> cuda.memcpyDtoHAsync(to, from, bytes, stream));
-    }
-
-    private int copy(LongToIntFunction start) {
         CopyLane lane = lanes.getLast();
         synchronized (lane) {
-            int entered = contexts.enter(context.handle());
-            if (entered != Cuda.SUCCESS) {
-                return entered;
-            }
-            try {
-                int started = start.applyAsInt(lane.stream());
-                int recorded = cuda.eventRecord(lane.event(0), lane.stream());
-                int copied = recorded == Cuda.SUCCESS
-                        ? EventWait.poll(cuda, lane.event(0), POLL_NANOS, LockSupport::parkNanos)
-                        : cuda.streamSynchronize(lane.stream());
-                return started != Cuda.SUCCESS ? started : copied;
-            } finally {
-                contexts.leave();
-            }
+            int started = lane.copyToHost(0, to, from, bytes);
+            int copied = lane.finish(0, POLL_NANOS, LockSupport::parkNanos);
+            return started != Cuda.SUCCESS ? started : copied;
         }
     }
 
@@ -242,7 +228,8 @@ public final class PreparedGpu {
         boolean made = false;
         try {
             for (int i = 0; i <= LANES; i++) {
-                lanes.add(lane(boards == 0 ? null : PieceBoard.at(boards + i * BOARD_STRIDE)));
+                lanes.add(CopyLane.withKernels(
+                        contexts, context, boards == 0 ? null : PieceBoard.at(boards + i * BOARD_STRIDE)));
             }
             made = true;
         } finally {
@@ -256,48 +243,12 @@ public final class PreparedGpu {
         hasLanes = true;
     }
 
-    private CopyLane lane(@Nullable PieceBoard board) {
-        long[] out = new long[1];
-        long[] events = new long[CopyPipeline.DEPTH];
-        int made = 0;
-        CudaErrors.check(cuda, "cuStreamCreate", cuda.streamCreate(out, Cuda.STREAM_NON_BLOCKING));
-        long stream = out[0];
-        long kernelStream = 0;
-        boolean complete = false;
-        try {
-            CudaErrors.check(cuda, "cuStreamCreateWithPriority",
-                    cuda.streamCreateWithPriority(out, Cuda.STREAM_NON_BLOCKING, HIGHEST_PRIORITY));
-            kernelStream = out[0];
-            for (; made < events.length; made++) {
-                int flags = Cuda.EVENT_DISABLE_TIMING | Cuda.EVENT_BLOCKING_SYNC;
-                CudaErrors.check(cuda, "cuEventCreate", cuda.eventCreate(out, flags));
-                events[made] = out[0];
-            }
-            complete = true;
-        } finally {
-            if (!complete) {
-                for (int i = 0; i < made; i++) {
-                    cuda.eventDestroy(events[i]);
-                }
-                if (kernelStream != 0) {
-                    cuda.streamDestroy(kernelStream);
-                }
-                cuda.streamDestroy(stream);
-            }
-        }
-        return new CopyLane(stream, kernelStream, events, board);
-    }
-
     /** Destroys lanes. A kernel that was called off may still read its board: then the memory of the boards stays. */
     private void destroy() {
         boolean boardsInUse = false;
         for (CopyLane lane : lanes) {
             boardsInUse |= lane.isBehind() && cuda.streamQuery(lane.kernelStream()) != Cuda.SUCCESS;
-            for (int i = 0; i < CopyPipeline.DEPTH; i++) {
-                cuda.eventDestroy(lane.event(i));
-            }
-            cuda.streamDestroy(lane.stream());
-            cuda.streamDestroy(lane.kernelStream());
+            lane.destroy();
         }
         lanes.clear();
         if (!boardsInUse && boards != 0) {

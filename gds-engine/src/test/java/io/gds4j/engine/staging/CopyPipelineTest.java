@@ -35,7 +35,7 @@ class CopyPipelineTest {
             new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
     private final CopyPipeline pipeline =
-            new CopyPipeline(gpus.of(context), pool, new PreciseSleep(FfmPosix.instance()));
+            new CopyPipeline(gpus, pool, new PreciseSleep(FfmPosix.instance()));
     private final List<Long> failed = new ArrayList<>();
     private final long[] device = new long[1];
 
@@ -54,7 +54,9 @@ class CopyPipelineTest {
     }
 
     private void enter(long pieces) {
-        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), BYTES, pieces, false)).isTrue();
+        assertThat(
+                pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context).context(), BYTES, pieces, false))
+                .isTrue();
     }
 
     private static MemorySegment bytes(CopyPipeline.Slot slot) {
@@ -122,10 +124,30 @@ class CopyPipelineTest {
         pipeline.leave();
     }
 
+    /** As {@link #aFailedCopyIsReportedForItsPiece}, of a request to several contexts: never an error that names no cause. */
+    @Test
+    void aContextThatNoLongerWorksEndsCopiesToSeveral() {
+        GpuContext target = gpus.of(context).context();
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
+        for (long piece = 0; piece < CopyPipeline.DEPTH; piece++) {
+            CopyPipeline.Slot slot = pipeline.next(BYTES);
+            pipeline.begin(0);
+            pipeline.copyTo(0, slot.slab().address(), device[0], BYTES);
+            cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
+            cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
+            pipeline.endOfSlot(slot, 0, piece, BYTES);
+            pipeline.end();
+        }
+        assertThat(Failures.expect(() -> pipeline.next(BYTES)).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        pipeline.leave();
+        assertThat(failed).containsExactly(0L, 1L);
+    }
+
     @Test
     void copiesByTheProcessorAreCompleteAtOnceAndCallNoDriver() {
         long pushes = cuda.calls(CudaFunction.CTX_PUSH_CURRENT);
-        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), BYTES, 2, true)).isTrue();
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context).context(), BYTES, 2, true))
+                .isTrue();
         copyIn(0);
         assertThat(HostMemoryViews.ofAddress(device[0], 1).get(ValueLayout.JAVA_BYTE, 0))
                 .isEqualTo((byte) 1);

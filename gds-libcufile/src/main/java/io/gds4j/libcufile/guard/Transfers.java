@@ -296,6 +296,9 @@ public final class Transfers {
                     ? library.write(file.handle(), shifted, size, fileOffset, offset)
                     : library.read(file.handle(), shifted, size, fileOffset, offset);
         } catch (IllegalStateException closed) {
+            if (segment.scope().isAlive()) {
+                throw closed; // a defect
+            }
             throw CuFileException.builder(function(write))
                     .error(CuFileError.CUDA_POINTER_INVALID)
                     .path(file.path())

@@ -19,8 +19,7 @@ import java.util.List;
  *
  * <p>
  * The engine's {@code BouncePool} does not replace it: that pool also hands out slabs that CUDA refused to pin, and a copy from
- * pageable memory waits for waiting streams. The engine's {@code CopyPipeline} serves one thread and one context, so a pool of
- * pipelines for each context would take the place of this class.
+ * pageable memory waits for waiting streams. A slab has lanes of its own, because a thread must not wait for those of requests.
  */
 final class StagingPool {
     /** Number of slabs of a session, and of operations that move bytes at a time. */

@@ -145,7 +145,7 @@ public final class CheckRun {
             path.toRealPath();
         } catch (IOException e) {
             return new CheckedPath(
-                    PathReport.failed(path, CuFileException.of(CuFileError.INVALID_VALUE, "check", e.toString())),
+                    PathReport.failed(path, CuFileException.invalid("check", e.toString())),
                     Optional.of(ErrorReport.of(e)));
         }
         PathReport report = driver.diagnose(path).paths().getFirst();

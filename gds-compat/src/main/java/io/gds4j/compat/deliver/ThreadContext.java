@@ -1,0 +1,98 @@
+package io.gds4j.compat.deliver;
+
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.engine.staging.GpuContextCache;
+import io.gds4j.engine.staging.PreciseSleep;
+import io.gds4j.engine.staging.PreparedGpus;
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.ffi.posix.Posix;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.function.BooleanSupplier;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The tools with which one thread moves pieces: its file I/O, and what copies to the CUDA contexts that it has met. Each
+ * worker has one, and so has each {@code RequestContext}, for the thread that waits for the request. Reused from transfer to
+ * transfer. Used by one thread at a time.
+ */
+public final class ThreadContext {
+    private final boolean heedsInterrupts;
+    private final PieceIo io;
+    private final BouncePool pool;
+    private final PreciseSleep sleep;
+    private final @Nullable PreparedGpus gpus;
+    private final @Nullable GpuContextCache contextCache;
+    private final CopyPipeline pipeline;
+    private final List<GatherCopy> gathers = new ArrayList<>();
+    private @Nullable BooleanSupplier neededElsewhere;
+
+    /**
+     * Creates a context that has met no CUDA context.
+     *
+     * @param heedsInterrupts true for callers: an interrupt of the thread ends the request
+     * @param gpus null if there is no CUDA driver
+     */
+    public ThreadContext(
+            boolean heedsInterrupts,
+            Posix posix,
+            PathCounters counters,
+            BouncePool pool,
+            @Nullable PreparedGpus gpus) {
+        this.heedsInterrupts = heedsInterrupts;
+        this.io = new PieceIo(posix, counters);
+        this.pool = pool;
+        this.sleep = new PreciseSleep(posix);
+        this.gpus = gpus;
+        this.pipeline = new CopyPipeline(gpus, pool, sleep);
+        this.contextCache = gpus == null ? null : new GpuContextCache(gpus.contexts());
+    }
+
+    /** Sets the question that a worker asks between pieces: whether another transfer needs the worker more. */
+    public void leaveWhen(BooleanSupplier isNeededElsewhere) {
+        neededElsewhere = isNeededElsewhere;
+    }
+
+    /** Returns whether the thread should leave its transfer to others. */
+    boolean shouldLeave() {
+        BooleanSupplier question = neededElsewhere;
+        return question != null && question.getAsBoolean();
+    }
+
+    public boolean heedsInterrupts() {
+        return heedsInterrupts;
+    }
+
+    public PieceIo io() {
+        return io;
+    }
+
+    /** Returns the cache of CUDA contexts; null if there is no CUDA driver. */
+    @Nullable
+    public GpuContextCache contextCache() {
+        return contextCache;
+    }
+
+    /** Returns what copies between slabs and CUDA contexts. */
+    public CopyPipeline pipeline() {
+        return pipeline;
+    }
+
+    /** Returns what copies to a CUDA context by a kernel. The first call for a context makes it. */
+    public GatherCopy gather(GpuContext context) {
+        if (gpus == null) {
+            throw new IllegalStateException("no CUDA driver");
+        }
+        for (int i = 0; i < gathers.size(); i++) {
+            if (gathers.get(i).context().equals(context)) {
+                return gathers.get(i);
+            }
+        }
+        GatherCopy gather = new GatherCopy(gpus.of(context), pool, sleep);
+        gathers.add(gather);
+        return gather;
+    }
+}

@@ -1,0 +1,145 @@
+package io.gds4j.compat.plan;
+
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.Cancellation;
+import io.gds4j.spi.BatchRequest;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * What a caller asks for: which bytes of a file, and of which memory. Reused, so that a request allocates nothing.
+ */
+public final class TransferRequest {
+    private @Nullable CompatFile file;
+    private @Nullable MemoryRange memory;
+    private boolean write;
+    private long size;
+    private long fileOffset;
+    private long bufferOffset;
+    private long total;
+    private boolean gathers;
+    private List<ScatterCopy> copies = List.of();
+    private Cancellation cancellation = Cancellation.NEVER;
+    private final Circumstances circumstances = new Circumstances();
+
+    /** Sets a whole request. */
+    public TransferRequest set(
+            CompatFile ofFile, MemoryRange ofMemory, boolean writes, long bytes, long offset, long memoryOffset) {
+        file = ofFile;
+        memory = ofMemory;
+        write = writes;
+        size = bytes;
+        fileOffset = offset;
+        bufferOffset = memoryOffset;
+        total = bytes;
+        gathers = false;
+        return this;
+    }
+
+    /** Sets a batch's entry or a stream's operation. */
+    public TransferRequest set(CompatFile ofFile, BatchRequest entry) {
+        return set(
+                ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
+    }
+
+    /** Lets a request that has not begun end early. */
+    public void heed(Cancellation ofBatch) {
+        cancellation = ofBatch;
+    }
+
+    /** Returns whether the request need not begin any more. */
+    public boolean isCancelled() {
+        return cancellation.isCancelled();
+    }
+
+    /** Makes the request a part of an operation, whose size decides how many threads pay. */
+    public void partOf(long bytes) {
+        total = bytes;
+    }
+
+    /** Makes the request a scattered read; its memory is one of the destinations and decides which workers help. */
+    public void scatter(List<ScatterCopy> ofRequest) {
+        copies = ofRequest;
+    }
+
+    /** Lets one kernel copy all pieces. */
+    public void letGather() {
+        gathers = true;
+    }
+
+    /** Returns whether one kernel could copy all pieces. */
+    boolean mayGather() {
+        return gathers;
+    }
+
+    /** Returns the destinations of a scattered read; empty for other requests. */
+    public List<ScatterCopy> copies() {
+        return copies;
+    }
+
+    /** Returns whether the bytes pass through slabs. */
+    boolean isStaged() {
+        return memory().kind().isCuda() || !copies.isEmpty();
+    }
+
+    /** Returns those of the last request of this object. */
+    Circumstances circumstances() {
+        return circumstances;
+    }
+
+    /** Drops file and memory. */
+    public void clear() {
+        copies = List.of();
+        cancellation = Cancellation.NEVER;
+        file = null;
+        memory = null;
+    }
+
+    public CompatFile file() {
+        CompatFile known = file;
+        if (known == null) {
+            throw new IllegalStateException("no request");
+        }
+        return known;
+    }
+
+    public MemoryRange memory() {
+        MemoryRange known = memory;
+        if (known == null) {
+            throw new IllegalStateException("no request");
+        }
+        return known;
+    }
+
+    /** Returns whether the bytes go from memory to the file. */
+    public boolean isWrite() {
+        return write;
+    }
+
+    /** Returns the number of bytes. */
+    public long size() {
+        return size;
+    }
+
+    /** Returns the offset of the first byte in the file. */
+    public long fileOffset() {
+        return fileOffset;
+    }
+
+    /** Returns the offset of the first byte in the memory. */
+    public long bufferOffset() {
+        return bufferOffset;
+    }
+
+    /** Returns the address of the first byte in memory. */
+    public long address() {
+        return memory().address() + bufferOffset;
+    }
+
+    /** Returns the bytes of the operation that the request is a part of; the request's size if it is whole. */
+    long total() {
+        return total;
+    }
+}

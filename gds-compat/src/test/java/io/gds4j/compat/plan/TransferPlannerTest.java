@@ -1,0 +1,227 @@
+package io.gds4j.compat.plan;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.compat.PosixOverlay;
+import io.gds4j.compat.deliver.ThreadContext;
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.file.DescriptorTable;
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.file.FileKey;
+import io.gds4j.compat.file.FileTraits;
+import io.gds4j.compat.file.IoPolicy;
+import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.compat.work.TransferEngine;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.staging.BouncePool;
+import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.DriverLimits;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Optional;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
+
+/** Plans that depend on the machine's memory and on other requests, which a test of the whole engine cannot arrange. */
+class TransferPlannerTest {
+    private static final long GIB = 1L << 30;
+    private static final long MIB = 1L << 20;
+
+    private static TransferPlanner planner(Posix posix, TransferEngine engine, long available) {
+        return new TransferPlanner(
+                posix, IoPolicy.AUTO, new DriverLimits(CuFileConfig.defaults()), 4 * MIB, engine.parallelism(),
+                engine.load(), () -> available);
+    }
+
+    private static TransferEngine engine(int workers) {
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment()
+                .set(CuFileKeys.MAX_IO_THREADS, (long) workers)
+                .set(CuFileKeys.MAX_REQUEST_PARALLELISM, 8L)
+                .build();
+        PathCounters counters = new PathCounters();
+        Posix posix = FfmPosix.instance();
+        BouncePool pool = new BouncePool(posix, BouncePool.Pinning.NONE, config);
+        return new TransferEngine(
+                Parallelism.of(config, workers + 1),
+                heeds -> new ThreadContext(heeds, posix, counters, pool, null),
+                gpu -> {
+                },
+                false);
+    }
+
+    /** Returns a file whose cached pages the system calls report. */
+    private static CompatFile file(Posix posix) {
+        return file(posix, false);
+    }
+
+    private static CompatFile file(Posix posix, boolean direct) {
+        FileTraits traits = new FileTraits(false, 4096, 512, false, true, false);
+        FileDescriptors descriptors = new FileDescriptors(
+                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0), traits, 3, 0,
+                new RangeLocks(4096));
+        return new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), direct, false, null);
+    }
+
+    private static TransferRequest request(CompatFile file, MemoryRange memory, long size, boolean write) {
+        return new TransferRequest().set(file, memory, write, size, 0, 0);
+    }
+
+    private static Posix caching(long bytes) {
+        return PosixOverlay.of((call, arguments, kernel) -> switch (call.getName()) {
+            case "cachedPages" -> (Object) (bytes / 4096);
+            case "open" -> 4;
+            default -> kernel.call();
+        });
+    }
+
+    private static MemoryRange memory(long bytes) {
+        return MemoryRange.ofAddress(1 << 20, bytes, MemoryKind.HOST);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"4, 0, 16, false", "9, 0, 16, true", "9, 9, 16, false", "1, 0, 1, true"})
+    void coldRequestsLargerThanHalfOfTheMemoryLeaveTheCacheToOthers(
+            long size, long cached, long available, boolean spares) {
+        Posix posix = caching(cached * GIB);
+        TransferEngine engine = engine(3);
+        TransferPlan plan = new TransferPlan();
+        planner(posix, engine, available * GIB)
+                .plan(plan, request(file(posix), memory(size * GIB), size * GIB, false));
+        assertThat(plan.cacheTrace() != TransferPlan.CacheTrace.KEPT).isEqualTo(spares);
+        engine.close();
+    }
+
+    @Test
+    void concurrentReadsHaveWorkersOnlyIfTheyAreCold() {
+        Posix hot = caching(64 * MIB);
+        Posix cold = caching(0);
+        TransferEngine engine = engine(3);
+        long size = 16 * MIB;
+        for (int others = 0; others < 4; others++) {
+            engine.enter(memory(size), size, 4 * MIB);
+            TransferPlan plan = new TransferPlan();
+            int threads = planner(hot, engine, GIB)
+                    .plan(plan, request(file(caching(size)), memory(size), size, false));
+            assertThat(threads).as("%d at work", others + 1).isEqualTo(Math.max(1, 4 / (others + 1)));
+            assertThat(planner(cold, engine, GIB).plan(plan, request(file(cold), memory(size), size, false)))
+                    .isEqualTo(4);
+        }
+        engine.close();
+    }
+
+    @Test
+    void longRequestsAreSampledAndShortDirectOnesCheckedWhole() {
+        List<Long> asked = new ArrayList<>();
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> switch (call.getName()) {
+            case "cachedPages" -> {
+                asked.add((Long) arguments[2]);
+                yield (Object) ((Long) arguments[2] / 4096 + 1);
+            }
+            case "open" -> 4;
+            default -> kernel.call();
+        });
+        TransferEngine engine = engine(3);
+        long size = 512 * MIB;
+        planner(posix, engine, 16 * GIB)
+                .plan(new TransferPlan(), request(file(posix, false), memory(size), size, false));
+        assertThat(asked).hasSize(9).containsOnly(256L << 10);
+        asked.clear();
+        planner(posix, engine, 16 * GIB)
+                .plan(new TransferPlan(), request(file(posix, false), memory(8 * GIB), 8 * GIB, false));
+        assertThat(asked).hasSize(129).containsOnly(256L << 10);
+        asked.clear();
+        TransferPlan plan = new TransferPlan();
+        planner(posix, engine, 16 * GIB).plan(plan, request(file(posix, true), memory(size), size, false));
+        assertThat(asked).hasSize(9).containsOnly(256L << 10);
+        assertThat(plan.cacheUse()).as("each piece is asked for when it is read")
+                .isEqualTo(TransferPlan.CacheUse.ASKED);
+        asked.clear();
+        planner(posix, engine, 16 * GIB)
+                .plan(new TransferPlan(), request(file(posix, true), memory(64 * MIB), 64 * MIB, false));
+        assertThat(asked).containsExactly(64 * MIB);
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"true, 8", "false, 32"})
+    void piecesOfALoneCallerAreLongerFromMemoryThanFromADisk(boolean cached, long pieces) {
+        long size = 512 * MIB;
+        Posix posix = caching(cached ? size : 0);
+        TransferEngine engine = engine(0);
+        TransferPlan plan = new TransferPlan();
+        int threads = planner(posix, engine, 16 * GIB).plan(plan, request(file(posix), memory(size), size, false));
+        assertThat(threads).isOne();
+        assertThat(plan.pieces()).isEqualTo(pieces);
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 1, 1", "1, 3, 1", "1, 4, 2", "1, 64, 2", "3, 1, 2", "3, 4, 4"})
+    void secondThreadReadsWhereItGainsMoreThanItsWakeUpCosts(int workers, long mib, int threads) {
+        long size = mib * MIB;
+        Posix posix = caching(size);
+        TransferEngine engine = engine(workers);
+        engine.enter(memory(size), size, 4 * MIB);
+        assertThat(planner(posix, engine, GIB)
+                .plan(new TransferPlan(), request(file(posix), memory(size), size, false))).isEqualTo(threads);
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"CUDA_DEVICE, false, 1", "HOST, false, 2", "CUDA_DEVICE, true, 4", "HOST, true, 4"})
+    void bufferedWritesHaveNoThreadsThatWouldOnlyWait(
+            MemoryKind kind, boolean direct, int threads) {
+        Posix posix = caching(0);
+        TransferEngine engine = engine(3);
+        TransferPlan plan = new TransferPlan();
+        MemoryRange memory = MemoryRange.ofAddress(1 << 20, GIB, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix, direct), memory, GIB, true)))
+                .isEqualTo(threads);
+        assertThat(plan.isJoinable()).isEqualTo(direct);
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix, direct), memory, GIB, false)))
+                .isGreaterThan(2);
+        assertThat(plan.isJoinable()).isTrue();
+        engine.close();
+    }
+
+    @Test
+    void oneThreadServesWithoutALookAtThePageCache() {
+        List<String> asked = new ArrayList<>();
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> {
+            asked.add(call.getName());
+            return kernel.call();
+        });
+        TransferEngine engine = engine(1);
+        TransferPlan plan = new TransferPlan();
+        assertThat(planner(posix, engine, GIB).plan(plan, request(file(posix), memory(2 * MIB), 2 * MIB, false)))
+                .isOne();
+        assertThat(plan.pieces()).isOne();
+        assertThat(asked).isEmpty();
+        engine.close();
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "16, HOST, 1, 1", "64, HOST, 4, 4", "512, HOST, 32, 32", "16, CUDA_DEVICE, 8, 32",
+            "512, CUDA_DEVICE, 128, 1024"})
+    void diskPiecesAreLongAndStagedOnesShort(
+            long mib, MemoryKind kind, long read, long written) {
+        long size = mib * MIB;
+        Posix posix = caching(0);
+        TransferEngine engine = engine(3);
+        TransferPlan plan = new TransferPlan();
+        MemoryRange memory = MemoryRange.ofAddress(1 << 20, size, kind, kind.isCuda() ? 0 : MemoryRange.NO_DEVICE);
+        planner(posix, engine, GIB).plan(plan, request(file(posix, true), memory, size, false));
+        assertThat(plan.pieces()).isEqualTo(read);
+        planner(posix, engine, GIB).plan(plan, request(file(posix, true), memory, size, true));
+        assertThat(plan.pieces()).isEqualTo(written);
+        engine.close();
+    }
+}
