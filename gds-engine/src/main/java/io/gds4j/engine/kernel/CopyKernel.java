@@ -29,7 +29,7 @@ public final class CopyKernel {
      */
     static CopyKernel load(Cuda cuda) {
         CopyKernel kernel = new CopyKernel(
-                KernelLoader.function(cuda, KernelLoader.module(cuda, CopyPtx.text()), CopyPtx.NAME));
+                KernelLoader.function(cuda, KernelLoader.module(cuda, Ptx.copy()), Ptx.COPY));
         KernelLoader.launchOnce(cuda, CopyCell.BYTES, (memory, stream) -> {
             CopyCell cell = CopyCell.at(memory);
             cell.clear();
