@@ -10,4 +10,4 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   NvtxRangesTest: TraceRanges
 //   FaultInjectingBackendTest: StagedScatter
-//   HostStreamTest: StreamArguments
+//   FakeStreamTest: StreamArguments

@@ -5,18 +5,18 @@ import io.gds4j.dataset.source.RecordSource;
 /** Decides which records a batch has, where they go, and which reads fetch them. */
 final class BatchPlanner {
     /** Longest read that serves several records: long enough for full speed, short enough for several readers. */
-    private static final long LONGEST_RUN = 16L << 20;
+    private static final long MAX_RUN = 16L << 20;
 
     /**
      * Also what a run has while a disk keeps readers waiting. The disk then decides the speed, and it likes reads near each other: with
      * 16 readers, runs of 4 MiB are a fifth slower there.
      */
-    private static final long SHORTEST_RUN = 1L << 20;
+    private static final long MIN_RUN = 1L << 20;
 
     /** Bytes of several short reads that one reader claims: a copy of 1 MiB to a GPU costs little more than its transfer. */
-    private static final long LONGEST_TASK = 1L << 20;
+    private static final long MAX_TASK = 1L << 20;
 
-    private static final long SHORTEST_TASK = 4096;
+    private static final long MIN_TASK = 4096;
 
     /** Part of the memory that is read at a time, at most. The rest holds batches that wait for an earlier one, or for the consumer. */
     private static final int PART_AT_ONCE = 4;
@@ -41,8 +41,8 @@ final class BatchPlanner {
         this.batch = batch;
         this.bufferBytes = bufferBytes;
         long share = bytes / PART_AT_ONCE / readers;
-        this.longestRun = Math.clamp(share, SHORTEST_RUN, LONGEST_RUN);
-        this.longestTask = Math.clamp(share, SHORTEST_TASK, LONGEST_TASK);
+        this.longestRun = Math.clamp(share, MIN_RUN, MAX_RUN);
+        this.longestTask = Math.clamp(share, MIN_TASK, MAX_TASK);
     }
 
     /** Returns the most bytes of a task with several reads. */
@@ -83,7 +83,7 @@ final class BatchPlanner {
         int runFile = -1;
         long runEnd = -1;
         long runBytes = 0;
-        long mostBytes = diskSlow ? SHORTEST_RUN : longestRun;
+        long mostBytes = diskSlow ? MIN_RUN : longestRun;
         itinerary.records(buffer.position, buffer.count, buffer.records);
         for (int i = 0; i < buffer.count; i++) {
             long record = buffer.records[i];

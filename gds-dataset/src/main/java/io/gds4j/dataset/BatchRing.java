@@ -386,7 +386,7 @@ final class BatchRing {
         return memory;
     }
 
-    /** Forgets who has given up, and tells the counters who waits: the consumer for data, or the readers for a buffer. */
+    /** Drops takers that timed out, and records which side is waiting: the consumer for data, or the readers for a buffer. */
     private void account() {
         waiting.removeIf(BatchTaker::isClaimed);
         boolean reading = flight.first(BatchBuffer::isIncomplete) != null;

@@ -285,9 +285,9 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
      */
     public static final class Builder {
         private static final long DEFAULT_MEMORY = 256L << 20;
-        private static final int MOST_BUFFERS = 128;
-        private static final int MOST_READERS = 256;
-        private static final int MOST_RECORDS = 1 << 24;
+        private static final int MAX_BUFFERS = 128;
+        private static final int MAX_READERS = 256;
+        private static final int MAX_RECORDS = 1 << 24;
         /** Start of each buffer: a multiple of the page size, as direct I/O and GPUs prefer. */
         private static final long ALIGNMENT = 4096;
 
@@ -311,7 +311,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
         private Builder(CuFileDriver driver, RecordSource source, int batch) {
             this.driver = Objects.requireNonNull(driver, "driver");
             this.source = Objects.requireNonNull(source, "source");
-            this.batch = (int) inRange("batch", batch, 1, MOST_RECORDS);
+            this.batch = (int) inRange("batch", batch, 1, MAX_RECORDS);
         }
 
         private static long inRange(String name, long value, long least, long most) {
@@ -438,7 +438,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
          * @throws CuFileException INVALID_VALUE (EINVAL) for another number
          */
         public Builder readers(int value) {
-            threads = (int) inRange("readers", value, 1, MOST_READERS);
+            threads = (int) inRange("readers", value, 1, MAX_READERS);
             return this;
         }
 
@@ -485,7 +485,7 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
             long bufferBytes = bufferBytes();
             long pages = Math.max(1, Math.ceilDiv(bufferBytes, ALIGNMENT));
             // Short records take less memory than their bookkeeping in the heap, which is bounded, too.
-            long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, MOST_BUFFERS);
+            long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, MAX_BUFFERS);
             long count = Math.min(most, memory / ALIGNMENT / pages);
             if (count < 2) {
                 throw Failures.invalid(

@@ -22,12 +22,12 @@ import org.jspecify.annotations.Nullable;
 /** The open files of a data set and the memory that its batches share. */
 final class RecordMemory implements AutoCloseable {
     /** Copies at a time: as many keep a link busy, and threads that wait in the CUDA driver hinder each other. */
-    private static final int MOST_COPIES = 4;
+    private static final int MAX_COPIES = 4;
 
     /** Bytes that move at a time where records move by less than their length. */
     private static final int MOVED_BYTES = 4 << 20;
 
-    private final Semaphore copies = new Semaphore(MOST_COPIES);
+    private final Semaphore copies = new Semaphore(MAX_COPIES);
     private final CuFileDriver driver;
     private final List<CuFileHandle> files = new ArrayList<>();
     private final MemoryAllocation memory;

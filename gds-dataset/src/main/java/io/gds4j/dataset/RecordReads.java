@@ -17,10 +17,10 @@ import org.jspecify.annotations.Nullable;
  * Short reads that wait for a disk, or that bypass the host, go as a batch, which has more in flight than there are threads.
  */
 final class RecordReads implements AutoCloseable {
-    private static final int MOST_ENTRIES = 256;
+    private static final int MAX_ENTRIES = 256;
 
     /** Fewest reads that are worth a batch. */
-    private static final int FEWEST_ENTRIES = 4;
+    private static final int MIN_ENTRIES = 4;
 
     /**
      * Time of a read that is too long for the page cache, beside a nanosecond for each byte. A read of 4 KiB takes 1 microsecond there,
@@ -29,12 +29,12 @@ final class RecordReads implements AutoCloseable {
     private static final long SLOW_NANOS = 40_000;
 
     /** Slow reads of a task after which the others go as a batch. Fewer may be pauses of the machine. */
-    private static final int MOST_SLOW = 3;
+    private static final int MAX_SLOW = 3;
 
     /** Reads for which one more may be slow. A batch costs each of its reads some microseconds, as much as one slow read in 16. */
     private static final int READS_FOR_ONE_SLOW = 16;
 
-    /** After a task that waited for a disk, so many go as batches at once. Then one is read one by one again: files may be cached by now. */
+    /** Tasks submitted as batches after one that waited for a disk. Then one is read by itself again: files may be cached by now. */
     private static final int TASKS_WITHOUT_TRIAL = 15;
 
     private final RecordSource source;
@@ -46,7 +46,7 @@ final class RecordReads implements AutoCloseable {
     private @Nullable CuFileBatch batch;
     private int tasksWithoutTrial;
 
-    /** @param planner gets to know whether a disk keeps the reads waiting */
+    /** @param planner is told when reads wait for a disk */
     RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, BatchPlanner planner) {
         this.source = source;
         this.memory = memory;
@@ -71,7 +71,7 @@ final class RecordReads implements AutoCloseable {
         } else if (memory.kind().isHost()) {
             run = readWhileFast(buffer, run, end, memory.target(), 0);
         }
-        if (end - run >= FEWEST_ENTRIES) {
+        if (end - run >= MIN_ENTRIES) {
             run = readTogether(buffer, run, end);
         }
         for (; run < end; run++) {
@@ -124,7 +124,7 @@ final class RecordReads implements AutoCloseable {
     }
 
     private static boolean isDiskSlow(int slowReads, int reads) {
-        return slowReads >= MOST_SLOW + reads / READS_FOR_ONE_SLOW;
+        return slowReads >= MAX_SLOW + reads / READS_FOR_ONE_SLOW;
     }
 
     /** Submits runs as a batch. Returns the first if that or one of them fails, so that all are read again one by one, to find it. */
@@ -142,7 +142,7 @@ final class RecordReads implements AutoCloseable {
             CuFileBatch entries = batch;
             if (entries == null) {
                 entries = memory.driver().batch(
-                        Math.clamp(memory.driver().properties().maxBatchIoSize(), 1, MOST_ENTRIES));
+                        Math.clamp(memory.driver().properties().maxBatchIoSize(), 1, MAX_ENTRIES));
                 batch = entries;
             }
             boolean whole = entries.transferAll(requests).stream()

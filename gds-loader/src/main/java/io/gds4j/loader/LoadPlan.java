@@ -57,11 +57,11 @@ public final class LoadPlan {
 
     private static final String FUNCTION = "LoadPlan";
     private static final long PAGE = 4096;
-    private static final long LEAST_ALIGNMENT = 256;
-    private static final long MOST_ALIGNMENT = 1L << 30;
-    private static final long LEAST_REQUEST = 1L << 20;
-    private static final int MOST_IN_FLIGHT = 64;
-    private static final long LEAST_STAGING_PER_REQUEST = 128L << 10;
+    private static final long MIN_ALIGNMENT = 256;
+    private static final long MAX_ALIGNMENT = 1L << 30;
+    private static final long MIN_REQUEST = 1L << 20;
+    private static final int MAX_IN_FLIGHT = 64;
+    private static final long MIN_STAGING_PER_REQUEST = 128L << 10;
 
     private final Checkpoint checkpoint;
     private final LoadOptions options;
@@ -179,10 +179,10 @@ public final class LoadPlan {
      * @throws CuFileException INVALID_VALUE otherwise
      */
     public LoadPlan alignment(long bytes) {
-        if (bytes < LEAST_ALIGNMENT || bytes > MOST_ALIGNMENT || Long.bitCount(bytes) != 1) {
+        if (bytes < MIN_ALIGNMENT || bytes > MAX_ALIGNMENT || Long.bitCount(bytes) != 1) {
             throw CuFileException.invalid(FUNCTION,
                     "alignment must be a power of two from %s to %s: %s"
-                            .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
+                            .formatted(MIN_ALIGNMENT, MAX_ALIGNMENT, bytes));
         }
         return with(options.withAlignment(bytes));
     }
@@ -206,9 +206,9 @@ public final class LoadPlan {
      * @throws CuFileException INVALID_VALUE for less
      */
     public LoadPlan requestSize(long bytes) {
-        if (bytes < LEAST_REQUEST) {
+        if (bytes < MIN_REQUEST) {
             throw CuFileException.invalid(FUNCTION,
-                    "request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
+                    "request size must be at least %s bytes: %s".formatted(MIN_REQUEST, bytes));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
@@ -221,9 +221,9 @@ public final class LoadPlan {
      * @throws CuFileException INVALID_VALUE otherwise
      */
     public LoadPlan requestsInFlight(int count) {
-        if (count < 1 || count > MOST_IN_FLIGHT) {
+        if (count < 1 || count > MAX_IN_FLIGHT) {
             throw CuFileException.invalid(FUNCTION,
-                    "requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
+                    "requests in flight must be 1 to %s: %s".formatted(MAX_IN_FLIGHT, count));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), io.requestSize(), count, io.direct()));
@@ -252,7 +252,7 @@ public final class LoadPlan {
     }
 
     private LoadPlan with(Io io) {
-        long least = LEAST_STAGING_PER_REQUEST * io.leastInFlight();
+        long least = MIN_STAGING_PER_REQUEST * io.leastInFlight();
         if (io.stagingBudget() < least) {
             throw CuFileException.invalid(FUNCTION,
                     "staging budget must be at least %s bytes for %s requests in flight: %s"

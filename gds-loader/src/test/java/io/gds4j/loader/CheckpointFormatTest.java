@@ -18,6 +18,7 @@ import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.format.safetensors.SafetensorsFormat;
+import io.gds4j.loader.internal.search.Formats;
 import java.io.ByteArrayInputStream;
 import java.io.IOException;
 import java.io.InputStream;

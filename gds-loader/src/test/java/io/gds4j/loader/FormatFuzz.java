@@ -33,9 +33,9 @@ public final class FormatFuzz {
     /** Most bytes that opening may allocate beside what is proportional to the file. */
     private static final long FIXED_ALLOCATION = 4 << 20;
     private static final long ALLOCATION_PER_BYTE = 200;
-    private static final long MOST_NANOS = 10_000_000_000L;
+    private static final long MAX_NANOS = 10_000_000_000L;
 
-    private static final int LEAST_FILES = Integer.getInteger("gds4j.property.files", 200);
+    private static final int MIN_FILES = Integer.getInteger("gds4j.property.files", 200);
 
     /** The format; null to recognise it. */
     private final @Nullable CheckpointFormat format;
@@ -80,7 +80,7 @@ public final class FormatFuzz {
 
     private void mutateAll(List<byte[]> seeds, int share) throws Exception {
         long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 1) * 500_000_000 / share;
-        for (int round = 0; round < LEAST_FILES || System.nanoTime() < end; round++) {
+        for (int round = 0; round < MIN_FILES || System.nanoTime() < end; round++) {
             check(mutated(seeds), round);
         }
     }
@@ -165,7 +165,7 @@ public final class FormatFuzz {
             throw new AssertionError("-Dgds4j.property.seed=%d, round %d, file %s".formatted(
                     seed, round, HexFormat.of().formatHex(bytes, 0, Math.min(bytes.length, 4096))), e);
         }
-        assertThat(System.nanoTime() - start).as("time, seed %d, round %d", seed, round).isLessThan(MOST_NANOS);
+        assertThat(System.nanoTime() - start).as("time, seed %d, round %d", seed, round).isLessThan(MAX_NANOS);
     }
 
     private static long limit(byte[] bytes) {

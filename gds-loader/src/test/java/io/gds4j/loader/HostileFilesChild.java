@@ -21,11 +21,11 @@ import java.util.stream.Stream;
 
 /** Opens, lists, loads, slices and converts hostile folders in a small heap; ends with status 1 at the first broken promise. */
 final class HostileFilesChild {
-    private static final long MOST_NANOS = 10_000_000_000L;
+    private static final long MAX_NANOS = 10_000_000_000L;
     private static final long FIXED_ALLOCATION = 32L << 20;
     private static final long ALLOCATION_PER_BYTE = 500;
     /** Larger tensors of a hostile file are announced and not moved here. */
-    private static final long MOST_BYTES = 1 << 20;
+    private static final long MAX_BYTES = 1 << 20;
 
     /** A part of the work on a folder. */
     private interface Step {
@@ -99,7 +99,7 @@ final class HostileFilesChild {
         checkpoint.typedMetadata().keys().forEach(key -> checkpoint.typedMetadata().get(key));
         LoadPlan plan = checkpoint.plan();
         plan.include(".*q_proj.*");
-        if (plan.destinationBytes() > MOST_BYTES || checkpoint.tensors().isEmpty()) {
+        if (plan.destinationBytes() > MAX_BYTES || checkpoint.tensors().isEmpty()) {
             return;
         }
         plan.load(driver).close();
@@ -125,7 +125,7 @@ final class HostileFilesChild {
         }
         long nanos = System.nanoTime() - start;
         allocated = threads.getCurrentThreadAllocatedBytes() - allocated;
-        if (nanos > MOST_NANOS || allocated > FIXED_ALLOCATION + ALLOCATION_PER_BYTE * bytes) {
+        if (nanos > MAX_NANOS || allocated > FIXED_ALLOCATION + ALLOCATION_PER_BYTE * bytes) {
             throw new AssertionError("folder %d, %s of %d bytes: %d ns, %d bytes allocated".formatted(
                     number, path, bytes, nanos, allocated));
         }

@@ -27,7 +27,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** Names of tensors that are made to exhaust time: expressions and plans of the user end in one line. */
 @Timeout(60)
 class HostileNamesTest {
-    private static final int LONGEST = 4096;
+    private static final int MAX = 4096;
 
     @TempDir
     Path folder;
@@ -49,8 +49,8 @@ class HostileNamesTest {
 
     @Test
     void namesHaveALimit() {
-        assertThat(checkpoint(List.of("x".repeat(LONGEST))).tensors()).hasSize(1);
-        assertThatThrownBy(() -> checkpoint(List.of("a", "x".repeat(LONGEST + 1))))
+        assertThat(checkpoint(List.of("x".repeat(MAX))).tensors()).hasSize(1);
+        assertThatThrownBy(() -> checkpoint(List.of("a", "x".repeat(MAX + 1))))
                 .isInstanceOfSatisfying(CheckpointException.class,
                         e -> assertThat(e.rule()).isEqualTo(CheckpointRule.TENSOR_NAME))
                 .hasMessageContaining("has 4097 characters, at most 4096 are allowed")
@@ -70,7 +70,7 @@ class HostileNamesTest {
     @ValueSource(strings = {".*q_proj.*", "^(x|\\w)+weight$", "^(\\w|\\.)+weight$"})
     void expressionOverHostileNamesEndsSoonInOneLine(String regex) {
         Checkpoint checkpoint =
-                checkpoint(IntStream.range(0, 1000).mapToObj(i -> "x".repeat(LONGEST - 4) + i).toList());
+                checkpoint(IntStream.range(0, 1000).mapToObj(i -> "x".repeat(MAX - 4) + i).toList());
         long start = System.nanoTime();
         assertThatThrownBy(() -> checkpoint.plan().include(regex))
                 .isInstanceOfSatisfying(CheckpointException.class,
@@ -125,7 +125,7 @@ class HostileNamesTest {
 
     @Test
     void patternsWithStarsThatTakeTooLongAreRefused() {
-        String name = "a".repeat(LONGEST - 5);
+        String name = "a".repeat(MAX - 5);
         List<ParallelRule> rules = new ArrayList<>();
         for (int i = 0; i < 1000; i++) {
             rules.add(new ParallelRule("*a".repeat(500) + "b" + i, Split.replicate(), true));

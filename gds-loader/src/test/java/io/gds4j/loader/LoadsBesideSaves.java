@@ -13,8 +13,8 @@ import java.util.stream.Stream;
 
 /** Loads a checkpoint, saves its tensors, and loads what was saved, beside whatever other threads do. */
 public final class LoadsBesideSaves implements RandomWork {
-    private static final int MOST_TENSORS = 6;
-    private static final int LARGEST = 300_000;
+    private static final int MAX_TENSORS = 6;
+    private static final int MAX = 300_000;
 
     @Override
     public long run(Place place) throws Exception {
@@ -23,9 +23,9 @@ public final class LoadsBesideSaves implements RandomWork {
             TensorPattern pattern = new TensorPattern(place.random().nextLong());
             Path first = folder.resolve("first.safetensors");
             SafetensorsWriter writer = new SafetensorsWriter(first).durable(false);
-            int tensors = place.random().nextInt(1, MOST_TENSORS);
+            int tensors = place.random().nextInt(1, MAX_TENSORS);
             for (int i = 0; i < tensors; i++) {
-                writer.tensor("w" + i, DType.U8, 1 + place.random().nextInt(LARGEST));
+                writer.tensor("w" + i, DType.U8, 1 + place.random().nextInt(MAX));
             }
             writer.write(pattern);
             Path second = folder.resolve("second.safetensors");

@@ -470,7 +470,8 @@ public final class QueuePair implements AutoCloseable {
     public static final class Builder {
         /** Most parts of a request. */
         private static final int PIECES = 4;
-        private static final int MOST_RETRIES = 7;
+        /** Soft-RoCE retries without end at 7. */
+        private static final int MOST_RETRIES = 6;
         /** A receiver retry count of 7 would be without end. */
         private static final int RECEIVER_RETRIES = 6;
         /** 82 ms. */
@@ -562,10 +563,10 @@ public final class QueuePair implements AutoCloseable {
         }
 
         /**
-         * Sets after how long a request without an answer is sent again, and how often (67 ms, 7 times).
+         * Sets after how long a request without an answer is sent again, and how often (67 ms, 6 times).
          *
          * @param exponent 4.096 µs times two to its power, 1 to 31
-         * @param times 0 to 7
+         * @param times 0 to 6: with 7, Soft-RoCE would never give up
          * @return this
          */
         public Builder retry(int exponent, int times) {

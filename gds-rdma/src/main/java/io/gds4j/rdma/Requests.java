@@ -212,7 +212,7 @@ final class Requests {
         OptionalInt immediate = (flags & WorkCompletions.WITH_IMMEDIATE) != 0
                 ? OptionalInt.of(Integer.reverseBytes(polled.data(index)))
                 : OptionalInt.empty();
-        if ((flags & WorkCompletions.WITH_INVALIDATE) != 0) {
+        if (received && (flags & WorkCompletions.ANY_INVALIDATE) != 0) {
             int key = polled.data(index);
             MemoryWindow window = windows.get(key);
             if (window != null) {

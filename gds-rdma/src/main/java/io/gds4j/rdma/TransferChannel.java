@@ -26,6 +26,7 @@ final class TransferChannel implements AutoCloseable {
     /** The last one is for an error. */
     private static final int CONTROL_SLOTS = 5;
     private static final Duration SILENCE = Duration.ofSeconds(1);
+    private static final Duration ANSWER = Duration.ofSeconds(10);
     private static final Duration LAST_WORDS = Duration.ofSeconds(4);
 
     /** A message, and the receive that holds it until {@link #repost}. */
@@ -44,6 +45,7 @@ final class TransferChannel implements AutoCloseable {
     private final Queue<Received> received = new ArrayDeque<>();
     private boolean probing;
     private boolean alive;
+    private long asked;
     private long lastHeard;
 
     /** @param receivesData whether receives have a slab */
@@ -194,7 +196,8 @@ final class TransferChannel implements AutoCloseable {
             return;
         }
         if (probing) {
-            return; // the device ends it after its retries
+            requireAnswer();
+            return;
         }
         if (alive && System.nanoTime() - lastHeard > limit.toNanos()) {
             throw RdmaFailure.of(
@@ -202,7 +205,17 @@ final class TransferChannel implements AutoCloseable {
                     "the peer is connected, but said nothing for %d s".formatted(limit.toSeconds()));
         }
         probing = true;
+        asked = System.nanoTime();
         queuePair.writeInline(PROBE, new byte[0], new RemoteMemory(0, 0, 0));
+    }
+
+    /** The device gives up after its retries; this is for one that does not. */
+    private void requireAnswer() {
+        if (System.nanoTime() - asked > ANSWER.toNanos()) {
+            throw RdmaFailure.of(
+                    CuFileError.IO_ERROR, "RdmaTransfer", Errno.ETIMEDOUT,
+                    "the peer's device does not answer for %d s".formatted(ANSWER.toSeconds()));
+        }
     }
 
     private void take(Completion completion) {

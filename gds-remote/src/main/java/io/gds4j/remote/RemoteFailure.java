@@ -38,7 +38,7 @@ final class RemoteFailure {
     }
 
     /** Returns what an answer that is no success says: its status, the code of an S3 server, and the bucket's region. */
-    static String meaning(int status, HttpHeaders headers, String body) {
+    static String meaning(int status, HttpHeaders headers, @Nullable String body) {
         String code = code(body);
         String text = code.equals("NoSuchBucket") ? "status %s: there is no such bucket".formatted(status)
                 : WHO_ASKS.matcher(code).find() ? "status %s: the server refuses access, %s".formatted(status, code)
@@ -48,8 +48,8 @@ final class RemoteFailure {
     }
 
     /** Returns the region that an answer names because requests must go there; empty if it names none. */
-    private static String region(int status, HttpHeaders headers, String body) {
-        if (status / 100 != 3 && status != 400) {
+    private static String region(int status, HttpHeaders headers, @Nullable String body) {
+        if (body == null || status / 100 != 3 && status != 400) {
             return "";
         }
         Matcher matcher = REGION.matcher(body);
@@ -59,9 +59,9 @@ final class RemoteFailure {
                 .map(", the bucket is in region "::concat).orElse("");
     }
 
-    /** Returns the code of an S3 server's error; empty if the body has none. */
-    static String code(String body) {
-        Matcher matcher = CODE.matcher(body);
+    /** Returns the code of an S3 server's error; empty if the body has none, or is missing: the JDK has none of a proxy's tunnel. */
+    static String code(@Nullable String body) {
+        Matcher matcher = CODE.matcher(body == null ? "" : body);
         return matcher.find() ? matcher.group(1) : "";
     }
 
@@ -83,7 +83,7 @@ final class RemoteFailure {
         }
         String text = why.getClass().getSimpleName() + (why.getMessage() == null ? "" : ": " + why.getMessage());
         if (!(why instanceof ConnectException)) {
-            return text;
+            return text.endsWith("got: 407") ? text + ", the proxy wants credentials" : text;
         }
         return text + options.proxyOf(uri)
                 .map(proxy -> ": the proxy %s:%s does not answer".formatted(proxy.getHostString(), proxy.getPort()))
@@ -91,7 +91,7 @@ final class RemoteFailure {
     }
 
     /** Returns the errno of an answer. Servers have status 400, 403 and 404 for credentials that they do not take. */
-    static int errno(int status, String body) {
+    static int errno(int status, @Nullable String body) {
         return WHO_ASKS.matcher(code(body)).find() ? Errno.EACCES : errno(status);
     }
 

@@ -13,6 +13,7 @@ import java.io.InputStream;
 import java.io.OutputStream;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProxySelector;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
@@ -140,6 +141,32 @@ class TlsTest {
                     .hasMessageContaining("fatal alert").hasMessageNotContaining("attempts");
         }
         assertThat(connections).hasValue(1);
+    }
+
+    /** The client of the JDK has no body of such an answer, which was a NullPointerException. */
+    @Test
+    void proxyOfATunnelThatWantsCredentialsIsAskedOnce() throws Exception {
+        try (ServerSocket proxy = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
+            threads.submit(() -> refuseTunnels(proxy));
+            HttpOptions proxied = OPTIONS.withHeader("Proxy-Authorization", "Basic hush").withProxy(ProxySelector.of(
+                    new InetSocketAddress(InetAddress.getLoopbackAddress(), proxy.getLocalPort())));
+            assertThatThrownBy(() -> HttpSource.open(URI.create("https://store.invalid/x"), proxied))
+                    .isInstanceOf(CuFileException.class).hasMessageContaining("407")
+                    .hasMessageContaining("the proxy wants credentials").hasMessageNotContaining("attempts")
+                    .hasMessageNotContaining("hush");
+        }
+        assertThat(connections).hasValue(1);
+    }
+
+    private Void refuseTunnels(ServerSocket proxy) throws IOException {
+        while (true) {
+            try (Socket client = proxy.accept()) {
+                connections.incrementAndGet();
+                client.getInputStream().read(new byte[8192]);
+                client.getOutputStream().write(("HTTP/1.1 407 no\r\nProxy-Authenticate: Basic realm=x\r\n"
+                        + "Content-Length: 0\r\n\r\n").getBytes(StandardCharsets.US_ASCII));
+            }
+        }
     }
 
     /** Sends each client the alert handshake_failure. The JDK's server may reset the connection before a client has read it. */

@@ -29,7 +29,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Servers are trusted as the JVM's truststore says, whichever client asks them. A truststore is that of a process, so each asks in one. */
-@Timeout(120)
+@Timeout(300)
 class TrustStoreTest {
     private static final String PASSWORD = "changeit";
     private static final byte[] BYTES = RangeServer.random(300_000);

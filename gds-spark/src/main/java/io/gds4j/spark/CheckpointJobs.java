@@ -41,7 +41,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CheckpointJobs {
     /** Largest part of a tensor that one row of a verification describes, in bytes. */
-    private static final long LARGEST_EXTENT = 256L << 20;
+    private static final long MAX_EXTENT = 256L << 20;
 
     private CheckpointJobs() {
     }
@@ -90,7 +90,7 @@ public final class CheckpointJobs {
                 long at = 0;
                 // A tensor without elements has a row, too.
                 do {
-                    long length = Math.min(LARGEST_EXTENT, tensor.length() - at);
+                    long length = Math.min(MAX_EXTENT, tensor.length() - at);
                     int rank = (int) Math.min(partitions - 1, (long) ((double) done / total * partitions));
                     extents.get(rank)
                             .add(new VerifyTask.Extent(tensor.name(), file, tensor.fileOffset() + at, length));

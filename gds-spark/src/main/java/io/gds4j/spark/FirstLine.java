@@ -2,7 +2,7 @@ package io.gds4j.spark;
 
 /** Shortens messages to one line. */
 final class FirstLine {
-    private static final int LONGEST = 1000;
+    private static final int MAX = 1000;
 
     private FirstLine() {
     }
@@ -12,6 +12,6 @@ final class FirstLine {
         String message = failure.getMessage();
         String first = message == null ? "" : message.strip().lines().findFirst().orElse("");
         String line = first.isEmpty() ? failure.getClass().getSimpleName() : first;
-        return line.length() > LONGEST ? line.substring(0, LONGEST) + "…" : line;
+        return line.length() > MAX ? line.substring(0, MAX) + "…" : line;
     }
 }

@@ -73,8 +73,8 @@ public final class FakeGpu {
      * @since 0.1
      */
     public static final class Builder {
-        private static final int MOST_DEVICES = 64;
-        private static final long MOST_BYTES = 1L << 40;
+        private static final int MAX_DEVICES = 64;
+        private static final long MAX_BYTES = 1L << 40;
 
         private int devices = 1;
         private long bytesPerDevice = 64L << 20;
@@ -91,8 +91,8 @@ public final class FakeGpu {
          * @throws IllegalArgumentException for another number
          */
         public Builder devices(int count) {
-            if (count < 1 || count > MOST_DEVICES) {
-                throw new IllegalArgumentException("devices: %s, allowed: 1 to %s".formatted(count, MOST_DEVICES));
+            if (count < 1 || count > MAX_DEVICES) {
+                throw new IllegalArgumentException("devices: %s, allowed: 1 to %s".formatted(count, MAX_DEVICES));
             }
             devices = count;
             return this;
@@ -106,7 +106,7 @@ public final class FakeGpu {
          * @throws IllegalArgumentException for another size
          */
         public Builder bytesPerDevice(long bytes) {
-            if (bytes < 1 || bytes > MOST_BYTES) {
+            if (bytes < 1 || bytes > MAX_BYTES) {
                 throw new IllegalArgumentException("bytes: %s, allowed: 1 to 2^40".formatted(bytes));
             }
             bytesPerDevice = bytes;

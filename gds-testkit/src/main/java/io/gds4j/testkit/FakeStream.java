@@ -35,7 +35,7 @@ public final class FakeStream implements AutoCloseable {
     static final long DEFAULT = 0;
 
     /** Unfinished operations that a stream holds; the call that queues the next one waits for room. */
-    private static final int MOST_OPERATIONS = 128;
+    private static final int MAX_OPERATIONS = 128;
 
     private final long address;
     private final FakeSchedule schedule;
@@ -81,7 +81,7 @@ public final class FakeStream implements AutoCloseable {
     /** Queues an operation. If the stream is full, runs its oldest work first. */
     void enqueue(FakeOperation operation) {
         if (!schedule.isRunningHere()) {
-            schedule.run(this, () -> operations() < MOST_OPERATIONS);
+            schedule.run(this, () -> operations() < MAX_OPERATIONS);
         }
         enqueue((Runnable) operation);
     }

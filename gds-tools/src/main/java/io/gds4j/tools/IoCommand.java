@@ -54,7 +54,7 @@ import picocli.CommandLine.Spec;
                 "1 GB is 10^9 bytes."})
 final class IoCommand implements Callable<Integer> {
     private static final String SERIES = "--series";
-    private static final int MOST_LINE_CHARACTERS = 1 << 16;
+    private static final int MAX_LINE_CHARACTERS = 1 << 16;
 
     private final Terminal terminal;
 
@@ -133,10 +133,10 @@ final class IoCommand implements Callable<Integer> {
             if (c == '\n') {
                 return line.toString();
             }
-            if (line.length() == MOST_LINE_CHARACTERS) {
+            if (line.length() == MAX_LINE_CHARACTERS) {
                 throw CommandFailure.badInput(
                         file.toString(),
-                        "%s: has a line of more than %s characters".formatted(file, MOST_LINE_CHARACTERS));
+                        "%s: has a line of more than %s characters".formatted(file, MAX_LINE_CHARACTERS));
             }
             line.append((char) c);
         }

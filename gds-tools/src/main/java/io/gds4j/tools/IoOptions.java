@@ -18,9 +18,9 @@ import picocli.CommandLine.Option;
 
 /** The options of {@code gds io}: gdsio's single-letter options, and options of gds4j with two dashes. */
 final class IoOptions {
-    private static final int MOST_THREADS = 1024;
-    private static final int MOST_BATCH = 256;
-    private static final int MOST_REPETITIONS = 1000;
+    private static final int MAX_THREADS = 1024;
+    private static final int MAX_BATCH = 256;
+    private static final int MAX_REPETITIONS = 1000;
 
     @Option(names = "-f", paramLabel = "FILE", converter = PathConverter.class,
             description = "The file; all threads share it.")
@@ -177,7 +177,7 @@ final class IoOptions {
         if (!(warmUp >= 0 && warmUp <= 3600)) {
             throw CommandFailure.usage("--warm-up %s: allowed is 0 to 3600 seconds".formatted(warmUp));
         }
-        within("--repeat", repeat, 1, MOST_REPETITIONS);
+        within("--repeat", repeat, 1, MAX_REPETITIONS);
         if ((cold ? 1 : 0) + (hot ? 1 : 0) + (mixed ? 1 : 0) > 1) {
             throw CommandFailure.usage("--cold, --hot and --mixed exclude each other");
         }
@@ -202,8 +202,8 @@ final class IoOptions {
         }
         within("-x", transfer, 0, TransferType.values().length - 1);
         within("-I", operation, 0, Operation.values().length - 1);
-        within("-w", threads, 1, MOST_THREADS);
-        within("-B", batch, 1, MOST_BATCH);
+        within("-w", threads, 1, MAX_THREADS);
+        within("-B", batch, 1, MAX_BATCH);
         within("-O", withoutDirect, 0, 1);
         if (memory != null) {
             within("-m", memory, 0, 4);

@@ -31,7 +31,7 @@ import picocli.CommandLine.Option;
                 "",
                 "Charts need fonts (apt install fontconfig fonts-dejavu-core), but no display."})
 final class PatternsCommand implements Callable<Integer> {
-    private static final int MOST_ROUNDS = 99;
+    private static final int MAX_ROUNDS = 99;
 
     private final Terminal terminal;
 
@@ -81,8 +81,8 @@ final class PatternsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        if (rounds < 1 || rounds > MOST_ROUNDS) {
-            throw CommandFailure.usage("--rounds is %s, allowed: 1 to %s".formatted(rounds, MOST_ROUNDS));
+        if (rounds < 1 || rounds > MAX_ROUNDS) {
+            throw CommandFailure.usage("--rounds is %s, allowed: 1 to %s".formatted(rounds, MAX_ROUNDS));
         }
         List<String> options = new ArrayList<>();
         if (memory != null) {

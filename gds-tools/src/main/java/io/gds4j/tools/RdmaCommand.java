@@ -22,7 +22,7 @@ import picocli.CommandLine.Parameters;
 /** Options and help of {@code gds rdma}. */
 @Command(
         name = "rdma",
-        description = "Measure RDMA between two machines, with perftest's options and exchange.",
+        description = "Measure RDMA between two machines, with perftest's options.",
         synopsisHeading = "Usage: ",
         sortOptions = false,
         descriptionHeading = "%n",
@@ -34,10 +34,9 @@ import picocli.CommandLine.Parameters;
                 "  gds rdma bw -x 3 node1 --read -a      measure reads of all sizes from it",
                 "  gds rdma lat -x 3 node1 --atomic      latency of atomic operations",
                 "",
-                "Both ends need the same operation, sizes and -q. ib_write_bw and ib_read_bw may",
-                "be either end of bw. A latency is the time from a request's post to its",
-                "completion. The exchange over TCP has no security. 1 MB is 2^20 bytes here, as",
-                "in perftest."})
+                "Both ends need the same operation, sizes and -q. A latency is the time from a",
+                "request's post to its completion. The exchange over TCP has no security. 1 MB",
+                "is 2^20 bytes here, as in perftest."})
 final class RdmaCommand implements Callable<Integer> {
     private static final int MOST_EXPONENT = 23;
     private static final long MOST_BYTES = 1L << 30;

@@ -39,8 +39,8 @@ import picocli.CommandLine.Parameters;
                 "little-endian numbers, modulo 2^64. The order is the SHA-256 of the record",
                 "numbers as they came, 8 bytes little-endian each. 1 GB is 10^9 bytes."})
 final class RecordsCommand implements Callable<Integer> {
-    private static final int MOST_RECORDS = 1 << 24;
-    private static final int MOST_READERS = 256;
+    private static final int MAX_RECORDS = 1 << 24;
+    private static final int MAX_READERS = 256;
 
     private final Terminal terminal;
 
@@ -144,12 +144,12 @@ final class RecordsCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         check("--record", record == null ? 1 : record, 1, Long.MAX_VALUE);
-        check("--batch", batch, 1, MOST_RECORDS);
+        check("--batch", batch, 1, MAX_RECORDS);
         check("--epochs", epochs, 1, Long.MAX_VALUE);
         check("--world", world, 1, Integer.MAX_VALUE);
         check("--rank", rank, 0, world - 1L);
         check("--memory", memory == null ? 1 : memory, 1, Long.MAX_VALUE);
-        check("--readers", readers == null ? 1 : readers, 1, MOST_READERS);
+        check("--readers", readers == null ? 1 : readers, 1, MAX_READERS);
         if (seed != null && !shuffle) {
             throw CommandFailure.usage("--seed is allowed with --shuffle only");
         }

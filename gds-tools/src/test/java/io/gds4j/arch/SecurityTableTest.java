@@ -10,12 +10,12 @@ import org.junit.jupiter.api.TestFactory;
 
 /** Every row of the table in SECURITY.md names tests that exist. */
 class SecurityTableTest {
-    private static final int LEAST_ROWS = 15;
+    private static final int MIN_ROWS = 15;
 
     @TestFactory
     Stream<DynamicTest> rowNamesItsTests() throws IOException {
         List<String> rows = DocumentedTests.rows("SECURITY.md", "| threat");
-        assertThat(rows).hasSizeGreaterThan(LEAST_ROWS);
+        assertThat(rows).hasSizeGreaterThan(MIN_ROWS);
         return DocumentedTests.exist(rows);
     }
 }

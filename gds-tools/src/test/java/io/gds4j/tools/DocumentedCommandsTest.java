@@ -23,7 +23,7 @@ class DocumentedCommandsTest {
     private static final Pattern LINE = Pattern.compile("(?m)^    (?:\\./)?gds ([^\\n]+)$");
     private static final Pattern INLINE = Pattern.compile("`(?:\\./)?gds ([a-z][^`]*)`");
     private static final Pattern WORD = Pattern.compile("'([^']*)'|(\\S+)");
-    private static final int LEAST = 20;
+    private static final int MIN = 20;
 
     @TestFactory
     Stream<DynamicTest> commandLineIsAccepted() throws IOException {
@@ -51,7 +51,7 @@ class DocumentedCommandsTest {
         for (Path document : documents()) {
             pattern.matcher(Files.readString(document)).results().forEach(match -> lines.add(match.group(1)));
         }
-        assertThat(lines).hasSizeGreaterThan(LEAST);
+        assertThat(lines).hasSizeGreaterThan(MIN);
         return lines.stream();
     }
 

@@ -14,11 +14,13 @@ import java.util.concurrent.TimeUnit;
 import java.util.function.Supplier;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.condition.EnabledIfSystemProperty;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds rdma} against itself and against perftest, in the guest of dev/guest.sh. */
 @Tag("rdma")
+@EnabledIfSystemProperty(named = "gds4j.rdma.perftest", matches = "true", disabledReason = "runs perftest's programs")
 class RdmaWireTest {
     private static final String DEVICE = System.getProperty("gds4j.rdma.device", "rxe0");
     private static final String GID = System.getProperty("gds4j.rdma.gid", "1");

@@ -31,7 +31,7 @@ class RemoteSignalTest {
     private static final Duration EXIT = Duration.ofSeconds(1);
 
     /** On a busy machine an exit may take half as long as the process took to start; without a cancellation it takes five seconds. */
-    private static final Duration LONGEST_EXIT = Duration.ofSeconds(4);
+    private static final Duration MAX_EXIT = Duration.ofSeconds(4);
     private static final int TRIES = 3;
 
     @TempDir
@@ -125,7 +125,7 @@ class RemoteSignalTest {
     private record Exit(Duration start, Duration end) {
         boolean isInTime() {
             Duration allowed = start.dividedBy(2);
-            return end.compareTo(EXIT) < 0 || end.compareTo(allowed) < 0 && end.compareTo(LONGEST_EXIT) < 0;
+            return end.compareTo(EXIT) < 0 || end.compareTo(allowed) < 0 && end.compareTo(MAX_EXIT) < 0;
         }
     }
 

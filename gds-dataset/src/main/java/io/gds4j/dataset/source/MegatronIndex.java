@@ -22,7 +22,7 @@ final class MegatronIndex {
     /** Bytes of the index for each sequence: its length and its pointer. */
     private static final long PER_SEQUENCE = 12;
     private static final int BLOCK = 1 << 16;
-    private static final long MOST_SEQUENCES = Integer.MAX_VALUE - 16;
+    private static final long MAX_SEQUENCES = Integer.MAX_VALUE - 16;
 
     private final HeaderFile index;
     private final long sequences;
@@ -76,7 +76,7 @@ final class MegatronIndex {
         }
         long sequences = header.getLong(SEQUENCES_AT);
         long documents = header.getLong(DOCUMENTS_AT);
-        long largest = Math.min(MOST_SEQUENCES, (index.size() - HEADER) / PER_SEQUENCE);
+        long largest = Math.min(MAX_SEQUENCES, (index.size() - HEADER) / PER_SEQUENCE);
         if (sequences < 0 || sequences > largest) {
             throw RecordFormatException.malformed(
                     index.path(),

@@ -10,7 +10,7 @@ import java.util.regex.Pattern;
 final class NpyHeader {
     private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
     private static final int PREFIX = 8;
-    private static final int LARGEST = 1 << 20;
+    private static final int MAX = 1 << 20;
     private static final Pattern DESCR = Pattern.compile("'descr'\\s*:\\s*'([<>|=]?)([?bBiufcSUVmMO])(\\d{0,9})[^']*'");
     private static final Pattern FORTRAN = Pattern.compile("'fortran_order'\\s*:\\s*(True|False)");
     private static final Pattern SHAPE = Pattern.compile("'shape'\\s*:\\s*\\(([\\d,\\sL]*)\\)");
@@ -42,8 +42,8 @@ final class NpyHeader {
         int lengthBytes = version == 1 ? Short.BYTES : Integer.BYTES;
         ByteBuffer field = file.read(PREFIX, lengthBytes, "the length of the .npy header");
         long length = version == 1 ? Short.toUnsignedLong(field.getShort()) : Integer.toUnsignedLong(field.getInt());
-        if (length > LARGEST) {
-            throw malformed(PREFIX, "the .npy header has %s bytes, allowed: 0 to %s".formatted(length, LARGEST));
+        if (length > MAX) {
+            throw malformed(PREFIX, "the .npy header has %s bytes, allowed: 0 to %s".formatted(length, MAX));
         }
         int begin = PREFIX + lengthBytes;
         ByteBuffer bytes = file.read(begin, (int) length, "the .npy header");

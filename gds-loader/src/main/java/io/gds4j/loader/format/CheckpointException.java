@@ -30,7 +30,7 @@ import org.jspecify.annotations.Nullable;
 public final class CheckpointException extends CuFileException {
     private static final long serialVersionUID = 1L;
     private static final String FUNCTION = "Checkpoint";
-    private static final int LONGEST_DETAIL = 600;
+    private static final int MAX_DETAIL = 600;
 
     private final CheckpointRule rule;
     private final @Nullable String tensor;
@@ -48,7 +48,7 @@ public final class CheckpointException extends CuFileException {
                 .errno(errno)
                 .path(file)
                 .range(offset, -1)
-                .detail(InertText.line(detail, LONGEST_DETAIL));
+                .detail(InertText.line(detail, MAX_DETAIL));
         return new CheckpointException(builder, rule, tensor);
     }
 
@@ -146,7 +146,7 @@ public final class CheckpointException extends CuFileException {
     @Override
     public String getMessage() {
         StringBuilder text = new StringBuilder(200);
-        path().ifPresent(file -> text.append(InertText.name(file.toString(), LONGEST_DETAIL)).append(": "));
+        path().ifPresent(file -> text.append(InertText.name(file.toString(), MAX_DETAIL)).append(": "));
         if (!detail().equals(rule.text())) {
             text.append(rule.text()).append(": ");
         }

@@ -19,11 +19,11 @@ import java.util.List;
  * @since 0.1
  */
 public record DimensionOrder(List<Integer> dimensions) {
-    private static final int MOST_KEPT = 8;
-    private static final DimensionOrder[] ROW_MAJOR = new DimensionOrder[MOST_KEPT + 1];
+    private static final int MAX_KEPT = 8;
+    private static final DimensionOrder[] ROW_MAJOR = new DimensionOrder[MAX_KEPT + 1];
 
     static {
-        for (int i = 0; i <= MOST_KEPT; i++) {
+        for (int i = 0; i <= MAX_KEPT; i++) {
             ROW_MAJOR[i] = new DimensionOrder(ascending(i));
         }
     }
@@ -52,7 +52,7 @@ public record DimensionOrder(List<Integer> dimensions) {
      * @param dimensions number of dimensions, 0 or more
      */
     public static DimensionOrder rowMajor(int dimensions) {
-        return dimensions >= 0 && dimensions <= MOST_KEPT
+        return dimensions >= 0 && dimensions <= MAX_KEPT
                 ? ROW_MAJOR[dimensions]
                 : new DimensionOrder(ascending(dimensions));
     }

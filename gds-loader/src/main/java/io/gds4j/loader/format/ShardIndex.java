@@ -27,9 +27,9 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class ShardIndex {
-    private static final int LONGEST_NUMBER = 40;
+    private static final int MAX_NUMBER = 40;
     /** Largest index, in bytes; the limit of the safetensors reference for headers. */
-    private static final long LARGEST = 100_000_000;
+    private static final long MAX = 100_000_000;
 
     private final Path path;
     private final FileVersion version;
@@ -50,11 +50,11 @@ public final class ShardIndex {
      */
     public static ShardIndex read(Path path) {
         try (FormatInput in = FormatInput.open(path)) {
-            if (in.size() > LARGEST) {
+            if (in.size() > MAX) {
                 throw CheckpointException.of(
                         CheckpointRule.INVALID_INDEX,
                         path,
-                        "the index has %s bytes, at most %s are allowed".formatted(in.size(), LARGEST));
+                        "the index has %s bytes, at most %s are allowed".formatted(in.size(), MAX));
             }
             return parse(path, in.version(), in.read(0, (int) in.size()).array());
         }
@@ -241,7 +241,7 @@ public final class ShardIndex {
         }
         if (totalSize != null && !isNumber(totalSize, bytes)) {
             warnings.add("%s: total_size is %s, but the tensors have %s bytes"
-                    .formatted(path, InertText.name(totalSize, LONGEST_NUMBER), bytes));
+                    .formatted(path, InertText.name(totalSize, MAX_NUMBER), bytes));
         }
         return List.copyOf(warnings);
     }
@@ -252,7 +252,7 @@ public final class ShardIndex {
         }
         try {
             // the limit keeps a hostile number of many digits from taking quadratic time
-            return text.length() <= LONGEST_NUMBER && new BigDecimal(text).compareTo(BigDecimal.valueOf(value)) == 0;
+            return text.length() <= MAX_NUMBER && new BigDecimal(text).compareTo(BigDecimal.valueOf(value)) == 0;
         } catch (NumberFormatException e) {
             return false; // an exponent beyond 32 bits
         }

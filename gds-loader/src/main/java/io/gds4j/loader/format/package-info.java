@@ -9,5 +9,4 @@ package io.gds4j.loader.format;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CheckpointFilesTest: ShardIndex
-//   LibraryFilesTest: ForeignFile
+//   CheckpointFilesTest: ForeignFile, ShardIndex

@@ -23,8 +23,8 @@ import java.util.Map;
 public abstract class OpenFiles<F> implements AutoCloseable {
     /** Part of the process's descriptors, as a divisor: a driver has two for each file, and a copy has two sets of files. */
     private static final int PART = 8;
-    private static final int LEAST = 8;
-    private static final int MOST = 8192;
+    private static final int MIN = 8;
+    private static final int MAX = 8192;
     /** Soft limit of most systems, for those that do not tell theirs. */
     private static final long USUAL_LIMIT = 1024;
 
@@ -54,7 +54,7 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     private final Map<Path, Entry<F>> open = new LinkedHashMap<>(16, 0.75f, true);
 
     protected OpenFiles() {
-        this(Math.clamp(descriptors() / PART, LEAST, MOST));
+        this(Math.clamp(descriptors() / PART, MIN, MAX));
     }
 
     /** With a number of files, for tests. */

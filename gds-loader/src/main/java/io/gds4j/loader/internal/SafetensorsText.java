@@ -18,7 +18,7 @@ public final class SafetensorsText {
     /** Beginning of the metadata key of a tensor whose bytes are those of another one, which is the value. */
     public static final String ALIAS = "gds4j.alias.";
     /** Largest header in bytes that readers accept. */
-    public static final int LARGEST_HEADER = 100_000_000;
+    public static final int MAX_HEADER = 100_000_000;
 
     private static final int BYTES_PER_TENSOR = 100;
 
@@ -32,7 +32,7 @@ public final class SafetensorsText {
      */
     public SafetensorsText(String function, int tensors, Map<String, String> metadata) {
         this.function = function;
-        this.text = new StringBuilder((int) Math.min(LARGEST_HEADER, 64L + (long) BYTES_PER_TENSOR * tensors));
+        this.text = new StringBuilder((int) Math.min(MAX_HEADER, 64L + (long) BYTES_PER_TENSOR * tensors));
         text.append('{');
         if (!metadata.isEmpty()) {
             quote(METADATA).append(":{");
@@ -57,7 +57,7 @@ public final class SafetensorsText {
             text.append(i == 0 ? "" : ",").append(Long.toUnsignedString(shape[i]));
         }
         text.append("],\"data_offsets\":[").append(begin).append(',').append(end).append("]},");
-        if (text.length() > LARGEST_HEADER) {
+        if (text.length() > MAX_HEADER) {
             throw tooLarge(text.length());
         }
     }
@@ -78,7 +78,7 @@ public final class SafetensorsText {
      */
     public byte[] header(byte[] json, int spaces) {
         long length = (long) json.length + spaces;
-        if (length > LARGEST_HEADER) {
+        if (length > MAX_HEADER) {
             throw tooLarge(length);
         }
         byte[] header = new byte[Long.BYTES + (int) length];
@@ -92,7 +92,7 @@ public final class SafetensorsText {
 
     private CuFileException tooLarge(long length) {
         return CuFileException.invalid(function,
-                "the header has %s bytes, at most %s are allowed".formatted(length, LARGEST_HEADER));
+                "the header has %s bytes, at most %s are allowed".formatted(length, MAX_HEADER));
     }
 
     /** Throws INVALID_VALUE for an unpaired surrogate, which UTF-8 cannot encode. */

@@ -19,9 +19,9 @@ import java.util.Optional;
  */
 public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
 
-    private static final long MOST_HEADS = 1L << 20;
+    private static final long MAX_HEADS = 1L << 20;
     /** Most elements of an array that are compared, one for each layer. */
-    private static final int MOST_LAYERS = 65_536;
+    private static final int MAX_LAYERS = 65_536;
 
     /**
      * Creates numbers of heads.
@@ -32,7 +32,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
         if (!isCount(heads) || !isCount(keyValueHeads) || headSize < 0) {
             throw CuFileException.invalid("AttentionHeads",
                     "there are %s heads of queries, and %s of keys and values, of %s elements; allowed are 1 to %s heads"
-                            .formatted(heads, keyValueHeads, headSize, MOST_HEADS));
+                            .formatted(heads, keyValueHeads, headSize, MAX_HEADS));
         }
     }
 
@@ -42,7 +42,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
     }
 
     static boolean isCount(long heads) {
-        return heads >= 1 && heads <= MOST_HEADS;
+        return heads >= 1 && heads <= MAX_HEADS;
     }
 
     /**
@@ -80,7 +80,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
     private static long same(Metadata metadata, String key) {
         return switch (metadata.get(key).orElse(null)) {
             case MetadataValue.Whole(long value, boolean unsigned) -> value;
-            case MetadataValue.Array array when array.size() <= MOST_LAYERS ->
+            case MetadataValue.Array array when array.size() <= MAX_LAYERS ->
                 same(array.values(0, (int) array.size()));
             case null, default -> 0;
         };

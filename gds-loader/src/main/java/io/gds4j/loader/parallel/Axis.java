@@ -19,7 +19,7 @@ record Axis(int dimension, long elements, long block, long indices) {
     static final Axis NONE = new Axis(-1, 0, 1, 1);
 
     /** Smallest block of outputs that libraries scale together. */
-    private static final long SMALLEST_TILE = 16;
+    private static final long MIN_TILE = 16;
 
     /** Returns the axis of a dimension with an index for each element. */
     static Axis of(int dimension, long elements) {
@@ -57,7 +57,7 @@ record Axis(int dimension, long elements, long block, long indices) {
     /** Returns the axis of scales along the outputs: one for each, one for all, or one for each tile. */
     static Axis ofOutputScales(int dimension, long scales, long outputs) throws Uneven {
         Axis axis = ofScales(dimension, scales, outputs);
-        if (axis.block > 1 && axis.block < SMALLEST_TILE) {
+        if (axis.block > 1 && axis.block < MIN_TILE) {
             throw new Uneven("has %s scales for %s outputs, an order that is not known".formatted(scales, outputs));
         }
         return axis;

@@ -20,7 +20,7 @@ import org.jspecify.annotations.Nullable;
 record GroupedLayer(boolean awq, long outputs, long inputs, long bits, boolean ordered) {
 
     /** Fewest inputs of a group; smaller ones show that a file has another arrangement. */
-    private static final long SMALLEST_GROUP = 16;
+    private static final long MIN_GROUP = 16;
     private static final GroupedLayer UNKNOWN = new GroupedLayer(false, 0, 0, 0, false);
 
     /** Recognises the arrangement by shapes. */
@@ -54,7 +54,7 @@ record GroupedLayer(boolean awq, long outputs, long inputs, long bits, boolean o
             long inputs = positions > 0 ? positions : words.getFirst() * Integer.SIZE / width;
             long groups = scales.shape().getFirst();
             boolean fits = Math.ceilDiv(inputs * width, Integer.SIZE) == words.getFirst()
-                    && (groups == 1 || inputs / groups >= SMALLEST_GROUP);
+                    && (groups == 1 || inputs / groups >= MIN_GROUP);
             return fits
                     ? new GroupedLayer(false, outputs, inputs, width, positions > 0 && !naturalGroups)
                     : UNKNOWN;

@@ -11,7 +11,7 @@ final class JsonFile {
     /** A file that is not JSON of the expected structure. */
     static final CheckpointRule INVALID = new CheckpointRule("InvalidPlan", "broken parallel plan");
     /** Largest file that is read, in bytes; real ones have a few KiB. */
-    private static final int LARGEST = 16 << 20;
+    private static final int MAX = 16 << 20;
 
     private JsonFile() {
     }
@@ -21,8 +21,8 @@ final class JsonFile {
         byte[] bytes;
         // reads no more than the size: some files of /proc look regular and never end
         try (FormatInput in = FormatInput.open(file)) {
-            if (in.size() > LARGEST) {
-                throw new Malformed(LARGEST, "the file has more than %s bytes".formatted(LARGEST));
+            if (in.size() > MAX) {
+                throw new Malformed(MAX, "the file has more than %s bytes".formatted(MAX));
             }
             bytes = in.read(0, (int) in.size()).array();
         }

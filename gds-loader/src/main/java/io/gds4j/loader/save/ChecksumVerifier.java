@@ -127,7 +127,7 @@ public final class ChecksumVerifier {
             }
             expected.add(crc);
             for (long offset = tensor.fileOffset(); offset < tensor.fileEnd();) {
-                long end = Math.min(tensor.fileEnd(), (offset & -Piece.SLAB) + Piece.SLAB);
+                long end = Math.min(tensor.fileEnd(), (offset & -WriteRange.BUFFER) + WriteRange.BUFFER);
                 parts.add(new Part(tensors.size(), offset, end - offset));
                 offset = end;
             }
@@ -153,7 +153,7 @@ public final class ChecksumVerifier {
     /** Reads parts on one thread. */
     private final class Reader implements Workers.Worker {
         private final int[] crcs;
-        private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, Piece.SLAB);
+        private final MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, WriteRange.BUFFER);
 
         Reader(int... crcs) {
             this.crcs = crcs;

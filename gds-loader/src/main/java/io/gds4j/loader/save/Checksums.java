@@ -64,8 +64,8 @@ final class Checksums {
             }
             crc.reset();
             Optional<MemorySegment> segment = memory.segment();
-            for (long at = 0; at < length; at += Piece.SLAB) {
-                long bytes = Math.min(Piece.SLAB, length - at);
+            for (long at = 0; at < length; at += WriteRange.BUFFER) {
+                long bytes = Math.min(WriteRange.BUFFER, length - at);
                 if (segment.isPresent()) {
                     crc.update(segment.get().asSlice(offset + at, bytes).asByteBuffer());
                 } else {
@@ -78,7 +78,7 @@ final class Checksums {
 
         private void updateByCopy(MemoryRange memory) {
             if (copy.length == 0) {
-                copy = new byte[(int) Piece.SLAB];
+                copy = new byte[(int) WriteRange.BUFFER];
             }
             int length = (int) memory.length();
             allocator.copyToHost(memory, MemorySegment.ofArray(copy).asSlice(0, length));
@@ -86,7 +86,7 @@ final class Checksums {
         }
 
         /** Returns the checksums of the tensors of a file, after all its pieces and the head were added. */
-        int[] ofTensors(int file, List<Piece> pieces) {
+        int[] ofTensors(int file, List<WriteRange> pieces) {
             int[] crcs = new int[plan.files().get(file).tensors().size()];
             head.forEach(part -> join(crcs, part));
             head.clear();
@@ -99,7 +99,7 @@ final class Checksums {
         }
 
         /** Returns the checksums of the tensors of a file whose pieces come in any order and have no head. */
-        int[] inOrder(int file, List<Piece> pieces) {
+        int[] inOrder(int file, List<WriteRange> pieces) {
             List<Integer> numbers = new ArrayList<>();
             for (int i = 0; i < pieces.size(); i++) {
                 if (pieces.get(i).file() == file) {

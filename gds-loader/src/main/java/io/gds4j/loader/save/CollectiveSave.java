@@ -47,9 +47,9 @@ import java.util.stream.IntStream;
  * @since 0.1
  */
 public final class CollectiveSave {
-    private static final int MOST_WRITERS = 99_999;
+    private static final int MAX_WRITERS = 99_999;
     private static final int ID_BYTES = 8;
-    private static final int LARGEST_SHARE = Integer.MAX_VALUE - 8;
+    private static final int MAX_SHARE = Integer.MAX_VALUE - 8;
 
     private final SaveContent content;
     private final FileCalls calls;
@@ -81,10 +81,10 @@ public final class CollectiveSave {
      */
     public static CollectiveSave of(SavePlan plan, String name, int rank, int world) {
         Objects.requireNonNull(name, "name");
-        if (world < 1 || world > MOST_WRITERS || rank < 0 || rank >= world) {
+        if (world < 1 || world > MAX_WRITERS || rank < 0 || rank >= world) {
             throw CuFileException.invalid("CollectiveSave.of",
                     "writer %s of %s: allowed are 1 to %s writers, numbered from 0"
-                            .formatted(rank, world, MOST_WRITERS));
+                            .formatted(rank, world, MAX_WRITERS));
         }
         return new CollectiveSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
     }
@@ -334,7 +334,7 @@ public final class CollectiveSave {
 
     /** Returns the name that the share of writer 0 gets when the others may go; no writer has its number. */
     private Path mark(Publication publication) {
-        return share(publication, MOST_WRITERS);
+        return share(publication, MAX_WRITERS);
     }
 
     /** Returns whether a commit was interrupted after it had replaced the checkpoint, and no writer has begun since. */
@@ -407,7 +407,7 @@ public final class CollectiveSave {
     }
 
     private ShareFile parse(Path share) {
-        return ShareFile.parse(share, calls.read(share, LARGEST_SHARE), world, layout(), content.files());
+        return ShareFile.parse(share, calls.read(share, MAX_SHARE), world, layout(), content.files());
     }
 
     /** Returns whether the names of all files lead to these. */

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 
 /** Writes the content of the files of a plan: first the data, then the headers. */
 final class FileWriter implements AutoCloseable {
-    private static final int MOST_SYNCS = 8;
+    private static final int MAX_SYNCS = 8;
 
     private final SaveContent content;
     private final CuFileDriver driver;
@@ -116,11 +116,11 @@ final class FileWriter implements AutoCloseable {
         total = runs.stream().mapToLong(run -> run.end() - run.begin()).sum();
         reserve();
         int inFlight = content.options().writesInFlight();
-        List<Piece> pieces = Piece.ofRuns(content.files(), runs, inFlight, staged);
-        List<Piece> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
+        List<WriteRange> pieces = WriteRange.ofRuns(content.files(), runs, inFlight, staged);
+        List<WriteRange> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
         checksums.expect(pieces.size() + shared.size());
         reordered.expect(pieces);
-        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
+        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new RangeWriter() {
             @Override
             public void work(int number) {
                 write(number, pieces.get(number));
@@ -128,14 +128,14 @@ final class FileWriter implements AutoCloseable {
         }));
         reordered.expect(shared);
         ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
-        control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new PieceWriter() {
+        control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new RangeWriter() {
             @Override
             public void work(int number) {
                 fragments[number] = fragment(pieces.size() + number, shared.get(number));
             }
         }));
         originals.finish();
-        List<Piece> all = new ArrayList<>(pieces);
+        List<WriteRange> all = new ArrayList<>(pieces);
         all.addAll(shared);
         for (int i = 0; i < content.files().size(); i++) {
             shareChecksums.add(checksums.calculator().inOrder(i, all));
@@ -165,7 +165,7 @@ final class FileWriter implements AutoCloseable {
             outputs.add(path);
         }
         control.run(
-                new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new PieceWriter() {
+                new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new RangeWriter() {
                     @Override
                     public void work(int number) {
                         write(ranges.get(number));
@@ -205,10 +205,10 @@ final class FileWriter implements AutoCloseable {
 
     private void writeContent() {
         int inFlight = content.options().writesInFlight();
-        List<Piece> pieces = Piece.of(content.files(), inFlight, staged);
+        List<WriteRange> pieces = WriteRange.of(content.files(), inFlight, staged);
         checksums.expect(pieces.size());
         reordered.expect(pieces);
-        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new PieceWriter() {
+        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new RangeWriter() {
             @Override
             public void work(int number) {
                 write(number, pieces.get(number));
@@ -216,9 +216,9 @@ final class FileWriter implements AutoCloseable {
         }));
         List<SaveFile> files = content.files();
         reordered.expect(IntStream.range(0, files.size())
-                .mapToObj(number -> Piece.dataOfHead(number, files.get(number)))
+                .mapToObj(number -> WriteRange.dataOfHead(number, files.get(number)))
                 .toList());
-        control.run(new Workers("gds-save-", inFlight, files.size(), () -> new PieceWriter() {
+        control.run(new Workers("gds-save-", inFlight, files.size(), () -> new RangeWriter() {
             @Override
             public void work(int number) {
                 writeHead(number, pieces);
@@ -229,7 +229,7 @@ final class FileWriter implements AutoCloseable {
 
     /** Forces the files to the disk. A failure is final: the kernel may have dropped what it could not write. */
     void sync() {
-        control.run(new Workers("gds-save-", MOST_SYNCS, content.files().size(), () -> number -> {
+        control.run(new Workers("gds-save-", MAX_SYNCS, content.files().size(), () -> number -> {
             long size = content.files().get(number).size();
             outputs.use(number, handle -> {
                 // direct I/O of some file systems ends on a block, past the last byte
@@ -277,31 +277,31 @@ final class FileWriter implements AutoCloseable {
     }
 
     /** Writes pieces on one thread; allocates the memory to put them together at first need. */
-    private abstract class PieceWriter implements Workers.Worker {
+    private abstract class RangeWriter implements Workers.Worker {
         private final Checksums.Calculator calculator = checksums.calculator();
-        private @Nullable MemoryAllocation slab;
+        private @Nullable MemoryAllocation buffer;
 
-        void write(int number, Piece piece) {
+        void write(int number, WriteRange piece) {
             SaveFile file = content.files().get(piece.file());
-            IoMemory whole = piece.tensor() == Piece.GATHERED ? null : memory(piece.file(), piece.tensor());
+            IoMemory whole = piece.tensor() == WriteRange.JOINED ? null : memory(piece.file(), piece.tensor());
             if (whole != null && (!staged || checksums.canRead(whole))) {
                 long offset = piece.begin() - file.begin(piece.tensor());
                 calculator.add(number, piece.tensor(), whole.range(), offset, piece.length());
                 outputs.write(piece.file(), whole, piece.length(), piece.begin(), offset);
             } else {
-                MemoryRange memory = slab(Math.max(piece.length(), Piece.SLAB));
-                gather(number, piece, memory);
+                MemoryRange memory = buffer(Math.max(piece.length(), WriteRange.BUFFER));
+                join(number, piece, memory);
                 outputs.write(piece.file(), memory, piece.length(), piece.begin(), 0);
             }
             progress(piece.length());
         }
 
         /** Writes the header, whose last page may hold the first bytes of data. */
-        void writeHead(int number, List<Piece> pieces) {
+        void writeHead(int number, List<WriteRange> pieces) {
             SaveFile file = content.files().get(number);
-            Piece head = Piece.head(number, file);
-            MemoryRange memory = slab(Math.max(head.length(), Piece.SLAB));
-            gather(Checksums.HEAD, Piece.dataOfHead(number, file),
+            WriteRange head = WriteRange.head(number, file);
+            MemoryRange memory = buffer(Math.max(head.length(), WriteRange.BUFFER));
+            join(Checksums.HEAD, WriteRange.dataOfHead(number, file),
                     memory.slice(file.dataOffset(), memory.length() - file.dataOffset()));
             byte[] header = file.header(calculator.ofTensors(number, pieces));
             driver.allocator().copyFromHost(MemorySegment.ofArray(header), memory);
@@ -310,15 +310,15 @@ final class FileWriter implements AutoCloseable {
         }
 
         void write(ShareFile.Fragment range) {
-            MemoryRange memory = slab(Math.max(range.bytes().length, Piece.SLAB));
+            MemoryRange memory = buffer(Math.max(range.bytes().length, WriteRange.BUFFER));
             driver.allocator().copyFromHost(MemorySegment.ofArray(range.bytes()), memory);
             outputs.write(range.file(), memory, range.bytes().length, range.offset(), 0);
             progress(range.bytes().length);
         }
 
-        ShareFile.Fragment fragment(int number, Piece piece) {
-            MemoryRange memory = slab(Piece.SLAB);
-            gather(number, piece, memory);
+        ShareFile.Fragment fragment(int number, WriteRange piece) {
+            MemoryRange memory = buffer(WriteRange.BUFFER);
+            join(number, piece, memory);
             byte[] bytes = new byte[(int) piece.length()];
             driver.allocator().copyToHost(memory.slice(0, bytes.length), MemorySegment.ofArray(bytes));
             progress(bytes.length);
@@ -332,7 +332,7 @@ final class FileWriter implements AutoCloseable {
                     : null;
         }
 
-        private void gather(int number, Piece piece, MemoryRange to) {
+        private void join(int number, WriteRange piece, MemoryRange to) {
             SaveFile file = content.files().get(piece.file());
             long at = piece.begin();
             for (int i = file.tensorAt(at); at < piece.end(); i++) {
@@ -355,32 +355,32 @@ final class FileWriter implements AutoCloseable {
             }
         }
 
-        private MemoryRange slab(long bytes) {
-            MemoryAllocation known = slab;
+        private MemoryRange buffer(long bytes) {
+            MemoryAllocation known = buffer;
             if (known == null || known.length() < bytes) {
                 close();
-                known = driver.allocator().allocate(slabKind(), bytes, slabDevice());
-                slab = known;
+                known = driver.allocator().allocate(bufferKind(), bytes, bufferDevice());
+                buffer = known;
             }
             return known.range();
         }
 
-        private MemoryKind slabKind() {
+        private MemoryKind bufferKind() {
             if (content.options().stagingDevice() != MemoryRange.NO_DEVICE) {
                 return MemoryKind.CUDA_DEVICE;
             }
             return driver.allocator().supports(MemoryKind.HOST_PINNED) ? MemoryKind.HOST_PINNED : MemoryKind.HOST;
         }
 
-        private int slabDevice() {
+        private int bufferDevice() {
             return content.options().stagingDevice();
         }
 
         @Override
         public void close() {
-            if (slab != null) {
-                slab.close();
-                slab = null;
+            if (buffer != null) {
+                buffer.close();
+                buffer = null;
             }
         }
     }

@@ -16,9 +16,9 @@ import java.util.TreeMap;
  */
 final class PageOrder {
     /** The largest element has 8 bytes: a size that is a multiple of it misaligns no tensor that follows. */
-    private static final int LARGEST_ELEMENT = 8;
+    private static final int MAX_ELEMENT = 8;
     /** Different rests of sizes up to which groups of three are looked for; the time grows with the square. */
-    private static final int MOST_RESTS = 1024;
+    private static final int MAX_RESTS = 1024;
 
     private final long align;
     private final List<SaveTensor> ordered;
@@ -35,7 +35,7 @@ final class PageOrder {
     static List<SaveTensor> of(List<SaveTensor> tensors, long align) {
         List<SaveTensor> sorted = new ArrayList<>(tensors);
         sorted.sort(SaveTensor.REFERENCE_ORDER);
-        if (align <= LARGEST_ELEMENT) {
+        if (align <= MAX_ELEMENT) {
             return sorted;
         }
         PageOrder order = new PageOrder(align, sorted.size());
@@ -57,7 +57,7 @@ final class PageOrder {
      * a multiple of its own element's size, which divides its size.
      */
     private static int granularity(SaveTensor tensor) {
-        return (int) Math.min(LARGEST_ELEMENT, Long.lowestOneBit(tensor.bytes()));
+        return (int) Math.min(MAX_ELEMENT, Long.lowestOneBit(tensor.bytes()));
     }
 
     private void addPairs() {
@@ -70,7 +70,7 @@ final class PageOrder {
 
     private void addTriples() {
         List<Long> rests = List.copyOf(byRest.keySet());
-        if (rests.size() > MOST_RESTS) {
+        if (rests.size() > MAX_RESTS) {
             return;
         }
         for (int i = 0; i < rests.size(); i++) {
@@ -101,7 +101,7 @@ final class PageOrder {
 
     /** Adds what is in no group: next the tensor that fills its page best. */
     private void addOthers() {
-        for (int bytes = LARGEST_ELEMENT; bytes > 0; bytes /= 2) {
+        for (int bytes = MAX_ELEMENT; bytes > 0; bytes /= 2) {
             int granularity = bytes;
             TreeMap<Long, Deque<SaveTensor>> others = new TreeMap<>(byRest);
             others.values().removeIf(tensors -> granularity(tensors.getFirst()) != granularity);

@@ -32,7 +32,7 @@ import org.jspecify.annotations.Nullable;
 final class Publication {
     private static final int OWNER_WRITES = 0200;
     /** The limit of those who read it. */
-    private static final int LARGEST_INDEX = 100_000_000;
+    private static final int MAX_INDEX = 100_000_000;
 
     private final SaveTarget target;
     private final FileCalls calls;
@@ -98,7 +98,7 @@ final class Publication {
     /** Reads the index; returns the test for names in it. */
     private Predicate<String> namedByIndex() {
         // names of our files are ASCII; other bytes need no decoding
-        byte[] bytes = calls.read(target.folder().resolve(target.indexName()), LARGEST_INDEX);
+        byte[] bytes = calls.read(target.folder().resolve(target.indexName()), MAX_INDEX);
         String index = new String(bytes, StandardCharsets.ISO_8859_1);
         return name -> index.contains('"' + name + '"');
     }

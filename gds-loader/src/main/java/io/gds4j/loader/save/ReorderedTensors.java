@@ -68,9 +68,9 @@ final class ReorderedTensors implements AutoCloseable {
     }
 
     /** Counts the pieces that will need each tensor; those of before have been written. */
-    void expect(List<Piece> pieces) {
+    void expect(List<WriteRange> pieces) {
         close();
-        for (Piece piece : pieces) {
+        for (WriteRange piece : pieces) {
             SaveFile file = files.get(piece.file());
             long at = piece.begin();
             for (int i = file.tensorAt(at); at < piece.end(); i++) {
@@ -97,7 +97,7 @@ final class ReorderedTensors implements AutoCloseable {
         long bytes = files.get(key.file).tensors().get(key.tensor).bytes();
         MemoryAllocation made = driver.allocator().allocate(MemoryKind.HOST, bytes);
         boolean complete = false;
-        try (MemoryAllocation part = driver.allocator().allocate(MemoryKind.HOST, Math.min(bytes, Piece.SLAB))) {
+        try (MemoryAllocation part = driver.allocator().allocate(MemoryKind.HOST, Math.min(bytes, WriteRange.BUFFER))) {
             MemorySegment to = made.segment();
             for (long at = 0; at < bytes; at += part.length()) {
                 control.checkStopped();

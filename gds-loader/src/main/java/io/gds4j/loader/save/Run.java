@@ -44,22 +44,22 @@ record Run(int file, int first, int last, long begin, long end, boolean atEnd) {
 
     /** Returns the first byte of the pages that hold bytes of this run alone. */
     long wholeBegin() {
-        return Piece.up(begin);
+        return WriteRange.up(begin);
     }
 
     /** Returns the end of the pages that hold bytes of this run alone, at least {@link #wholeBegin}. */
     long wholeEnd() {
-        return Math.max(wholeBegin(), atEnd ? end : Piece.down(end));
+        return Math.max(wholeBegin(), atEnd ? end : WriteRange.down(end));
     }
 
     /** Returns the parts of pages that the run shares with the header or with other writers. */
-    List<Piece> fragments() {
-        List<Piece> fragments = new ArrayList<>(2);
+    List<WriteRange> fragments() {
+        List<WriteRange> fragments = new ArrayList<>(2);
         if (begin < wholeBegin()) {
-            fragments.add(new Piece(file, begin, Math.min(wholeBegin(), end), Piece.GATHERED));
+            fragments.add(new WriteRange(file, begin, Math.min(wholeBegin(), end), WriteRange.JOINED));
         }
         if (wholeEnd() < end) {
-            fragments.add(new Piece(file, wholeEnd(), end, Piece.GATHERED));
+            fragments.add(new WriteRange(file, wholeEnd(), end, WriteRange.JOINED));
         }
         return fragments;
     }

@@ -17,7 +17,7 @@ import java.util.Set;
  * process ends, however that happens, so a file that a crash left locks nothing.
  */
 final class SaveLock implements AutoCloseable {
-    private static final int MOST_ATTEMPTS = 100;
+    private static final int MAX_ATTEMPTS = 100;
     private static final int MODE = 0666;
     /** Others can guess the name: a link there would create a file anywhere. */
     private static final int FLAGS = PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_NOFOLLOW;
@@ -46,7 +46,7 @@ final class SaveLock implements AutoCloseable {
      */
     static SaveLock take(Posix posix, Path folder, String name) {
         Path file = folder.resolve(name);
-        for (int i = 0; i < MOST_ATTEMPTS; i++) {
+        for (int i = 0; i < MAX_ATTEMPTS; i++) {
             int fd = posix.open(file.toString(), FLAGS, MODE);
             if (fd == -Errno.ELOOP) {
                 throw SaveFailure.of(file, "take the lock: the file is a symbolic link", Errno.ELOOP);

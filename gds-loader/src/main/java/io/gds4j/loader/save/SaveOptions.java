@@ -27,9 +27,9 @@ public final class SaveOptions implements Serializable {
     public static final SaveOptions DEFAULTS = new SaveOptions(
             4096, 50_000_000_000L, Consistency.STOP, false, true, 4, MemoryRange.NO_DEVICE);
 
-    private static final long LEAST_ALIGN = 8;
-    private static final long MOST_ALIGN = 2 << 20;
-    private static final int MOST_WRITES = 64;
+    private static final long MIN_ALIGN = 8;
+    private static final long MAX_ALIGN = 2 << 20;
+    private static final int MAX_WRITES = 64;
 
     private final long align;
     private final long maxShardBytes;
@@ -60,17 +60,17 @@ public final class SaveOptions implements Serializable {
             int writesInFlight,
             int stagingDevice) {
         Objects.requireNonNull(consistency, "consistency");
-        if (align < LEAST_ALIGN || align > MOST_ALIGN || Long.bitCount(align) != 1) {
+        if (align < MIN_ALIGN || align > MAX_ALIGN || Long.bitCount(align) != 1) {
             throw CuFileException.invalid("SaveOptions",
-                    "align must be a power of two from %s to %s: %s".formatted(LEAST_ALIGN, MOST_ALIGN, align));
+                    "align must be a power of two from %s to %s: %s".formatted(MIN_ALIGN, MAX_ALIGN, align));
         }
         if (maxShardBytes < 1) {
             throw CuFileException.invalid("SaveOptions",
                     "the largest size of a shard must be 1 byte or more: " + maxShardBytes);
         }
-        if (writesInFlight < 1 || writesInFlight > MOST_WRITES) {
+        if (writesInFlight < 1 || writesInFlight > MAX_WRITES) {
             throw CuFileException.invalid("SaveOptions",
-                    "writes in flight must be 1 to %s: %s".formatted(MOST_WRITES, writesInFlight));
+                    "writes in flight must be 1 to %s: %s".formatted(MAX_WRITES, writesInFlight));
         }
         if (stagingDevice < MemoryRange.NO_DEVICE) {
             throw CuFileException.invalid("SaveOptions", "there is no GPU " + stagingDevice);

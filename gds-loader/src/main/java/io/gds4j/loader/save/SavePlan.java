@@ -502,7 +502,7 @@ public final class SavePlan {
             throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "tensor %s has no memory here; CollectiveSave writes it".formatted(InertText.quote(tensor.name())));
         });
-        return SaveFuture.start(released -> new PlanJob(content, driver, listener, calls, released));
+        return SaveFuture.start(released -> new WholeSave(content, driver, listener, calls, released));
     }
 
     SaveContent content() {

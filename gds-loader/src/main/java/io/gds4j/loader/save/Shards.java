@@ -8,7 +8,7 @@ import java.util.List;
 /** Splits tensors over files as Hugging Face does: in their order, a new file when the next tensor does not fit. */
 final class Shards {
     /** The names of files have five digits. */
-    private static final int MOST_FILES = 99_999;
+    private static final int MAX_FILES = 99_999;
 
     private Shards() {
     }
@@ -38,10 +38,10 @@ final class Shards {
         if (!shard.isEmpty() || shards.isEmpty()) {
             shards.add(shard);
         }
-        if (shards.size() > MOST_FILES) {
+        if (shards.size() > MAX_FILES) {
             throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "shards of %s bytes make %s files, at most %s are allowed"
-                            .formatted(largest, shards.size(), MOST_FILES));
+                            .formatted(largest, shards.size(), MAX_FILES));
         }
         return shards;
     }

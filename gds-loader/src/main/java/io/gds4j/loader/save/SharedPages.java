@@ -80,8 +80,8 @@ final class SharedPages {
     private ShareFile.Fragment joined(List<ShareFile.Fragment> parts) {
         ShareFile.Fragment first = parts.getFirst();
         ShareFile.Fragment last = parts.getLast();
-        boolean whole = first.offset() == Piece.down(first.offset())
-                && (last.end() == Piece.down(last.end()) || last.end() == files.get(first.file()).size());
+        boolean whole = first.offset() == WriteRange.down(first.offset())
+                && (last.end() == WriteRange.down(last.end()) || last.end() == files.get(first.file()).size());
         if (!whole) {
             throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "writers have left bytes %s to %s of file %s, which are no whole pages"

@@ -19,7 +19,7 @@ import java.util.regex.Pattern;
 final class SharedSecret {
     private static final int BYTES = 16;
     private static final Pattern SECRET = Pattern.compile("[0-9a-f]{" + 2 * BYTES + "}");
-    private static final int MOST_ATTEMPTS = 100;
+    private static final int MAX_ATTEMPTS = 100;
 
     private final Path link;
     private final FileCalls calls;
@@ -38,7 +38,7 @@ final class SharedSecret {
      * @throws CuFileException EPERM if the link is not one of this user
      */
     String layOrFind() {
-        for (int i = 0; i < MOST_ATTEMPTS; i++) {
+        for (int i = 0; i < MAX_ATTEMPTS; i++) {
             String found = find();
             if (!found.isEmpty()) {
                 return found;

@@ -82,7 +82,7 @@ public final class TensorChecksums {
      */
     public static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer) {
         CRC32C crc = new CRC32C();
-        long most = Piece.down(buffer.range().length());
+        long most = WriteRange.down(buffer.range().length());
         if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - SaveFile.PAGE - length) {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.INVALID_VALUE)
@@ -94,9 +94,9 @@ public final class TensorChecksums {
         long end = fileOffset + length;
         long size = file.size();
         for (long at = fileOffset; at < end;) {
-            long begin = Piece.down(at);
+            long begin = WriteRange.down(at);
             long to = Math.min(end, begin + most);
-            long read = Math.max(to, Math.min(size, Piece.up(to))) - begin;
+            long read = Math.max(to, Math.min(size, WriteRange.up(to))) - begin;
             file.readFully(buffer.range().slice(0, read), begin);
             crc.update(buffer.segment().asSlice(at - begin, to - at).asByteBuffer());
             at = to;

@@ -9,7 +9,7 @@ package io.gds4j.loader.save;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   SavePlanTest: FileWriter, PageOrder, Piece, SaveFile, SaveJob, SaveTarget, Snapshot
+//   SavePlanTest: FileWriter, PageOrder, WriteRange, SaveFile, SaveJob, SaveTarget, Snapshot
 //   SaveCrashTest: OutputFiles, Publication
 //   CollectiveSaveTest: GuessableName, ShareFile
 //   ChecksumTest: Checksums

@@ -27,7 +27,7 @@ class TensorSliceTest {
             DType.opaque("ODD", 5));
     private static final long[] SIZES = {1, 2, 3, 4, 5, 7, 8, 12, 24, 32, 64, 96};
 
-    private static final int MOST_RANKS = 8;
+    private static final int MAX_RANKS = 8;
 
     /** Kinds of splits. */
     private static final int KINDS = 6;
@@ -46,10 +46,10 @@ class TensorSliceTest {
         long end = System.nanoTime() + Math.min(2, Long.getLong("gds4j.property.seconds", 1)) * 1_000_000_000;
         int cut = 0;
         do {
-            for (int round = 0; round < TYPES.size() * MOST_RANKS * KINDS * SHAPES; round++) {
+            for (int round = 0; round < TYPES.size() * MAX_RANKS * KINDS * SHAPES; round++) {
                 DType type = TYPES.get(round % TYPES.size());
-                int world = 1 + round / TYPES.size() % MOST_RANKS;
-                Split split = split(round / TYPES.size() / MOST_RANKS % KINDS, world, random);
+                int world = 1 + round / TYPES.size() % MAX_RANKS;
+                Split split = split(round / TYPES.size() / MAX_RANKS % KINDS, world, random);
                 List<Long> shape = LongStream.range(0, random.nextInt(4))
                         .map(i -> SIZES[random.nextInt(SIZES.length)])
                         .boxed()

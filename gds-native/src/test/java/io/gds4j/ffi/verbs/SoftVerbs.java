@@ -12,8 +12,11 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -138,9 +141,14 @@ public final class SoftVerbs implements Verbs {
         statuses.put("op " + opcode, status);
     }
 
-    /** Returns the verbs that were called, in order, except polls and questions. */
+    /** Returns the verbs that were called, in order, except polls. */
     public synchronized List<String> calls() {
-        return List.copyOf(calls);
+        return calls.stream().filter(call -> !call.equals("ibv_poll_cq")).toList();
+    }
+
+    /** Returns the verbs that were called, each once. */
+    public synchronized Set<String> verbs() {
+        return calls.stream().filter(call -> call.startsWith("ibv_")).collect(Collectors.toCollection(TreeSet::new));
     }
 
     /** Returns what was made and not freed. */
@@ -178,11 +186,10 @@ public final class SoftVerbs implements Verbs {
     }
 
     private int free(String verb, long handle) {
-        int failed = failing(verb);
-        if (failed == 0 && objects.remove(handle) == null) {
+        if (objects.remove(handle) == null) {
             throw new AssertionError(verb + " of something that is not there");
         }
-        return failed;
+        return failing(verb);
     }
 
     @SuppressWarnings("unchecked")
@@ -422,9 +429,9 @@ public final class SoftVerbs implements Verbs {
     @Override
     public synchronized int pollCq(long queue, WorkCompletions answer) {
         CompletionQueue polled = at(queue, CompletionQueue.class);
-        Integer errno = failures.remove("ibv_poll_cq");
-        if (errno != null) {
-            return -errno;
+        int failed = failing("ibv_poll_cq");
+        if (failed != 0) {
+            return failed;
         }
         int count = 0;
         while (count < answer.most() && !polled.waiting.isEmpty()) {

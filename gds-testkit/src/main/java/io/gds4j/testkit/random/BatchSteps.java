@@ -21,10 +21,10 @@ final class BatchSteps {
     private static final int CAPACITY = 128;
     private static final int SHAPES = 5;
     private static final int[] ADJACENT = {64 << 10, 256 << 10, 1 << 20, 128 << 10, 100_000, 2 << 20};
-    private static final int LEAST_ADJACENT = 4 << 20;
-    private static final int LEAST_MEDIUM = 8;
+    private static final int MIN_ADJACENT = 4 << 20;
+    private static final int MIN_MEDIUM = 8;
     private static final int SMALL = 64 << 10;
-    private static final int LARGEST_GAP = 5000;
+    private static final int MAX_GAP = 5000;
     private static final Duration LONG = Duration.ofSeconds(60);
     private static final int SHORT_MILLIS = 700;
 
@@ -67,8 +67,8 @@ final class BatchSteps {
             default -> 0;
         };
         int most = 1 + bench.random.nextInt(CAPACITY);
-        most = shape == Shape.ADJACENT ? Math.max(most, LEAST_ADJACENT / fixed + 1) : Math.max(most, LEAST_MEDIUM);
-        int at = bench.random.nextBoolean() ? 0 : bench.random.nextInt(LARGEST_GAP);
+        most = shape == Shape.ADJACENT ? Math.max(most, MIN_ADJACENT / fixed + 1) : Math.max(most, MIN_MEDIUM);
+        int at = bench.random.nextBoolean() ? 0 : bench.random.nextInt(MAX_GAP);
         while (entries.size() < Math.min(most, CAPACITY)) {
             boolean scattered = shape != Shape.ADJACENT && shape != Shape.PAGES;
             if (scattered && bench.random.nextInt(5) < 3) {
@@ -76,7 +76,7 @@ final class BatchSteps {
                 one = file.any(bench.random);
                 fileOffset = bench.sizes.offset(file.size() + Bench.PAGE, file.size());
             }
-            at += scattered && bench.random.nextInt(5) < 2 ? bench.random.nextInt(LARGEST_GAP) : 0;
+            at += scattered && bench.random.nextInt(5) < 2 ? bench.random.nextInt(MAX_GAP) : 0;
             int size =
                     fixed > 0 ? fixed : shape == Shape.SMALL ? bench.random.nextInt(SMALL) : bench.sizes.size(2 << 20);
             if (at + size > target.room()) {

@@ -17,7 +17,7 @@ final class Bench {
     private static final int MEMORIES = 3;
 
     /** Of a large round: one memory that holds long batches. */
-    private static final int LEAST_LARGE = 6 << 20;
+    private static final int MIN_LARGE = 6 << 20;
 
     /** One of so many checks compares the whole memory, which finds stray writes far away. */
     private static final int WHOLE_CHECKS = 24;
@@ -84,7 +84,7 @@ final class Bench {
         MemoryKind kind = ground.anyKind(random);
         int length = 1 + sizes.size(ground.largestMemory());
         if (ground.large && memories.isEmpty()) {
-            length = random.nextInt(LEAST_LARGE, ground.largestMemory());
+            length = random.nextInt(MIN_LARGE, ground.largestMemory());
         }
         int misalignment = random.nextBoolean() ? 0 : random.nextInt(PAGE);
         log.add("memory %s of %s misaligned by %s", kind, length, misalignment);

@@ -38,7 +38,7 @@ public final class Campaign {
     /** Rounds that always run: one thread and several, and more than one directory. */
     private static final int FIRST = 2;
 
-    private static final int LEAST_STEPS = 60;
+    private static final int MIN_STEPS = 60;
     private static final int HANG_SECONDS = 60;
 
     private final String name;
@@ -213,7 +213,7 @@ public final class Campaign {
         while (rounds < FIRST || System.nanoTime() - end < 0) {
             long own = platform < 0 ? seed + rounds / 2 : seed + rounds;
             long[] done =
-                    new Round(wish, own, rounds % 2 == 0).run(rounds < FIRST, rounds < FIRST ? LEAST_STEPS : 0, end);
+                    new Round(wish, own, rounds % 2 == 0).run(rounds < FIRST, rounds < FIRST ? MIN_STEPS : 0, end);
             operations += done[0];
             bytes += done[1];
             rounds++;

@@ -96,7 +96,7 @@ final class DataFile {
     /** A source that delivers less than asked, and fails in each range with a bad byte. */
     private record Holed(byte[] content) implements RangeSource {
         private static final int DISTANCE = 700_001;
-        private static final int LONGEST = 70_000;
+        private static final int MAX = 70_000;
         private static final int PREFERRED = 256 << 10;
 
         /** Returns whether a range has a bad byte: those at the multiples of the distance. */
@@ -124,7 +124,7 @@ final class DataFile {
             if (fails(offset, size)) {
                 throw new IOException("a byte between %s and %s is bad".formatted(offset, offset + size));
             }
-            long count = size > LONGEST ? size / 2 + 1 : size;
+            long count = size > MAX ? size / 2 + 1 : size;
             MemorySegment.copy(MemorySegment.ofArray(content), offset, target, 0, count);
             return count;
         }

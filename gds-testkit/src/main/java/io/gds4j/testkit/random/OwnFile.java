@@ -15,8 +15,8 @@ import java.util.List;
 
 /** A file that one thread writes, with several handles: opens, reads, writes, truncates and forces at random. */
 final class OwnFile {
-    static final int MOST_BYTES = 3 << 20;
-    private static final int MOST_HANDLES = 5;
+    static final int MAX_BYTES = 3 << 20;
+    private static final int MAX_HANDLES = 5;
 
     /** One of so many handles waits for the disk with each write. */
     private static final int SYNCHRONOUS = 50;
@@ -35,11 +35,11 @@ final class OwnFile {
 
     OwnFile(Bench bench, String name, long seed) {
         this.bench = bench;
-        this.file = GuardedFile.create(bench.ground.directory.resolve(name), bench.sizes.size(MOST_BYTES), seed);
+        this.file = GuardedFile.create(bench.ground.directory.resolve(name), bench.sizes.size(MAX_BYTES), seed);
     }
 
     private void open(boolean reads, boolean writes) {
-        if (handles.size() == MOST_HANDLES) {
+        if (handles.size() == MAX_HANDLES) {
             closeHandle();
         }
         List<OpenOption> options = new ArrayList<>();
@@ -112,7 +112,7 @@ final class OwnFile {
     }
 
     boolean fits(int end) {
-        return end <= MOST_BYTES;
+        return end <= MAX_BYTES;
     }
 
     byte[] expected(long offset, int size) {
@@ -136,7 +136,7 @@ final class OwnFile {
     }
 
     int anyOffset() {
-        return bench.sizes.offset(MOST_BYTES, file.size());
+        return bench.sizes.offset(MAX_BYTES, file.size());
     }
 
     void read() {
@@ -163,7 +163,7 @@ final class OwnFile {
         Handle handle = any();
         Bench.Target target = bench.target();
         int fileOffset = anyOffset();
-        int size = Math.min(bench.sizes.size(target.room()), MOST_BYTES - fileOffset);
+        int size = Math.min(bench.sizes.size(target.room()), MAX_BYTES - fileOffset);
         int at = bench.bufferOffset(target, size, fileOffset);
         bench.log.add("write %s at %s of its file of %s from %s of %s by %s", size, fileOffset, file.size(),
                 target.start() + at, target.memory(), handle);
@@ -202,7 +202,7 @@ final class OwnFile {
 
     void writeFromOutside() {
         int offset = anyOffset();
-        int size = Math.min(bench.sizes.size(64 << 10), MOST_BYTES - offset);
+        int size = Math.min(bench.sizes.size(64 << 10), MAX_BYTES - offset);
         bench.log.add("another channel writes %s at %s", size, offset);
         file.write(offset, RandomBytes.of(bench.random.nextLong(), size));
     }

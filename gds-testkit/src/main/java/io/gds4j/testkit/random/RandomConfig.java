@@ -12,7 +12,7 @@ import java.util.random.RandomGenerator;
  * @param piece size of the largest bounce buffer, bytes
  */
 record RandomConfig(CuFileConfig config, int piece) {
-    private static final int[] LARGEST_KB = {4, 64, 64, 256, 1024};
+    private static final int[] MAX_KB = {4, 64, 64, 256, 1024};
 
     private static final int DEFAULT_PIECE = 1 << 20;
 
@@ -24,7 +24,7 @@ record RandomConfig(CuFileConfig config, int piece) {
         if (random.nextInt(3) == 0) {
             return of(CuFileConfig.builder().withoutEnvironment().build());
         }
-        int largestKb = LARGEST_KB[random.nextInt(LARGEST_KB.length)];
+        int largestKb = MAX_KB[random.nextInt(MAX_KB.length)];
         CuFileConfig config = CuFileConfig.builder()
                 .withoutEnvironment()
                 .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of((long) largestKb))

@@ -12,11 +12,11 @@ import java.util.concurrent.locks.LockSupport;
 
 /** Reads of files that do not change: by calls, futures and scattered, to the end and interrupted. */
 final class ReadSteps {
-    private static final int MOST_FUTURES = 8;
-    private static final int LONGEST_SCATTER = 2 << 20;
-    private static final int LONGEST_ROW = 20_000;
-    private static final int MOST_ROWS = 300;
-    private static final int LARGEST_GAP = 5000;
+    private static final int MAX_FUTURES = 8;
+    private static final int MAX_SCATTER = 2 << 20;
+    private static final int MAX_ROW = 20_000;
+    private static final int MAX_ROWS = 300;
+    private static final int MAX_GAP = 5000;
     private static final int LATEST_INTERRUPT_NANOS = 3_000_000;
 
     private final Bench bench;
@@ -73,7 +73,7 @@ final class ReadSteps {
     void futures() {
         DataFile file = bench.ground.anyData(bench.random);
         Bench.Target target = bench.target();
-        int calls = bench.random.nextInt(1, MOST_FUTURES);
+        int calls = bench.random.nextInt(1, MAX_FUTURES);
         int each = bench.sizes.size(target.room() / calls);
         long[] offsets = new long[calls];
         List<CompletableFuture<Long>> futures = new ArrayList<>();
@@ -102,7 +102,7 @@ final class ReadSteps {
     /** Rows and whole parts of one range to several memories. */
     void scatter() {
         DataFile file = bench.ground.anyData(bench.random);
-        int length = 1 + bench.sizes.size(LONGEST_SCATTER);
+        int length = 1 + bench.sizes.size(MAX_SCATTER);
         long fileOffset = offset(file);
         byte[] source = file.bytes(fileOffset, length);
         List<Bench.Target> targets = new ArrayList<>();
@@ -127,11 +127,11 @@ final class ReadSteps {
         int from = bench.random.nextInt(length);
         boolean rows = bench.random.nextBoolean();
         int width = Math.min(
-                1 + bench.random.nextInt(rows ? Math.min(LONGEST_ROW, length - from) : length - from), target.room());
-        long sourcePitch = width + (long) bench.random.nextInt(LARGEST_GAP);
-        long pitch = width + (long) bench.random.nextInt(LARGEST_GAP);
+                1 + bench.random.nextInt(rows ? Math.min(MAX_ROW, length - from) : length - from), target.room());
+        long sourcePitch = width + (long) bench.random.nextInt(MAX_GAP);
+        long pitch = width + (long) bench.random.nextInt(MAX_GAP);
         long most = Math.min((length - from - width) / sourcePitch, (target.room() - width) / pitch) + 1;
-        long count = rows ? 1 + bench.random.nextLong(Math.min(most, MOST_ROWS)) : 1;
+        long count = rows ? 1 + bench.random.nextLong(Math.min(most, MAX_ROWS)) : 1;
         long end = (count - 1) * pitch + width;
         int at = bench.random.nextInt((int) (target.room() - end) + 1);
         return new ScatterCopy(from, sourcePitch, width, count, target.io(), at, pitch);

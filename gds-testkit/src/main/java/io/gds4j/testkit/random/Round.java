@@ -20,7 +20,7 @@ import java.util.function.Function;
 /** A driver with a random configuration, and threads that use it until they have done their steps. */
 final class Round {
     private static final int[] STEPS = {60, 120, 400, 1500};
-    private static final int MOST_THREADS = 6;
+    private static final int MAX_THREADS = 6;
     private static final long NANOS_PER_SECOND = 1_000_000_000;
 
     /**
@@ -55,7 +55,7 @@ final class Round {
         this.config = wish.fixed.map(RandomConfig::of).orElseGet(() -> RandomConfig.choose(random));
         Path directory = wish.directories.get((int) Math.floorMod(seed, (long) wish.directories.size()));
         boolean large = wish.large && random.nextInt(3) == 0;
-        this.platform = wish.platform >= 0 ? wish.platform : single ? 1 : random.nextInt(2, MOST_THREADS + 1);
+        this.platform = wish.platform >= 0 ? wish.platform : single ? 1 : random.nextInt(2, MAX_THREADS + 1);
         int threads = platform + wish.virtual;
         Worker.Focus[] choices = Worker.Focus.values();
         Worker.Focus focus = threads == 1 ? Worker.Focus.ALL : choices[random.nextInt(choices.length)];

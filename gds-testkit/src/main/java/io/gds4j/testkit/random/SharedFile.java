@@ -20,7 +20,7 @@ import java.util.random.RandomGenerator;
  * past the end of the file: then the threads extend the file concurrently.
  */
 final class SharedFile {
-    private static final int LARGEST_PART = 200_000;
+    private static final int MAX_PART = 200_000;
     private static final int HANDLES = 3;
 
     private final GuardedFile file;
@@ -31,7 +31,7 @@ final class SharedFile {
     SharedFile(CuFileDriver driver, Path path, int parts, RandomGenerator random) {
         borders = new int[parts + 1];
         for (int i = 1; i < borders.length; i++) {
-            borders[i] = borders[i - 1] + random.nextInt(1, LARGEST_PART);
+            borders[i] = borders[i - 1] + random.nextInt(1, MAX_PART);
         }
         int end = borders[parts];
         initialSize = random.nextBoolean() ? end : random.nextInt(end);

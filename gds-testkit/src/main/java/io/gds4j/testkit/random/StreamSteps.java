@@ -21,11 +21,11 @@ import java.util.concurrent.locks.LockSupport;
  * when the stream comes to them; the stream may wait for the program meanwhile.
  */
 final class StreamSteps {
-    private static final int MOST_OPERATIONS = 7;
+    private static final int MAX_OPERATIONS = 7;
     private static final int CELL = 8;
     private static final int CELLS = 4;
-    private static final int LARGEST_SKEW = 4000;
-    private static final long LONGEST_HOLD_NANOS = 5_000_000;
+    private static final int MAX_SKEW = 4000;
+    private static final long MAX_HOLD_NANOS = 5_000_000;
 
     private final Bench bench;
     private final OwnFile own;
@@ -50,7 +50,7 @@ final class StreamSteps {
         this.program = bench.ground.newStream();
         MemoryAllocator allocator = bench.ground.driver().allocator();
         MemoryKind kind = bench.ground.gpu.isPresent() ? MemoryKind.HOST_PINNED : MemoryKind.HOST;
-        this.pinned = allocator.allocate(kind, 2L * MOST_OPERATIONS * CELLS * CELL);
+        this.pinned = allocator.allocate(kind, 2L * MAX_OPERATIONS * CELLS * CELL);
         this.cells = pinned.range().segment().orElseThrow();
         this.stream = register();
     }
@@ -92,11 +92,11 @@ final class StreamSteps {
             stream = register();
         }
         Bench.Target target = bench.target();
-        int operations = Math.min(bench.random.nextInt(1, MOST_OPERATIONS), 1 + target.room() / (3 * LARGEST_SKEW));
+        int operations = Math.min(bench.random.nextInt(1, MAX_OPERATIONS), 1 + target.room() / (3 * MAX_SKEW));
         boolean reached = program.reaches(target.range());
         boolean held = bench.random.nextInt(5) == 0;
         // Another thread lets the stream go on: CUDA's copies between host memories wait for the stream in the call.
-        long nanos = bench.random.nextLong(LONGEST_HOLD_NANOS);
+        long nanos = bench.random.nextLong(MAX_HOLD_NANOS);
         Runnable release = held ? program.hold() : () -> {
         };
         Thread releasing = Thread.ofVirtual().unstarted(() -> {
@@ -168,7 +168,7 @@ final class StreamSteps {
     private Queued write(int i, Bench.Target target, int at, int room) {
         int fileOffset = own.anyOffset();
         int skew = skew(room);
-        int size = Math.min(bench.sizes.size(room - skew), OwnFile.MOST_BYTES - fileOffset);
+        int size = Math.min(bench.sizes.size(room - skew), OwnFile.MAX_BYTES - fileOffset);
         int bound = bind(i, size, fileOffset, at + skew);
         bench.log.add("  write %s of %s at %s from %s", bound, size, fileOffset, at + skew);
         stream.write(own.writable(), target.io(), cells(i));
@@ -178,7 +178,7 @@ final class StreamSteps {
     }
 
     private int skew(int room) {
-        return bench.random.nextInt(Math.min(room, LARGEST_SKEW));
+        return bench.random.nextInt(Math.min(room, MAX_SKEW));
     }
 
     private Queued read(int i, Bench.Target target, int at, int room, boolean last) {
@@ -194,8 +194,8 @@ final class StreamSteps {
         boolean wrong = last && !bySource && size > 0 && isLate() && bench.random.nextInt(6) == 0;
         int bound = bind(i, size, fileOffset, at + skew);
         if (wrong) {
-            set(arguments(MOST_OPERATIONS + i), size, fileOffset, bench.random.nextBoolean() ? 2L * target.room() : -5);
-            program.copy(arguments(MOST_OPERATIONS + i), arguments(i));
+            set(arguments(MAX_OPERATIONS + i), size, fileOffset, bench.random.nextBoolean() ? 2L * target.room() : -5);
+            program.copy(arguments(MAX_OPERATIONS + i), arguments(i));
         }
         byte[] expected = back ? own.expected(fileOffset, bound) : file.bytes(fileOffset, bound);
         String text = "read of %s of %s at %s of %s to %s%s".formatted(
@@ -224,8 +224,8 @@ final class StreamSteps {
         }
         int bound = size == 0 ? 0 : bench.random.nextInt(size + 1);
         set(arguments(i), size, isLate() && bench.random.nextBoolean() ? 0 : fileOffset, 0);
-        set(arguments(MOST_OPERATIONS + i), bound, fileOffset, bufferOffset);
-        program.copy(arguments(MOST_OPERATIONS + i), arguments(i));
+        set(arguments(MAX_OPERATIONS + i), bound, fileOffset, bufferOffset);
+        program.copy(arguments(MAX_OPERATIONS + i), arguments(i));
         return bound;
     }
 

@@ -7,4 +7,5 @@ package io.gds4j.testkit.random;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CampaignTest: BatchSteps, Bench, DataFile, Ground, OwnFile, ReadSteps, Round, Scenarios, SharedFile, StreamSteps, Worker
+//   CampaignTest: BatchSteps, Bench, DataFile, Ground, ReadSteps, Round, Scenarios, SharedFile, StreamSteps, Worker
+//   RandomOperationsTest: OwnFile

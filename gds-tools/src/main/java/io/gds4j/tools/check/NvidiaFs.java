@@ -46,7 +46,7 @@ public record NvidiaFs(
     private static final Pattern PCI = Pattern.compile("[0-9a-fA-F]{4,8}:[0-9a-fA-F]{2}:[0-9a-fA-F]{2}\\.[0-7]");
     private static final String WEKA = "wekafsio";
     private static final String GENERAL = "general";
-    private static final int LEAST_PEER_COLUMNS = 3;
+    private static final int MIN_PEER_COLUMNS = 3;
     /** {@code GPU :0000:c1:00.0 :0 0 799606 0}: one count per distance, starting at 1. */
     private static final Pattern TRAFFIC = Pattern.compile("GPU\\s*:\\s*(" + PCI + ")\\s*:\\s*(\\d[\\d ]*)");
 
@@ -135,7 +135,7 @@ public record NvidiaFs(
         List<String> heading = lines.isEmpty() ? List.of() : List.of(lines.getFirst().strip().split("\\s+"));
         for (String line : lines) {
             String[] cells = line.strip().split("\\s+");
-            if (cells.length < LEAST_PEER_COLUMNS || !PCI.matcher(cells[0]).matches()
+            if (cells.length < MIN_PEER_COLUMNS || !PCI.matcher(cells[0]).matches()
                     || !PCI.matcher(cells[1]).matches()) {
                 continue;
             }

@@ -40,7 +40,7 @@ import java.util.stream.Collectors;
 public final class ConvertRun {
     private static final double NANOS = 1e9;
     /** Names of different tensors that are shown. */
-    private static final int MOST_NAMES = 8;
+    private static final int MAX_NAMES = 8;
 
     private final ConvertArguments arguments;
     private final Output output;
@@ -184,7 +184,7 @@ public final class ConvertRun {
             verification.ifPresent(known -> lines.add(Text.row("verified", known.different().isEmpty()
                     ? "%s read back, checksums equal".formatted(Units.bytes(known.bytes()))
                     : "different: " + known.different().stream()
-                            .limit(MOST_NAMES)
+                            .limit(MAX_NAMES)
                             .map(Text::name)
                             .collect(Collectors.joining(", ")))));
             lines.addAll(RunStatistics.lines(opened.driver(), output));

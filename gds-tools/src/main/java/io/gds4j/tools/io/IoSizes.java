@@ -10,7 +10,7 @@ import java.util.List;
  * @param sizes sizes in bytes
  */
 public record IoSizes(List<Long> sizes) {
-    private static final int MOST = 256;
+    private static final int MAX = 256;
 
     public IoSizes {
         sizes = List.copyOf(sizes);
@@ -43,9 +43,9 @@ public record IoSizes(List<Long> sizes) {
         List<Long> sizes = new ArrayList<>();
         for (long size = least; size <= most && size > 0; size = factor ? multiplied(size, step) : size + step) {
             sizes.add(size);
-            if (sizes.size() > MOST) {
+            if (sizes.size() > MAX) {
                 throw new IllegalArgumentException(
-                        "'%s' has more than %s sizes: use a larger step, or a factor such as *2".formatted(text, MOST));
+                        "'%s' has more than %s sizes: use a larger step, or a factor such as *2".formatted(text, MAX));
             }
         }
         return new IoSizes(sizes);

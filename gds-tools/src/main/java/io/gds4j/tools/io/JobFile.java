@@ -15,7 +15,7 @@ import java.util.Set;
  * comments. Keys are gdsio's; each corresponds to an option.
  */
 public final class JobFile {
-    private static final int MOST_BYTES = 1 << 20;
+    private static final int MAX_BYTES = 1 << 20;
     private static final String GLOBAL = "global";
     private static final Map<String, String> VALUES = Map.ofEntries(
             Map.entry("xfer_type", "-x"),
@@ -70,7 +70,7 @@ public final class JobFile {
      */
     public static List<Section> read(Path file) throws IOException {
         JobFile jobs = new JobFile(file);
-        jobs.parse(InputFile.text(file, MOST_BYTES, "a job file").lines().toList());
+        jobs.parse(InputFile.text(file, MAX_BYTES, "a job file").lines().toList());
         List<String> global = jobs.sections.getOrDefault(GLOBAL, List.of());
         List<Section> found = new ArrayList<>();
         jobs.sections.forEach((name, own) -> {

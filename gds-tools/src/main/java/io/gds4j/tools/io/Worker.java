@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The loop of one thread and its counters. Latencies exclude the time to fill and compare memory. */
 final class Worker {
-    private static final long MOST_NANOS = 3_600_000_000_000L;
+    private static final long MAX_NANOS = 3_600_000_000_000L;
     private static final int DIGITS = 3;
     private static final int STAGE = 1 << 20;
 
@@ -25,7 +25,7 @@ final class Worker {
     private final @Nullable TestPattern pattern;
     private final @Nullable SplittableRandom content;
     private final @Nullable MemorySegment stage;
-    private final Histogram latencies = new Histogram(MOST_NANOS, DIGITS);
+    private final Histogram latencies = new Histogram(MAX_NANOS, DIGITS);
     private long bytes;
     private long operations;
     private long startNanos;
@@ -115,7 +115,7 @@ final class Worker {
     private void count(int count) {
         for (int i = 0; i < count; i++) {
             IoRequest request = requests[i];
-            latencies.recordValue(Math.clamp(request.endNanos - request.startNanos, 0, MOST_NANOS));
+            latencies.recordValue(Math.clamp(request.endNanos - request.startNanos, 0, MAX_NANOS));
             bytes += request.size;
         }
         operations += count;

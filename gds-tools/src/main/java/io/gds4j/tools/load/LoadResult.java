@@ -34,7 +34,7 @@ public record LoadResult(
         Inspection inspection) {
 
     /** Limit of the list of differing tensors. */
-    private static final int MOST_MISMATCHES = 20;
+    private static final int MAX_MISMATCHES = 20;
 
     /** True if every tensor has the expected bytes, false if one differs, null if not verified. */
     public @Nullable Boolean verified() {
@@ -67,7 +67,7 @@ public record LoadResult(
         fields.put("memorySeconds", report.memorySeconds());
         fields.put("requests", report.requests());
         if (!mismatches().isEmpty()) {
-            fields.put("mismatches", mismatches().stream().limit(MOST_MISMATCHES).map(LoadResult::mismatch).toList());
+            fields.put("mismatches", mismatches().stream().limit(MAX_MISMATCHES).map(LoadResult::mismatch).toList());
         }
         Map<String, String> digests = inspection.digests();
         if (digests != null) {

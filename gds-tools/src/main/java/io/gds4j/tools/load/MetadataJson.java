@@ -11,9 +11,9 @@ import java.util.Map;
 /** Metadata of a checkpoint as fields of a JSON object. */
 final class MetadataJson {
     /** Elements of an array that the output shows; a tokenizer has 260,000. */
-    private static final int MOST_ELEMENTS = 16;
+    private static final int MAX_ELEMENTS = 16;
     /** Longest text in characters; a chat template has a few thousand. */
-    private static final int MOST_CHARACTERS = 1 << 16;
+    private static final int MAX_CHARACTERS = 1 << 16;
 
     private MetadataJson() {
     }
@@ -29,7 +29,7 @@ final class MetadataJson {
 
     private static Object value(MetadataValue value) {
         return switch (value) {
-            case MetadataValue.Text(String text) -> Text.shortened(text, MOST_CHARACTERS);
+            case MetadataValue.Text(String text) -> Text.shortened(text, MAX_CHARACTERS);
             case MetadataValue.Whole(long number, boolean unsigned) ->
                 unsigned && number < 0 ? new BigInteger(Long.toUnsignedString(number)) : (Object) number;
             // JSON has no NaN and no infinity
@@ -40,7 +40,7 @@ final class MetadataJson {
                 Map<String, Object> fields = new LinkedHashMap<>();
                 fields.put("elementType", array.elementType());
                 fields.put("size", array.size());
-                int shown = (int) Math.min(MOST_ELEMENTS, array.size());
+                int shown = (int) Math.min(MAX_ELEMENTS, array.size());
                 fields.put("values", array.values(0, shown).stream().map(MetadataJson::value).toList());
                 yield fields;
             }

@@ -14,7 +14,7 @@ final class Axis {
     /** Ticks of a linear axis, about. */
     private static final int LINEAR_TICKS = 5;
     /** A logarithmic axis of more decades has ticks at powers of ten only. */
-    private static final int MOST_DETAILED_DECADES = 3;
+    private static final int MAX_DETAILED_DECADES = 3;
     /** Tolerance of a comparison with a tick that was computed, as a part of a step. */
     private static final double ROUNDING = 1e-9;
 
@@ -72,7 +72,7 @@ final class Axis {
         int last = (int) Math.floor(Math.log10(most));
         List<Double> values = new ArrayList<>();
         for (int exponent = first; exponent <= last; exponent++) {
-            for (int digit : last - first <= MOST_DETAILED_DECADES ? new int[]{1, 2, 5} : new int[]{1}) {
+            for (int digit : last - first <= MAX_DETAILED_DECADES ? new int[]{1, 2, 5} : new int[]{1}) {
                 values.add(digit * Math.pow(10, exponent));
             }
         }

@@ -14,8 +14,8 @@ public final class LineChart {
     static final int WIDTH = 960;
     static final int MARGIN = 10;
     /** Limits of values, in the unit of the axis. They keep the number of ticks small. */
-    private static final double LEAST = 1e-12;
-    private static final double MOST = 1e18;
+    private static final double MIN = 1e-12;
+    private static final double MAX = 1e18;
     private static final int TITLE = 40;
     private static final int TITLE_SIZE = 18;
     private static final int TITLE_BASELINE = 28;
@@ -74,7 +74,7 @@ public final class LineChart {
 
     /** Returns whether a chart can show a value. */
     public static boolean shows(double value) {
-        return value >= LEAST && value <= MOST;
+        return value >= MIN && value <= MAX;
     }
 
     /** Width in points. */

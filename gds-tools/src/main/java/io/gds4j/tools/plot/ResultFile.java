@@ -22,7 +22,7 @@ import java.util.List;
 record ResultFile(String label, List<Measurement> measurements) {
     private static final String SCHEMA = "gds4j.io/";
     private static final String RDMA_SCHEMA = "gds4j.rdma/";
-    private static final int MOST_BYTES = 64 << 20;
+    private static final int MAX_BYTES = 64 << 20;
 
     ResultFile {
         measurements = List.copyOf(measurements);
@@ -38,7 +38,7 @@ record ResultFile(String label, List<Measurement> measurements) {
         try {
             object = new ObjectMapper()
                     .enable(DeserializationFeature.FAIL_ON_TRAILING_TOKENS)
-                    .readTree(InputFile.bytes(file, MOST_BYTES, "a result of gds io --json"));
+                    .readTree(InputFile.bytes(file, MAX_BYTES, "a result of gds io --json"));
         } catch (JsonProcessingException e) {
             long line = e.getLocation() == null ? 1 : e.getLocation().getLineNr();
             throw wrong(file, "line " + line + " is not JSON: " + e.getOriginalMessage());

@@ -27,7 +27,7 @@ import org.jspecify.annotations.Nullable;
 public final class RecordsRun {
     private static final long DEFAULT_MEMORY = 256L << 20;
     /** Fewest batches in memory: one is with the consumer while another is read. */
-    private static final long FEWEST_BATCHES = 2;
+    private static final long MIN_BATCHES = 2;
     private static final long PAGE = 4096;
     private static final double NANOS = 1e9;
 
@@ -135,7 +135,7 @@ public final class RecordsRun {
     /** Returns the bound of the memory: what the user says, or at least two batches. */
     private long memory(RecordSource source) {
         long batch = source.isFixedLength() ? batchBytes(source) : Math.max(1, source.maxLength());
-        long least = FEWEST_BATCHES * ((batch + PAGE - 1) / PAGE * PAGE);
+        long least = MIN_BATCHES * ((batch + PAGE - 1) / PAGE * PAGE);
         Long asked = arguments.memory();
         if (asked != null && asked < least) {
             throw CommandFailure.usage("--memory %s is less than two batches of whole pages: %s bytes".formatted(

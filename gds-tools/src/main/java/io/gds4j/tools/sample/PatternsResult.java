@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
  */
 record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean verified, List<Point> points) {
 
-    private static final int MOST_BYTES = 64 << 20;
+    private static final int MAX_BYTES = 64 << 20;
     private static final String SCHEMA = "gds4j.patterns/";
     private static final double MICROS = 1e6;
     private static final double GIGA = 1e9;
@@ -76,7 +76,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     static PatternsResult read(Path file) throws IOException {
         JsonNode object;
         try {
-            object = new ObjectMapper().readTree(InputFile.bytes(file, MOST_BYTES, "a result of gds patterns --json"));
+            object = new ObjectMapper().readTree(InputFile.bytes(file, MAX_BYTES, "a result of gds patterns --json"));
         } catch (JsonProcessingException e) {
             throw wrong(file, "is not JSON: " + e.getOriginalMessage());
         }

@@ -44,7 +44,7 @@ public record ErrorReport(
         @Nullable String tensor) {
 
     /** Longest tensor name in an error; a malformed header can hold one of 100 MB. */
-    private static final int MOST_NAME_CHARACTERS = 256;
+    private static final int MAX_NAME_CHARACTERS = 256;
 
     /** Errno values of a missing, unreadable or wrong path: the input is at fault, not the machine. */
     private static final Set<Integer> INPUT_ERRNOS = Set.of(
@@ -137,7 +137,7 @@ public record ErrorReport(
     }
 
     private ErrorReport withTensor(@Nullable String name) {
-        String shown = name == null ? null : Text.shortened(name, MOST_NAME_CHARACTERS);
+        String shown = name == null ? null : Text.shortened(name, MAX_NAME_CHARACTERS);
         return new ErrorReport(status, code, this.name, errno, message, file, offset, shown);
     }
 

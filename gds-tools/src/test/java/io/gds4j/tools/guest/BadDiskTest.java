@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.MethodSource;
         disabledReason = "needs the virtual machine of dev/guest.sh, or nbdfuse and root")
 class BadDiskTest {
     private static final int MEGABYTES = 320;
-    private static final int MOST = 200;
+    private static final int MAX = 200;
     private static final int SHORT_STEP = 9;
     private static final int STEP = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 1 : SHORT_STEP;
     private static final String FILE_SYSTEM = System.getProperty("gds4j.guest.fs", "ext4");
@@ -83,7 +83,7 @@ class BadDiskTest {
         int step = goesOn ? SHORT_STEP : STEP;
         int number = 1;
         boolean failed = true;
-        for (; failed && number <= MOST; number += step) {
+        for (; failed && number <= MAX; number += step) {
             runs++;
             disk.restore();
             mount();

@@ -21,7 +21,7 @@ class FullDiskTest {
     private static final int MEGABYTES = 48;
     private static final long PAGE = 4096;
     private static final long STEP = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 4 : 64;
-    private static final long MOST = 1024;
+    private static final long MAX = 1024;
 
     @ParameterizedTest
     @EnumSource
@@ -39,7 +39,7 @@ class FullDiskTest {
             int runs = 0;
             boolean succeeded = false;
             for (long pages = 0; !succeeded; pages += STEP) {
-                assertThat(pages).as("pages that are not enough").isLessThan(MOST);
+                assertThat(pages).as("pages that are not enough").isLessThan(MAX);
                 disk.restore();
                 Guest.run("mount", "-t", "ext4", disk.device().toString(), point.toString());
                 // the filler takes all but the slack, whose room is then free

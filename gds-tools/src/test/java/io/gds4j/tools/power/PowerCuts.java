@@ -18,7 +18,7 @@ final class PowerCuts {
     private static final int CHECKS_BETWEEN_ALL = 16;
     private static final int CHECKS_BETWEEN_NEXT = 4;
     private static final int CUTS_BETWEEN_LINES = 500;
-    private static final int MOST_FAILURES = 20;
+    private static final int MAX_FAILURES = 20;
 
     private final WriteLog log;
     private final LoopDisk disk;
@@ -69,7 +69,7 @@ final class PowerCuts {
         int coins = coins(first, wanted);
         Progress progress = new Progress();
         int flushed = 0;
-        for (int n = 0; n <= entries.size() && failures.size() < (recording.isControl() ? 1 : MOST_FAILURES); n++) {
+        for (int n = 0; n <= entries.size() && failures.size() < (recording.isControl() ? 1 : MAX_FAILURES); n++) {
             if (n > 0) {
                 WriteLog.Entry last = entries.get(n - 1);
                 progress.note(last.mark());

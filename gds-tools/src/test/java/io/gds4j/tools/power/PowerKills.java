@@ -16,8 +16,8 @@ import java.util.concurrent.TimeUnit;
  * operation that did not return.
  */
 final class PowerKills {
-    private static final int MOST_MARKS = 19;
-    private static final int MOST_MILLIS = 400;
+    private static final int MAX_MARKS = 19;
+    private static final int MAX_MILLIS = 400;
 
     private final Recording recording;
     private final List<Operation> operations;
@@ -68,7 +68,7 @@ final class PowerKills {
                 .redirectErrorStream(true).start();
         List<String> told = new ArrayList<>();
         try (BufferedReader lines = guest.inputReader()) {
-            for (int left = random.nextInt(1, MOST_MARKS); left > 0;) {
+            for (int left = random.nextInt(1, MAX_MARKS); left > 0;) {
                 String line = lines.readLine();
                 if (line == null) {
                     throw new IOException("the guest has ended: " + told);
@@ -76,7 +76,7 @@ final class PowerKills {
                 told.add(line);
                 left -= note(line) ? 1 : 0;
             }
-            boolean ended = guest.waitFor(random.nextInt(MOST_MILLIS), TimeUnit.MILLISECONDS);
+            boolean ended = guest.waitFor(random.nextInt(MAX_MILLIS), TimeUnit.MILLISECONDS);
             guest.descendants()
                     .filter(process -> process.info().command().orElse("").contains("qemu-system"))
                     .findFirst().orElseThrow(() -> new IOException("there is no guest, ended: " + ended))

@@ -34,7 +34,7 @@ import java.util.Map;
 public final class ExtentsFormat implements CheckpointFormat {
     private static final String SCHEMA = "gds4j.extents/";
     /** Largest list in bytes; the limit of safetensors headers. */
-    private static final long LARGEST = 100_000_000;
+    private static final long MAX = 100_000_000;
 
     /** Creates the format; {@link java.util.ServiceLoader} calls this. */
     public ExtentsFormat() {
@@ -61,11 +61,11 @@ public final class ExtentsFormat implements CheckpointFormat {
 
     @Override
     public CheckpointFile read(FormatInput in) {
-        if (in.size() > LARGEST) {
+        if (in.size() > MAX) {
             throw CheckpointException.of(
                     ExtentsRules.LIST,
                     in.path(),
-                    "the list has %s bytes, at most %s are allowed".formatted(in.size(), LARGEST));
+                    "the list has %s bytes, at most %s are allowed".formatted(in.size(), MAX));
         }
         List<TensorInfo> tensors = ExtentsList.read(in.path(), in.read(0, (int) in.size()).array());
         return new CheckpointFile(in.path(), in.size(), in.size(), tensors, Metadata.of(Map.of()));

@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
 /** Parses a list of extents and checks each of them. Pure: bytes in, tensors out. */
 final class ExtentsList {
     private static final String SCHEMA = "gds4j.extents/1";
-    private static final int MOST_DIMENSIONS = 64;
+    private static final int MAX_DIMENSIONS = 64;
 
     private final Path path;
     private final Map<String, TensorInfo> tensors = new LinkedHashMap<>();
@@ -130,8 +130,8 @@ final class ExtentsList {
         in.expect(Token.START_ARRAY, "shape", "an array of numbers");
         List<Long> shape = new ArrayList<>();
         while (in.next() != Token.END_ARRAY) {
-            if (shape.size() == MOST_DIMENSIONS) {
-                throw in.here("shape has more than %s dimensions".formatted(MOST_DIMENSIONS));
+            if (shape.size() == MAX_DIMENSIONS) {
+                throw in.here("shape has more than %s dimensions".formatted(MAX_DIMENSIONS));
             }
             long dimension = in.unsigned("a dimension");
             if (dimension < 0) {

@@ -38,7 +38,7 @@ import java.util.stream.Stream;
 public final class GgufFormat implements CheckpointFormat {
     private static final byte[] MAGIC = {'G', 'G', 'U', 'F'};
     private static final String SUFFIX = ".gguf";
-    private static final int MOST_NAMED = 5;
+    private static final int MAX_NAMED = 5;
 
     private final GgufTypes types;
 
@@ -165,14 +165,14 @@ public final class GgufFormat implements CheckpointFormat {
             return Optional.empty();
         }
         if (choice.size() > 1) {
-            List<String> names = choice.stream().limit(MOST_NAMED)
+            List<String> names = choice.stream().limit(MAX_NAMED)
                     .map(file -> CheckpointException.quote(String.valueOf(file.getFileName()))).toList();
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     folder.path(),
                     "the folder has %s GGUF models; name one of them: %s%s"
                             .formatted(choice.size(), String.join(", ", names),
-                                    choice.size() > MOST_NAMED ? ", …" : ""));
+                                    choice.size() > MAX_NAMED ? ", …" : ""));
         }
         return Optional.of(partsOf(choice.getFirst()));
     }

@@ -23,20 +23,20 @@ final class GgufHeader {
     static final int FIXED_BYTES = 24;
     static final String ALIGNMENT_KEY = "general.alignment";
     /** Longest string of the reference implementation, in bytes. */
-    static final long LONGEST_STRING = 1 << 30;
+    static final long MAX_STRING = 1 << 30;
     /** Longest key of the specification, in bytes. */
-    private static final long LONGEST_KEY = 65_535;
+    private static final long MAX_KEY = 65_535;
     /**
      * Longest tensor name in bytes: what the 4,096 characters need that the loader allows in every format. The specification says
      * 64; ggml reads 63 by default, programs that set GGML_MAX_NAME more, and gguf-py writes any.
      */
-    private static final long LONGEST_NAME = 3 * 4096;
+    private static final long MAX_NAME = 3 * 4096;
     /** Most dimensions. ggml reads 4; the specification says that this may change. */
-    private static final int MOST_DIMENSIONS = 64;
+    private static final int MAX_DIMENSIONS = 64;
     /** Fewest bytes of a key with its value: lengths, a letter, a type, a byte. */
-    private static final long LEAST_KEY_BYTES = 14;
+    private static final long MIN_KEY_BYTES = 14;
     /** Fewest bytes of a tensor description: length, number of dimensions, type, offset. */
-    private static final long LEAST_TENSOR_BYTES = 24;
+    private static final long MIN_TENSOR_BYTES = 24;
     private static final long DEFAULT_ALIGNMENT = 32;
 
     /** A tensor as the file describes it; the offset is relative to the data section. */
@@ -75,8 +75,8 @@ final class GgufHeader {
         in.skip(8, "magic and version");
         long tensors = in.int64("the number of tensors");
         long keys = in.int64("the number of keys");
-        checkCount(8, "tensors", tensors, LEAST_TENSOR_BYTES);
-        checkCount(16, "keys", keys, LEAST_KEY_BYTES);
+        checkCount(8, "tensors", tensors, MIN_TENSOR_BYTES);
+        checkCount(16, "keys", keys, MIN_KEY_BYTES);
         for (long i = 0; i < keys; i++) {
             key();
         }
@@ -98,7 +98,7 @@ final class GgufHeader {
 
     private void key() {
         long at = in.offset();
-        int length = (int) in.stringLength(LONGEST_KEY, GgufRules.KEY, "a key");
+        int length = (int) in.stringLength(MAX_KEY, GgufRules.KEY, "a key");
         if (length == 0) {
             throw in.failure(GgufRules.KEY, at, "a key is empty");
         }
@@ -135,7 +135,7 @@ final class GgufHeader {
     }
 
     private Object string(String what) {
-        int length = (int) in.stringLength(LONGEST_STRING, GgufRules.VALUE, what);
+        int length = (int) in.stringLength(MAX_STRING, GgufRules.VALUE, what);
         if (length <= GgufMetadata.SHORT) {
             return new MetadataValue.Text(new String(in.bytes(length, what), StandardCharsets.UTF_8));
         }
@@ -149,7 +149,7 @@ final class GgufHeader {
             checkAlignment();
         }
         long at = in.offset();
-        int length = (int) in.stringLength(LONGEST_NAME, GgufRules.TENSOR_NAME, "the name of tensor " + entries.size());
+        int length = (int) in.stringLength(MAX_NAME, GgufRules.TENSOR_NAME, "the name of tensor " + entries.size());
         String name = name(in.bytes(length, "a tensor name"), at);
         String what = "tensor " + CheckpointException.quote(name);
         if (!names.add(name)) {
@@ -157,13 +157,13 @@ final class GgufHeader {
         }
         long dimensionsAt = in.offset();
         int dimensions = in.int32(what);
-        if (dimensions < 0 || dimensions > MOST_DIMENSIONS) {
+        if (dimensions < 0 || dimensions > MAX_DIMENSIONS) {
             throw failure(
                     GgufRules.SHAPE,
                     dimensionsAt,
                     name,
                     "%s has %s dimensions, at most %s are allowed"
-                            .formatted(what, Integer.toUnsignedString(dimensions), MOST_DIMENSIONS));
+                            .formatted(what, Integer.toUnsignedString(dimensions), MAX_DIMENSIONS));
         }
         Long[] shape = new Long[dimensions];
         long elements = elements(shape, name, what);

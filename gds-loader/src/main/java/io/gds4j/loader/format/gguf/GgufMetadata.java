@@ -28,9 +28,9 @@ final class GgufMetadata implements Metadata {
     static final int MARK_DISTANCE = 4096;
 
     /** Most elements of an array in the reference implementation. */
-    private static final long MOST_ELEMENTS = 1 << 30;
+    private static final long MAX_ELEMENTS = 1 << 30;
     /** Deepest nesting of arrays. ggml reads none, gguf-py any. */
-    private static final int MOST_NESTED = 8;
+    private static final int MAX_NESTED = 8;
     private static final long[] NO_MARKS = {};
 
     private final Map<String, Object> values;
@@ -98,12 +98,12 @@ final class GgufMetadata implements Metadata {
         private static long count(GgufCursor in, GgufValueType type, String what) {
             long at = in.offset();
             long count = in.int64(what);
-            if (Long.compareUnsigned(count, MOST_ELEMENTS) > 0) {
+            if (Long.compareUnsigned(count, MAX_ELEMENTS) > 0) {
                 throw in.failure(
                         GgufRules.VALUE,
                         at,
                         "%s has %s elements, at most %s are allowed"
-                                .formatted(what, Long.toUnsignedString(count), MOST_ELEMENTS));
+                                .formatted(what, Long.toUnsignedString(count), MAX_ELEMENTS));
             }
             if (count * type.bytes > in.left()) {
                 throw in.failure(
@@ -127,10 +127,10 @@ final class GgufMetadata implements Metadata {
                 in.skip(count * type.bytes, what);
                 return NO_MARKS;
             }
-            if (type == GgufValueType.ARRAY && depth == MOST_NESTED) {
+            if (type == GgufValueType.ARRAY && depth == MAX_NESTED) {
                 throw in.failure(
                         GgufRules.VALUE, in.offset(), "%s has arrays within arrays, deeper than %s levels"
-                                .formatted(what, MOST_NESTED));
+                                .formatted(what, MAX_NESTED));
             }
             // the file has at least 8 bytes for each element, so the marks take at most 1/4096 of its size
             long[] marks = new long[(int) Math.ceilDiv(count, MARK_DISTANCE)];
@@ -145,7 +145,7 @@ final class GgufMetadata implements Metadata {
 
         private static void skipElement(GgufCursor in, GgufValueType type, String what, int depth) {
             if (type == GgufValueType.STRING) {
-                in.skipString(GgufHeader.LONGEST_STRING, GgufRules.VALUE, what);
+                in.skipString(GgufHeader.MAX_STRING, GgufRules.VALUE, what);
             } else {
                 GgufValueType inner = GgufValueType.read(in, what);
                 skip(in, inner, count(in, inner, what), what, depth + 1);
@@ -200,7 +200,7 @@ final class GgufMetadata implements Metadata {
             List<MetadataValue> found = new ArrayList<>(count);
             for (int i = 0; i < count; i++) {
                 if (type == GgufValueType.STRING) {
-                    long length = cursor.stringLength(GgufHeader.LONGEST_STRING, GgufRules.VALUE, what);
+                    long length = cursor.stringLength(GgufHeader.MAX_STRING, GgufRules.VALUE, what);
                     byte[] text = cursor.bytes((int) length, what);
                     found.add(new Text(new String(text, StandardCharsets.UTF_8)));
                 } else {

@@ -22,9 +22,9 @@ final class NpyHeader {
     private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
     private static final int VERSION_BYTES = 2;
     /** Largest header in bytes. NumPy stops at 10,000 unless told otherwise; structures with many fields need more. */
-    private static final long LARGEST = 1 << 20;
+    private static final long MAX = 1 << 20;
     /** Most dimensions of an array in NumPy. */
-    private static final int MOST_DIMENSIONS = 64;
+    private static final int MAX_DIMENSIONS = 64;
 
     private NpyHeader() {
     }
@@ -75,11 +75,11 @@ final class NpyHeader {
             long length =
                     major == 1 ? Short.toUnsignedInt(start.getShort()) : Integer.toUnsignedLong(start.getInt());
             long text = begin + fixed + lengthBytes;
-            if (length > LARGEST || length > end - text) {
+            if (length > MAX || length > end - text) {
                 throw header(
                         begin + fixed,
                         "has a header of %s bytes, but %s follow and at most %s are allowed"
-                                .formatted(length, end - text, LARGEST));
+                                .formatted(length, end - text, MAX));
             }
             Charset charset = major == 3 ? StandardCharsets.UTF_8 : StandardCharsets.ISO_8859_1;
             return describe(decode(in.read(text, (int) length), charset, text), text, text + length);
@@ -127,8 +127,8 @@ final class NpyHeader {
         private List<Long> dimensions(@Nullable Value shape, long offset) {
             if (!(shape instanceof Value.Sequence(boolean tuple, List<Value> elements))
                     || !tuple
-                    || elements.size() > MOST_DIMENSIONS) {
-                throw header(offset, "has a shape that is no tuple of at most %s numbers".formatted(MOST_DIMENSIONS));
+                    || elements.size() > MAX_DIMENSIONS) {
+                throw header(offset, "has a shape that is no tuple of at most %s numbers".formatted(MAX_DIMENSIONS));
             }
             List<Long> dimensions = new ArrayList<>(elements.size());
             for (Value element : elements) {

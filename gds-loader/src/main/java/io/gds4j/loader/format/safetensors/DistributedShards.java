@@ -39,9 +39,9 @@ final class DistributedShards {
     private static final String VERSION_KEY = "DCP_VERSION";
     /** Name of a rank's file; ranks count from 1 here. */
     private static final String NAME = "shard-(\\d{5})-.*";
-    private static final int MOST_DIMENSIONS = 64;
+    private static final int MAX_DIMENSIONS = 64;
     /** Each doubles the corners of a slice; device meshes have two or three. */
-    private static final int MOST_CUT_DIMENSIONS = 8;
+    private static final int MAX_CUT_DIMENSIONS = 8;
     private static final int JSON_START = 8;
 
     /** A part of a tensor, in a file. */
@@ -237,12 +237,12 @@ final class DistributedShards {
                 .filter(i -> parts.stream()
                         .anyMatch(part -> !part.tensor.shape().get(i).equals(shape.get(i))))
                 .toArray();
-        if (cut.length > MOST_CUT_DIMENSIONS) {
+        if (cut.length > MAX_CUT_DIMENSIONS) {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
                     "tensor %s is cut in %s dimensions; at most %s are allowed"
-                            .formatted(CheckpointException.quote(name), cut.length, MOST_CUT_DIMENSIONS));
+                            .formatted(CheckpointException.quote(name), cut.length, MAX_CUT_DIMENSIONS));
         }
         Map<List<Long>, Integer> corners = new HashMap<>();
         addCorners(corners, cut, Collections.nCopies(shape.size(), 0L), shape, -1);
@@ -316,8 +316,8 @@ final class DistributedShards {
         List<Long> numbers = new ArrayList<>();
         while (in.next() != Token.END_ARRAY) {
             long number = in.unsigned("an offset");
-            if (number < 0 || numbers.size() == MOST_DIMENSIONS) {
-                throw in.here("saved_offsets must be at most %s numbers of at most 2^63-1".formatted(MOST_DIMENSIONS));
+            if (number < 0 || numbers.size() == MAX_DIMENSIONS) {
+                throw in.here("saved_offsets must be at most %s numbers of at most 2^63-1".formatted(MAX_DIMENSIONS));
             }
             numbers.add(number);
         }

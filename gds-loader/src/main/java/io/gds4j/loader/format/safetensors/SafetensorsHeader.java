@@ -26,7 +26,7 @@ final class SafetensorsHeader {
     /** Offset of the JSON text in the file. */
     private static final int JSON_START = 8;
     /** As PyTorch allows; the reference has no limit. */
-    private static final int MOST_DIMENSIONS = 64;
+    private static final int MAX_DIMENSIONS = 64;
     private static final long HEAP_OF_TENSOR = 300;
     private static final long HEAP_OF_DIMENSION = 32;
     private static final long HEAP_OF_TEXTS = 150;
@@ -168,7 +168,7 @@ final class SafetensorsHeader {
                 }
                 case "shape" -> {
                     once(in, shape, field);
-                    shape = numbers(in, field, MOST_DIMENSIONS);
+                    shape = numbers(in, field, MAX_DIMENSIONS);
                 }
                 case "data_offsets" -> {
                     once(in, offsets, field);

@@ -60,7 +60,7 @@ final class LeftOut {
     record Hidden(Container container, long offset) {
     }
 
-    private static final int MOST_NOTES = 5;
+    private static final int MAX_NOTES = 5;
 
     private final Map<PickleValue, Hidden> tensors = new IdentityHashMap<>();
     private final List<PickleValue> order = new ArrayList<>();
@@ -84,7 +84,7 @@ final class LeftOut {
 
     /** Adds another finding of one line. */
     void note(String line) {
-        if (notes.size() < MOST_NOTES) {
+        if (notes.size() < MAX_NOTES) {
             notes.add(line);
         } else {
             moreNotes++;

@@ -11,7 +11,7 @@ import java.nio.ByteOrder;
  */
 final class PickleInput {
     /** Most bytes of a pickle that are read; the limit of safetensors headers. */
-    static final long MOST_READ = 100_000_000;
+    static final long MAX_READ = 100_000_000;
     private static final int BUFFER = 64 << 10;
 
     private final FormatInput file;
@@ -139,13 +139,13 @@ final class PickleInput {
     }
 
     private void checkLimit(int count) {
-        if (bytesRead() + count > MOST_READ) {
+        if (bytesRead() + count > MAX_READ) {
             throw CheckpointException.of(
                     TorchRules.PICKLE_LIMIT,
                     file.path(),
                     opcodeAt,
                     "the pickle has %s bytes; without long texts and arrays at most %s are allowed"
-                            .formatted(end - origin, MOST_READ));
+                            .formatted(end - origin, MAX_READ));
         }
     }
 

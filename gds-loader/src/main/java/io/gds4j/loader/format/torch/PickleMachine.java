@@ -39,7 +39,7 @@ final class PickleMachine {
     private static final int HEAP_OF_REFERENCE = 24;
     private static final int HIGHEST_PROTOCOL = 5;
     /** Longest text in bytes that is kept; protocol 2 writes the bytes of arrays as texts. */
-    private static final int LONGEST_TEXT = 1 << 20;
+    private static final int MAX_TEXT = 1 << 20;
     private static final int CACHED = 256;
     private static final Whole[] SMALL = new Whole[CACHED];
 
@@ -198,7 +198,7 @@ final class PickleMachine {
 
     /** Reads a text in UTF-8, in which Python also writes unpaired surrogates. */
     private void text(long length) {
-        if (length > LONGEST_TEXT) {
+        if (length > MAX_TEXT) {
             bytes(length);
             return;
         }
@@ -236,7 +236,7 @@ final class PickleMachine {
     }
 
     private void latin(long length) {
-        if (length > LONGEST_TEXT) {
+        if (length > MAX_TEXT) {
             bytes(length);
             return;
         }

@@ -52,7 +52,7 @@ final class StateDict {
     /** A visit, its place, and what is known of the value. */
     private static final long HEAP_OF_VISIT = 160;
     /** Most metadata that is kept; the rest of it is left out. */
-    private static final int MOST_METADATA = 1 << 16;
+    private static final int MAX_METADATA = 1 << 16;
 
     /**
      * A value to visit.
@@ -189,7 +189,7 @@ final class StateDict {
             return;
         }
         metadataBudget -= 1 + place.length();
-        if (metadata.size() == MOST_METADATA || metadataBudget < 0) {
+        if (metadata.size() == MAX_METADATA || metadataBudget < 0) {
             metadataCut = true;
         } else {
             take(HEAP_OF_NAME + 2L * place.length());

@@ -28,10 +28,10 @@ final class TensorBuilder {
     private static final int STRIDE = 3;
     private static final int DTYPE = 6;
     /** Most dimensions of a tensor in PyTorch. Many tensors can share one tuple, so its length must be bounded. */
-    private static final int MOST_DIMENSIONS = 64;
-    private static final int MOST_METADATA = 16;
+    private static final int MAX_DIMENSIONS = 64;
+    private static final int MAX_METADATA = 16;
     /** Longest key of a storage; torch.save writes decimal numbers. */
-    private static final int LONGEST_KEY = 64;
+    private static final int MAX_KEY = 64;
 
     /** The ways to build a tensor, by the number of arguments and the argument that has its dtype and metadata. */
     enum Kind {
@@ -135,7 +135,7 @@ final class TensorBuilder {
                 || !(id.get(0) instanceof Text(String word) && word.equals("storage"))
                 || !(id.get(1) instanceof Symbol type)
                 || !(id.get(2) instanceof Text(String key))
-                || key.length() > LONGEST_KEY
+                || key.length() > MAX_KEY
                 || !(id.get(4) instanceof Whole(long count))
                 || count < 0) {
             throw broken(name, persistent.offset(), "refers to data that is no storage");
@@ -205,11 +205,11 @@ final class TensorBuilder {
         if (!(plain instanceof Tuple(List<PickleValue> elements))) {
             throw broken(name, offset, "has a " + what + " that is no tuple");
         }
-        if (elements.size() > MOST_DIMENSIONS) {
+        if (elements.size() > MAX_DIMENSIONS) {
             throw broken(
                     name,
                     offset,
-                    "has a %s of %s numbers, at most %s are allowed".formatted(what, elements.size(), MOST_DIMENSIONS));
+                    "has a %s of %s numbers, at most %s are allowed".formatted(what, elements.size(), MAX_DIMENSIONS));
         }
         List<Long> numbers = new ArrayList<>(elements.size());
         for (PickleValue element : elements) {
@@ -253,8 +253,8 @@ final class TensorBuilder {
         if (metadata == Opaque.NONE) {
             return;
         }
-        if (!(metadata instanceof Mapping(List<PickleValue> entries)) || entries.size() > 2 * MOST_METADATA) {
-            throw broken(name, offset, "has metadata that is no dict of at most %s entries".formatted(MOST_METADATA));
+        if (!(metadata instanceof Mapping(List<PickleValue> entries)) || entries.size() > 2 * MAX_METADATA) {
+            throw broken(name, offset, "has metadata that is no dict of at most %s entries".formatted(MAX_METADATA));
         }
         for (int i = 0; i < entries.size(); i += 2) {
             if (entries.get(i + 1) != Truth.FALSE) {

@@ -57,7 +57,7 @@ public record Layout(
     }
 
     /** Rows of a file and their place; {@code sliceOffset} counts from the block's origin. */
-    record Piece(int block, StridedCopy copy) {
+    record Rows(int block, StridedCopy copy) {
     }
 
     /**
@@ -81,15 +81,15 @@ public record Layout(
     /**
      * One read straight to its destinations. It may begin or end within a tensor, and begin before the first one.
      *
-     * @param pieces pieces with bytes in the range; they may reach beyond it
+     * @param rows rows with bytes in the range; they may reach beyond it
      */
-    record Read(int file, long fileOffset, long length, List<Piece> pieces, int[] tensors, long tensorBytes)
+    record Read(int file, long fileOffset, long length, List<Rows> rows, int[] tensors, long tensorBytes)
             implements
                 Work {
     }
 
     /**
-     * Reads of small extents into host memory, from which one copy for each block brings their pieces to their places.
+     * Reads of small extents into host memory, from which one copy for each block brings their rows to their places.
      *
      * @param extents ranges of the file to read
      * @param images what to copy
@@ -111,13 +111,13 @@ public record Layout(
      * Bytes of a block that a gather fills.
      *
      * @param offset bytes from the block's origin
-     * @param pieces pieces with the offset of their first row in the staging memory, in ascending order of their places
+     * @param rows rows with the offset of the first one in the staging memory, in ascending order of their places
      */
-    record Image(int block, long offset, long bytes, List<Staged> pieces) {
+    record Image(int block, long offset, long bytes, List<Staged> rows) {
     }
 
-    /** A piece and the offset of its first row in the staging memory. */
-    record Staged(Piece piece, long stagingOffset) {
+    /** Rows and the offset of the first one in the staging memory. */
+    record Staged(Rows rows, long stagingOffset) {
         /** Receives a row: its offset in the staging memory, its place from the block's origin, and its bytes. */
         interface Row {
             void accept(long stagingOffset, long blockOffset, long width);
@@ -125,16 +125,16 @@ public record Layout(
 
         /** Returns the end of the last row, from the block's origin. */
         long end() {
-            StridedCopy copy = piece.copy;
+            StridedCopy copy = rows.copy;
             return copy.sliceOffset() + (copy.rows() - 1) * copy.slicePitch() + copy.width();
         }
 
-        long rows() {
-            return piece.copy.rows();
+        long count() {
+            return rows.copy.rows();
         }
 
         void forEachRow(Row sink) {
-            StridedCopy copy = piece.copy;
+            StridedCopy copy = rows.copy;
             for (long row = 0; row < copy.rows(); row++) {
                 sink.accept(stagingOffset + row * copy.filePitch(), copy.sliceOffset() + row * copy.slicePitch(),
                         copy.width());

@@ -9,9 +9,9 @@ import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Extent;
 import io.gds4j.loader.internal.load.Layout.Gather;
 import io.gds4j.loader.internal.load.Layout.Image;
-import io.gds4j.loader.internal.load.Layout.Piece;
 import io.gds4j.loader.internal.load.Layout.Placed;
 import io.gds4j.loader.internal.load.Layout.Read;
+import io.gds4j.loader.internal.load.Layout.Rows;
 import io.gds4j.loader.internal.load.Layout.Staged;
 import io.gds4j.loader.internal.load.Layout.Work;
 import io.gds4j.loader.internal.load.LoadOptions.Target;
@@ -253,10 +253,10 @@ public final class LayoutPlanner {
         }
 
         /** Adds the rows with bytes within a range of the file. */
-        void addPieces(long from, long to, List<Piece> pieces) {
+        void addRows(long from, long to, List<Rows> rows) {
             for (StridedCopy copy : copies) {
                 if (bytesBetween(copy, from, to) > 0) {
-                    pieces.add(new Piece(block.index, copy));
+                    rows.add(new Rows(block.index, copy));
                 }
             }
         }
@@ -392,19 +392,19 @@ public final class LayoutPlanner {
             long length = range.end - at;
             long count = Math.ceilDiv(length, options.io().requestSize(left));
             long end = Math.min(range.end, (at & -PAGE) + alignUp(Math.ceilDiv(length, count), PAGE));
-            List<Piece> pieces = new ArrayList<>();
+            List<Rows> rows = new ArrayList<>();
             Set<Integer> brought = new LinkedHashSet<>();
             long bytes = 0;
             for (Run run : range.runs) {
                 long within = run.bytesWithin(at, end, brought);
                 if (within > 0) {
-                    run.addPieces(at, end, pieces);
+                    run.addRows(at, end, rows);
                     bytes += within;
                 }
             }
             if (bytes > 0) { // else other ranks' parts of long rows
                 left -= Math.min(left, bytes);
-                work.add(new Read(file, at, end - at, List.copyOf(pieces), array(brought), bytes));
+                work.add(new Read(file, at, end - at, List.copyOf(rows), array(brought), bytes));
             }
             at = end;
         }
@@ -527,7 +527,7 @@ public final class LayoutPlanner {
             for (Part part : parts) {
                 part.run.place(offset + part.offset, 0);
                 for (StridedCopy copy : part.run.copies) {
-                    staged.add(new Staged(new Piece(block.index, copy), copy.fileOffset() + part.shift));
+                    staged.add(new Staged(new Rows(block.index, copy), copy.fileOffset() + part.shift));
                 }
             }
             return new Image(block.index, offset, bytes, staged);

@@ -13,8 +13,8 @@ import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Extent;
 import io.gds4j.loader.internal.load.Layout.Gather;
-import io.gds4j.loader.internal.load.Layout.Piece;
 import io.gds4j.loader.internal.load.Layout.Read;
+import io.gds4j.loader.internal.load.Layout.Rows;
 import io.gds4j.loader.internal.load.Layout.Work;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.memory.MemoryRange;
@@ -207,10 +207,10 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
 
         /** Reads straight to the place if there is only one: that needs no slab on the host. */
         private void read(Read read) {
-            List<ScatterCopy> copies = new ArrayList<>(read.pieces().size());
-            for (Piece piece : read.pieces()) {
-                DestinationBlock block = blocks.get(piece.block());
-                StridedCopy copy = piece.copy();
+            List<ScatterCopy> copies = new ArrayList<>(read.rows().size());
+            for (Rows rows : read.rows()) {
+                DestinationBlock block = blocks.get(rows.block());
+                StridedCopy copy = rows.copy();
                 copies.addAll(new ScatterCopy(
                         copy.fileOffset(),
                         copy.filePitch(),

@@ -31,12 +31,12 @@ public record LoadOptions(
     public record Io(long stagingBudget, long requestSize, int requestsInFlight, boolean direct) {
 
         /** Bounds, in bytes, of a request whose size the loader chooses. The engine's threads wait at the end of each. */
-        private static final long LEAST_AUTOMATIC_REQUEST = 128L << 20;
-        private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
+        private static final long MIN_AUTOMATIC_REQUEST = 128L << 20;
+        private static final long MAX_AUTOMATIC_REQUEST = 256L << 20;
 
         /** Bounds of the number of requests in flight that the loader chooses. */
-        private static final int LEAST_IN_FLIGHT = 4;
-        private static final int MOST_IN_FLIGHT = 16;
+        private static final int MIN_IN_FLIGHT = 4;
+        private static final int MAX_IN_FLIGHT = 16;
         /**
          * Bytes in flight up to which the loader adds requests. The threads of one request wait for each other at its end, so few short
          * requests are slow.
@@ -53,12 +53,12 @@ public record LoadOptions(
             if (requestSize > 0) {
                 return requestSize;
             }
-            return Math.clamp(left / (2L * leastInFlight()), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
+            return Math.clamp(left / (2L * leastInFlight()), MIN_AUTOMATIC_REQUEST, MAX_AUTOMATIC_REQUEST) & -4096L;
         }
 
         /** Returns the number of requests in flight if these are long. */
         public int leastInFlight() {
-            return requestsInFlight > 0 ? requestsInFlight : LEAST_IN_FLIGHT;
+            return requestsInFlight > 0 ? requestsInFlight : MIN_IN_FLIGHT;
         }
 
         /**
@@ -72,9 +72,9 @@ public record LoadOptions(
             }
             // any thread may come to gather, and the budget limits all of them together
             long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
-            long most = Math.clamp(Math.min(affordable, processors), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
+            long most = Math.clamp(Math.min(affordable, processors), MIN_IN_FLIGHT, MAX_IN_FLIGHT);
             long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.storageBytes()));
-            return (int) Math.clamp(wanted, LEAST_IN_FLIGHT, most);
+            return (int) Math.clamp(wanted, MIN_IN_FLIGHT, most);
         }
 
         /** Returns the largest number of bytes of one half of a worker's {@link StagingMemory}. */

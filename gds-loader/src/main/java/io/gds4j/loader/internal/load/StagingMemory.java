@@ -43,24 +43,24 @@ public final class StagingMemory implements AutoCloseable {
         return files;
     }
 
-    /** Copies the pieces from the bytes that were read to their places. */
+    /** Copies the rows from the bytes that were read to their places. */
     void place(Gather gather, List<DestinationBlock> blocks) {
         for (Image of : gather.images()) {
             DestinationBlock block = blocks.get(of.block());
-            if (block.memory().segment().isPresent() || of.pieces().size() == 1 && of.pieces().getFirst().rows() == 1) {
-                for (Staged piece : of.pieces()) {
-                    piece.forEachRow((from, to, width) -> allocator.copyFromHost(read.asSlice(from, width),
+            if (block.memory().segment().isPresent() || of.rows().size() == 1 && of.rows().getFirst().count() == 1) {
+                for (Staged rows : of.rows()) {
+                    rows.forEachRow((from, to, width) -> allocator.copyFromHost(read.asSlice(from, width),
                             block.range(to, width)));
                 }
                 continue;
             }
             long end = of.offset();
-            for (Staged piece : of.pieces()) {
-                long start = piece.piece().copy().sliceOffset();
+            for (Staged rows : of.rows()) {
+                long start = rows.rows().copy().sliceOffset();
                 image.asSlice(end - of.offset(), Math.max(0, start - end)).fill((byte) 0);
-                piece.forEachRow((from, to, width) -> image.asSlice(to - of.offset(), width)
+                rows.forEachRow((from, to, width) -> image.asSlice(to - of.offset(), width)
                         .copyFrom(read.asSlice(from, width)));
-                end = Math.max(end, piece.end());
+                end = Math.max(end, rows.end());
             }
             allocator.copyFromHost(image.asSlice(0, of.bytes()), block.range(of.offset(), of.bytes()));
         }

@@ -39,7 +39,7 @@ public record MetadataText(String text, String type) {
     private static final String REAL_ELEMENTS = "FLOAT";
     private static final String ARRAY_ELEMENTS = "ARRAY";
     /** Longest array in characters: as many bytes as a header of safetensors may have. */
-    private static final int LONGEST = 100_000_000;
+    private static final int MAX = 100_000_000;
     /** Elements that an array is asked for at a time. */
     private static final int STEP = 4096;
 
@@ -61,7 +61,7 @@ public record MetadataText(String text, String type) {
                 if (!append(json, array)) {
                     throw CuFileException.invalid(function,
                             "metadata %s has %s elements, more than a header of %s bytes holds"
-                                    .formatted(InertText.quote(key), array.size(), LONGEST));
+                                    .formatted(InertText.quote(key), array.size(), MAX));
                 }
                 yield new MetadataText(json.toString(), ARRAY + array.elementType() + " " + array.size());
             }
@@ -78,7 +78,7 @@ public record MetadataText(String text, String type) {
                     case MetadataValue.Text(String text) -> quote(json, text);
                     case MetadataValue.Real(double number) when !Double.isFinite(number) ->
                         quote(json, Double.toString(number));
-                    default -> json.append(element).length() < LONGEST;
+                    default -> json.append(element).length() < MAX;
                 };
                 if (!fits) {
                     return false;
@@ -95,7 +95,7 @@ public record MetadataText(String text, String type) {
 
     private static boolean quote(StringBuilder json, String text) {
         StrictJson.quote(json, text);
-        return json.length() < LONGEST;
+        return json.length() < MAX;
     }
 
     /** Returns the entry {@link #TYPES} for values by key. */

@@ -43,7 +43,7 @@ public record CheckpointFiles(
 
     private static final String JSON_SUFFIX = ".json";
     /** Number of looks at a folder that is being saved: a save of shards replaces the index twice. */
-    private static final int MOST_LOOKS = 8;
+    private static final int MAX_LOOKS = 8;
     /** What a look meets while a save replaces the index and the files. */
     private static final Set<CheckpointRule> SEEN_BESIDE_A_SAVE = Set.of(
             CheckpointRule.FILE_NOT_FOUND,
@@ -54,8 +54,8 @@ public record CheckpointFiles(
             CheckpointRule.TENSOR_NOT_IN_SHARD,
             CheckpointRule.TENSOR_IN_TWO_FILES);
     /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
-    private static final int MOST_NAME_CHARACTERS = 4096;
-    private static final int LONGEST_WARNING = 4096;
+    private static final int MAX_NAME_CHARACTERS = 4096;
+    private static final int MAX_WARNING = 4096;
 
     public CheckpointFiles {
         files = List.copyOf(files);
@@ -65,7 +65,7 @@ public record CheckpointFiles(
     private static List<String> oneLineEach(List<String> warnings) {
         List<String> lines = new ArrayList<>(warnings.size());
         for (String warning : warnings) {
-            lines.add(InertText.line(warning, LONGEST_WARNING));
+            lines.add(InertText.line(warning, MAX_WARNING));
         }
         return List.copyOf(lines);
     }
@@ -98,7 +98,7 @@ public record CheckpointFiles(
             try {
                 return look.get();
             } catch (CheckpointException e) {
-                if (looks == MOST_LOOKS || !SEEN_BESIDE_A_SAVE.contains(e.rule()) || e.getMessage().equals(before)) {
+                if (looks == MAX_LOOKS || !SEEN_BESIDE_A_SAVE.contains(e.rule()) || e.getMessage().equals(before)) {
                     throw e;
                 }
                 before = e.getMessage();
@@ -242,14 +242,14 @@ public record CheckpointFiles(
     private static void checkNames(CheckpointFile file) {
         for (TensorInfo tensor : file.tensors()) {
             String name = tensor.name();
-            if (name.length() > MOST_NAME_CHARACTERS) {
+            if (name.length() > MAX_NAME_CHARACTERS) {
                 throw CheckpointException.of(
                         CheckpointRule.TENSOR_NAME,
                         file.path(),
                         -1,
-                        name.substring(0, MOST_NAME_CHARACTERS),
+                        name.substring(0, MAX_NAME_CHARACTERS),
                         "the name of tensor %s has %s characters, at most %s are allowed"
-                                .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
+                                .formatted(CheckpointException.quote(name), name.length(), MAX_NAME_CHARACTERS));
             }
         }
     }

@@ -33,7 +33,7 @@ public final class Formats {
      * Returns the formats that a loader finds. Logs and omits a format that cannot be loaded. Finds formats of this module by name
      * where a jar of many jars kept only one of the service files.
      */
-    static List<CheckpointFormat> find(ClassLoader loader) {
+    public static List<CheckpointFormat> find(ClassLoader loader) {
         List<CheckpointFormat> found = new ArrayList<>();
         Iterator<CheckpointFormat> providers = ServiceLoader.load(CheckpointFormat.class, loader).iterator();
         while (true) {

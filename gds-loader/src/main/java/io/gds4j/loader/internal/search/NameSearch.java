@@ -27,7 +27,7 @@ public final class NameSearch {
      */
     private static final long READS_PER_CHARACTER = 200;
 
-    private static final int LONGEST_SHOWN = 120;
+    private static final int MAX_SHOWN = 120;
 
     private final String regex;
     private final Pattern pattern;
@@ -85,7 +85,7 @@ public final class NameSearch {
 
     /** The expression is the user's own: its backslashes stay single. */
     private static String shown(String regex) {
-        return "'" + InertText.line(regex, LONGEST_SHOWN) + "'";
+        return "'" + InertText.line(regex, MAX_SHOWN) + "'";
     }
 
     /** The budget is spent. */

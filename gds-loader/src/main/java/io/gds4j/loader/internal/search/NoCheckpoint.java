@@ -37,7 +37,7 @@ public final class NoCheckpoint {
             ".zarray", "a zarr store",
             "saved_model.pb", "a SavedModel of TensorFlow");
     /** Most folders of a folder that are searched for weights. */
-    private static final int MOST_FOLDERS = 32;
+    private static final int MAX_FOLDERS = 32;
     private static final int SEARCHED_LEVELS = 2;
     /** Begins the names of files of ranks of a distributed checkpoint. */
     private static final String RANK = "shard-0";
@@ -142,7 +142,7 @@ public final class NoCheckpoint {
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(
                 folder, entry -> Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS))) {
             for (Path entry : entries) {
-                if (folders.size() < MOST_FOLDERS) {
+                if (folders.size() < MAX_FOLDERS) {
                     folders.add(entry);
                 }
             }

@@ -12,7 +12,7 @@ record EndRecord(long members, long offset, int length) {
     private static final int END_SIGNATURE = 0x06054b50;
     private static final int END_BYTES = 22;
     /** Longest comment that the end record can announce. */
-    private static final int LONGEST_COMMENT = 0xFFFF;
+    private static final int MAX_COMMENT = 0xFFFF;
     private static final int LOCATOR_SIGNATURE = 0x07064b50;
     private static final int LOCATOR_BYTES = 20;
     private static final int END64_SIGNATURE = 0x06064b50;
@@ -20,11 +20,11 @@ record EndRecord(long members, long offset, int length) {
     /** Bytes of a ZIP64 end record before the part that its size field counts. */
     private static final int END64_LEAD = 12;
     /** Largest central directory in bytes; the limit of safetensors headers. */
-    private static final long MOST_DIRECTORY_BYTES = 100_000_000;
+    private static final long MAX_DIRECTORY_BYTES = 100_000_000;
 
     /** Finds and checks the records at the end of the file. */
     static EndRecord read(ZipSource file) {
-        int tailBytes = (int) Math.min(file.size(), END_BYTES + LONGEST_COMMENT);
+        int tailBytes = (int) Math.min(file.size(), END_BYTES + MAX_COMMENT);
         long tailOffset = file.size() - tailBytes;
         LittleEndian tail = new LittleEndian(file.read(tailOffset, tailBytes));
         for (int at = tailBytes - END_BYTES; at >= 0; at--) {
@@ -76,12 +76,12 @@ record EndRecord(long members, long offset, int length) {
                     "the central directory ends at %s, but the end record is at %s; bytes precede or follow the zip file"
                             .formatted(directory + length, end));
         }
-        if (length > MOST_DIRECTORY_BYTES) {
+        if (length > MAX_DIRECTORY_BYTES) {
             throw file.broken(
                     ZipRules.STRUCTURE,
                     offset,
                     "the central directory has %s bytes, at most %s are allowed"
-                            .formatted(length, MOST_DIRECTORY_BYTES));
+                            .formatted(length, MAX_DIRECTORY_BYTES));
         }
         return new EndRecord(members, directory, (int) length);
     }

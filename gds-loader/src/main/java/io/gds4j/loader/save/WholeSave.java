@@ -10,8 +10,8 @@ import java.util.HexFormat;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** The save of a whole plan: waits for streams, takes the snapshot, writes the files and publishes them. */
-final class PlanJob extends SaveJob {
-    PlanJob(SaveContent plan, CuFileDriver driver, SaveListener listener, FileCalls calls, Runnable onRelease) {
+final class WholeSave extends SaveJob {
+    WholeSave(SaveContent plan, CuFileDriver driver, SaveListener listener, FileCalls calls, Runnable onRelease) {
         super(plan, driver, listener, calls, onRelease);
     }
 
