@@ -1,0 +1,3 @@
+module consumer {
+    requires io.gds4j.all;
+}
