@@ -7,7 +7,7 @@
 #   dev/gpu-tests.sh 'Soak' -Dgds4j.property.seconds=120            classes whose name matches; a longer soak
 #   SEEDS='1 2 3' dev/gpu-tests.sh Misuse                           storms of misuse once for each seed
 #
-# Each class has a JVM of its own, and each group of a contract, too. What is also tagged alone, because it measures what
+# ptxas checks the programs of the kernels where CUDA is installed. Each class has a JVM of its own, and each group of a contract, too. What is also tagged alone, because it measures what
 # processor, process or GPU have left, comes at the end, one after the other. A JVM that takes too long tells where its threads
 # are and is killed. Status 0 if nothing failed (a test that an assumption ended counts as neither), 5 if something failed, died
 # or did not get to run, 4 without a GPU: then nothing runs, and the table says so.
@@ -125,11 +125,25 @@ if [ -z "$lacking" ]; then
     run 1 2\ *
 fi
 
+# --- kernels: the assembler says more than the driver, and of all GPUs -------------------------------------------------
+bad=0 programs=
+ptxas=$(command -v ptxas || ls /usr/local/cuda/bin/ptxas 2>/dev/null)
+if [ -n "$ptxas" ] && mkdir -p "$REPORTS/ptx" && "$java" -cp "$class_path" io.gds4j.engine.kernel.PtxFiles "$REPORTS/ptx"; then
+    for program in "$REPORTS"/ptx/*.ptx; do
+        # The oldest that this assembler knows and the program allows.
+        for arch in $(sed -n 's/^\.target //p' "$program") sm_75 sm_90; do
+            "$ptxas" -arch="$arch" -o /dev/null "$program" >"$program.txt" 2>&1 && programs="$programs ${program##*/}:$arch" && continue 2
+        done
+        bad=1
+        echo "ptxas refuses ${program##*/}: $(head -1 "$program.txt")" >&2
+    done
+fi
+
 # --- table ------------------------------------------------------------------------------------------------------------
 [ -n "$lacking" ] && printf 'NOTHING RAN, no GPU here: %s\n\n' "$lacking"
 printf '| %-52s | %6s | %6s | %6s | %7s | %7s | %s |\n' class tests passed failed aborted seconds failure
 printf '|%s|%s|%s|%s|%s|%s|---|\n' "$(printf -- '-%.0s' {1..54})" -------: -------: -------: --------: --------:
-sums=(0 0 0 0) bad=0
+sums=(0 0 0 0)
 for job in "${jobs_found[@]}"; do
     name=${job#? } to=$REPORTS/${job#? } note=
     if [ ! -s "$to/status" ]; then
@@ -180,6 +194,7 @@ done
 echo
 for job in "${jobs_found[@]}"; do grep -h -A1 ' :: ABORTED$' "$REPORTS/${job#? }/output.txt" 2>/dev/null; done |
     grep -v '^--$' | sed 's/^JUnit Jupiter > /aborted: /;s/ :: ABORTED$//;s/^\t/    /' | head -40
+[ -n "$programs" ] && echo "ptxas takes$programs"
 echo "${sums[0]} tests: ${sums[1]} passed, ${sums[2]} failed, ${sums[3]} aborted by an assumption, $((sums[0] - sums[1] - sums[2] - sums[3])) not run; $((SECONDS - began)) s; outputs in $REPORTS"
 [ -n "$lacking" ] && exit 4
 [ "$bad" = 0 ] && [ "${sums[1]}" -gt 0 ] && exit 0

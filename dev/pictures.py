@@ -177,8 +177,9 @@ def registration():
 def architecture():
     picture = Picture("architecture.svg", "The parts of gds4j", "Programs call the API; loader, data sets and other modules build on it; two backends serve it.")
     picture.box(20, 20, 720, 46, "your program", colour="#fff8e6", stroke="#e0b95a")
-    for x, width, title, text in ((20, 170, "gds-loader", "checkpoints"), (203, 170, "gds-dataset", "records in batches"),
-                                  (387, 170, "gds-interop, gds-jcuda", "DLPack, DJL, meters, CUDA"), (570, 170, "gds-remote, gds-aws", "HTTP and S3 objects")):
+    for x, width, title, text in ((20, 136, "gds-loader", "checkpoints: load and save"), (166, 136, "gds-dataset", "records in batches"),
+                                  (312, 136, "gds-interop", "DLPack, DJL, meters; gds-jcuda"), (458, 136, "gds-rdma", "memory and files to peers"),
+                                  (604, 136, "gds-remote", "HTTP and S3 objects; gds-aws")):
         picture.line(x + width / 2, 66, x + width / 2, 88, SOFT, 1.5, True)
         picture.box(x, 90, width, 62, title, text)
         picture.line(x + width / 2, 152, x + width / 2, 178, SOFT, 1.5, True)
@@ -193,9 +194,9 @@ def architecture():
     picture.box(20, 368, 720, 46, "gds-engine: slabs, copies, streams, allocators, statistics")
     picture.line(380, 414, 380, 436, SOFT, 1.5, True)
     picture.box(20, 438, 720, 46, "gds-native: the only module that calls C, by Java's FFM API")
-    for x, text in ((20, "libc"), (167, "libcuda"), (314, "libcufile"), (461, "NVML"), (608, "libibverbs")):
-        picture.line(x + 66, 484, x + 66, 506, SOFT, 1.5, True)
-        picture.box(x, 508, 132, 36, text, colour="#f5f7fa")
+    for number, text in enumerate(("libc", "libcuda", "libcufile", "NVML", "libibverbs", "libcurl")):
+        picture.line(20 + 122 * number + 55, 484, 20 + 122 * number + 55, 506, SOFT, 1.5, True)
+        picture.box(20 + 122 * number, 508, 110, 36, text, colour="#f5f7fa")
     picture.height = 562
     return picture
 

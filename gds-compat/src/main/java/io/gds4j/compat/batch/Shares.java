@@ -1,6 +1,7 @@
 package io.gds4j.compat.batch;
 
 import io.gds4j.compat.batch.Submission.Kind;
+import io.gds4j.engine.machine.TransferCosts;
 
 /**
  * How many threads serve a submission, and how much of it a thread claims at a time.
@@ -10,9 +11,9 @@ import io.gds4j.compat.batch.Submission.Kind;
  * ({@link Submission.Kind#ADJACENT}). A few of them at a time keep the link busy.
  *
  * <p>
- * Other large reads from the page cache into GPU memory are grouped ({@link Submission.Kind#GROUPED}). The model: a thread reads 7 GB/s, and a link
- * carries up to 50 GB/s, so that eight to twelve threads keep it busy. Each copy costs the link 8 microseconds and takes a lock of the
- * driver, so that shares are large. The first ones are smaller, because the link is idle until one is read, and the last ones, so that
+ * Other large reads from the page cache into GPU memory are grouped ({@link Submission.Kind#GROUPED}). By the model of
+ * {@link TransferCosts}, eight to twelve threads keep a link busy. Each copy costs the link 8 microseconds and takes a lock of the driver,
+ * so that shares are large. The first ones are smaller, because the link is idle until one is read, and the last ones, so that
  * threads end together. With 1 MiB this reaches 35 GB/s, where single entries reach 22.
  *
  * <p>
@@ -30,22 +31,6 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
     /** Largest number of small entries that a thread takes at once. */
     static final int MOST_SMALL = 16;
 
-    /** Number of threads for small entries in the page cache: more threads wake when those entries are already done. */
-    private static final int THREADS_FOR_SMALL = 8;
-
-    /** Number of threads that keep memory and a link busy. */
-    private static final int BUSY_THREADS = 12;
-
-    /** Number of requests of adjacent entries that keep a link busy. */
-    private static final int BUSY_REQUESTS = 4;
-
-    /** Smallest and largest share of a grouped submission. The largest fits into a slab. */
-    private static final long SMALLEST = 128 << 10;
-    private static final long LARGEST = 4L << 20;
-
-    /** Largest first share. */
-    private static final long FIRST = 512 << 10;
-
     /**
      * Divides a submission.
      *
@@ -55,17 +40,19 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
     static Shares of(Submission submission, int most, int perThread) {
         int entries = submission.size();
         if (submission.kind() == Kind.ADJACENT) {
-            return new Shares(Math.min(BUSY_REQUESTS, Math.min(most, submission.requests())), most, 1, 0, 0);
+            return new Shares(Math.min(TransferCosts.BUSY_REQUESTS, Math.min(most, submission.requests())), most, 1, 0,
+                    0);
         }
         if (submission.kind() == Kind.GROUPED) {
-            int threads = Math.min(Math.min(most, BUSY_THREADS), entries);
+            int threads = Math.min(Math.min(most, TransferCosts.MEASURED.mostThreads()), entries);
             long total = submission.bytes();
-            return new Shares(threads, most, 1, Math.clamp(total / (4L * threads), SMALLEST, FIRST), total);
+            return new Shares(threads, most, 1,
+                    Math.clamp(total / (4L * threads), TransferCosts.SMALLEST_SHARE, TransferCosts.FIRST_SHARE), total);
         }
         // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
         boolean spread = submission.kind() == Kind.SPREAD;
         int forAll = spread ? 2 * most : most;
-        int forSmall = spread ? forAll : Math.min(most, THREADS_FOR_SMALL);
+        int forSmall = spread ? forAll : Math.min(most, TransferCosts.THREADS_FOR_SMALL);
         int threads = submission.kind() == Kind.LARGE
                 ? Math.min(most, entries)
                 : Math.min(forSmall, Math.ceilDiv(entries, perThread));
@@ -76,12 +63,12 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
 
     /** Returns the bytes of a grouped submission to claim next, after {@code claimed}. */
     long next(long claimed) {
-        long fair = Math.max(SMALLEST, (total - claimed) / threads);
-        return Math.min(fair, claimed < threads * first ? first : LARGEST);
+        long fair = Math.max(TransferCosts.SMALLEST_SHARE, (total - claimed) / threads);
+        return Math.min(fair, claimed < threads * first ? first : TransferCosts.LARGEST_SHARE);
     }
 
     /** Returns the bytes of a slab in which every share of aligned entries of a grouped submission fits. */
     long slabBytes() {
-        return Math.max(first, Math.min(LARGEST, total / threads));
+        return Math.max(first, Math.min(TransferCosts.LARGEST_SHARE, total / threads));
     }
 }

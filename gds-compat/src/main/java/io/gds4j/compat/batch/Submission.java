@@ -1,5 +1,6 @@
 package io.gds4j.compat.batch;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.error.Errno;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchEvent;
@@ -25,20 +26,6 @@ final class Submission implements Cancellation {
         /** One at a time. Small ones among them are taken together. */
         LARGE
     }
-
-    /** Largest entry in bytes of which a thread claims several at a time, whatever its memory and direction. */
-    private static final long SMALL_BYTES = 64 << 10;
-
-    /** Smallest and largest entry in bytes that is grouped with others of its size. */
-    private static final long LEAST_GROUPED = 256 << 10;
-    private static final long MOST_GROUPED = 4 << 20;
-
-    /** Smallest and largest number of bytes that are read as one request: they have several threads, and those share one kernel. */
-    private static final long LEAST_TOGETHER = 4 << 20;
-    private static final long MOST_TOGETHER = 16 << 20;
-
-    /** Smallest number of entries that are grouped. Workers serve fewer ones better, each in pieces. */
-    private static final int MANY = 8;
 
     /** Of a thread that may run every entry. */
     private static final Predicate<BatchRequest> ANY = entry -> true;
@@ -74,7 +61,8 @@ final class Submission implements Cancellation {
         if (!waitsForDisk && isAdjacent(entries)) {
             return Kind.ADJACENT;
         }
-        if (!waitsForDisk && entries.size() >= MANY && entries.stream().allMatch(Submission::isGroupable)) {
+        if (!waitsForDisk && entries.size() >= TransferCosts.MANY_ENTRIES
+                && entries.stream().allMatch(Submission::isGroupable)) {
             return Kind.GROUPED;
         }
         if (entries.stream().allMatch(Submission::isSmall)) {
@@ -84,34 +72,34 @@ final class Submission implements Cancellation {
     }
 
     private static boolean isSmall(BatchRequest entry) {
-        return entry.size() <= SMALL_BYTES;
+        return entry.size() <= TransferCosts.SMALL_ENTRY;
     }
 
     private static boolean isGroupable(BatchRequest entry) {
         return !entry.write()
                 && entry.memory().kind().isCuda()
-                && entry.size() >= LEAST_GROUPED
-                && entry.size() <= MOST_GROUPED;
+                && entry.size() >= TransferCosts.LEAST_GROUPED
+                && entry.size() <= TransferCosts.MOST_GROUPED;
     }
 
     /** Returns whether all entries are in stretches of file and GPU memory that are worth a request of their own. */
     private static boolean isAdjacent(List<BatchRequest> entries) {
-        long bytes = LEAST_TOGETHER;
+        long bytes = TransferCosts.LEAST_TOGETHER;
         for (int i = 0; i < entries.size(); i++) {
             BatchRequest entry = entries.get(i);
             if (entry.write()
                     || entry.size() < 1
-                    || entry.size() > MOST_GROUPED
+                    || entry.size() > TransferCosts.MOST_GROUPED
                     || !entry.memory().kind().isCuda()) {
                 return false;
             }
             boolean continues = i > 0 && continues(entries.get(i - 1), entry);
-            if (!continues && bytes < LEAST_TOGETHER) {
+            if (!continues && bytes < TransferCosts.LEAST_TOGETHER) {
                 return false;
             }
             bytes = continues ? bytes + entry.size() : entry.size();
         }
-        return bytes >= LEAST_TOGETHER;
+        return bytes >= TransferCosts.LEAST_TOGETHER;
     }
 
     /** Returns whether an entry begins where another one ends, in the file and in memory. */
@@ -163,7 +151,7 @@ final class Submission implements Cancellation {
 
     /** Returns the number of requests that adjacent entries make. */
     int requests() {
-        return Math.toIntExact(Math.ceilDiv(bytes(), MOST_TOGETHER));
+        return Math.toIntExact(Math.ceilDiv(bytes(), TransferCosts.MOST_TOGETHER));
     }
 
     /** Returns whether the batch was cancelled since. */
@@ -234,7 +222,8 @@ final class Submission implements Cancellation {
     private boolean isShared(int from, int entry, Shares shares) {
         long bytes = bytesBefore[entry + 1] - bytesBefore[from];
         return switch (kind) {
-            case ADJACENT -> continues(entries.get(entry - 1), entries.get(entry)) && bytes <= MOST_TOGETHER;
+            case ADJACENT ->
+                continues(entries.get(entry - 1), entries.get(entry)) && bytes <= TransferCosts.MOST_TOGETHER;
             case GROUPED -> bytes <= shares.next(bytesBefore[from]);
             case SMALL, SPREAD, LARGE -> entry - from < shares.smallEntries()
                     && isSmall(entries.get(from)) && isSmall(entries.get(entry));

@@ -1,5 +1,6 @@
 package io.gds4j.compat.deliver;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.PeerLinks;
 import io.gds4j.memory.MemoryKind;
@@ -11,8 +12,6 @@ import java.util.Map;
 
 /** Finds copies that bring the same bytes to several GPUs that exchange bytes faster than the host sends them. */
 public final class PeerGroups {
-    /** Smallest copy in bytes for which passing pieces on pays: less than a piece goes to every GPU from the slab. */
-    private static final long LEAST_BYTES = 1L << 20;
     private static final int[] ALONE = {};
 
     private PeerGroups() {
@@ -28,7 +27,7 @@ public final class PeerGroups {
             ScatterCopy copy = copies.get(i);
             // Peer access covers memory of cuMemAlloc only.
             boolean fits = copy.rows() == 1
-                    && copy.width() >= LEAST_BYTES
+                    && copy.width() >= TransferCosts.PEER_BYTES
                     && copy.destination().range().kind() == MemoryKind.CUDA_DEVICE
                     && transfer.gpuOf(i) != null;
             if (fits) {

@@ -4,6 +4,7 @@ import io.gds4j.config.ConfigKey;
 import io.gds4j.config.ConfigSource;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.machine.TransferCosts;
 
 /**
  * How many threads there are for requests. The machine decides unless the configuration does. Every value of the program and of the

@@ -1,5 +1,7 @@
 package io.gds4j.compat.plan;
 
+import io.gds4j.engine.machine.TransferCosts;
+
 /**
  * How a request is served. Follows from {@link Circumstances} and {@link TransferCosts} alone.
  *
@@ -9,31 +11,6 @@ package io.gds4j.compat.plan;
  * @param gathered whether one kernel copies all pieces
  */
 public record TransferCourse(int threads, long pieceSize, boolean joinable, boolean gathered) {
-
-    /**
-     * Largest number of threads that write to a file through the page cache. A write from a GPU has one thread, because the copy engine
-     * fetches the next piece meanwhile.
-     */
-    private static final int CACHE_WRITERS = 2;
-
-    /**
-     * Pieces for each thread of a staged request: one is read while the other is copied. Where other requests keep the link busy
-     * meanwhile, one long piece is better: a GPU reads slowly what is still in a processor's second-level cache.
-     */
-    private static final int STAGED_PIECES = 2;
-
-    /** Pieces for each thread of a request whose pieces one kernel copies: threads wake one after the other, and a piece costs little. */
-    private static final int GATHERED_PIECES = 3;
-
-    /** Pieces for each thread of other requests: threads wake one after the other, and the first ones move more. */
-    private static final int UNSTAGED_PIECES = 4;
-
-    /** Number of threads from which on small requests of host memory use several: with fewer, a second one takes at most half. */
-    private static final int ENOUGH_THREADS = 4;
-
-    /** Smallest request of host memory in bytes for which a second thread pays where there are few. */
-    private static final long WORTH_A_SECOND = 4L << 20;
-
     static TransferCourse of(Circumstances now) {
         return of(now, TransferCosts.MEASURED);
     }
@@ -60,7 +37,7 @@ public record TransferCourse(int threads, long pieceSize, boolean joinable, bool
     }
 
     private static long gatheredPiece(Circumstances now, int threads, TransferCosts costs) {
-        long wanted = Long.highestOneBit(now.bytes() / ((long) threads * GATHERED_PIECES));
+        long wanted = Long.highestOneBit(now.bytes() / ((long) threads * TransferCosts.GATHERED_PIECES));
         return Math.min(now.slab(), Math.clamp(wanted, costs.smallestGathered(), costs.largestGathered()));
     }
 
@@ -77,7 +54,7 @@ public record TransferCourse(int threads, long pieceSize, boolean joinable, bool
         }
         int best = costs.bestThreads(now.operation(), gathered);
         int most = Math.min(share(limits, now.requests(), now.gpus(), gathered, costs), best);
-        return now.takesTurns() ? Math.min(most, CACHE_WRITERS) : most;
+        return now.takesTurns() ? Math.min(most, TransferCosts.CACHE_WRITERS) : most;
     }
 
     private static long pieceSize(Circumstances now, int threads, TransferCosts costs) {
@@ -100,11 +77,11 @@ public record TransferCourse(int threads, long pieceSize, boolean joinable, bool
 
     private static int piecesOfEach(Circumstances now, int threads, TransferCosts costs) {
         if (!now.staged()) {
-            return UNSTAGED_PIECES;
+            return TransferCosts.UNSTAGED_PIECES;
         }
         boolean overlapsOthers = now.cached() && threads > 1 && now.requests() > 1
                 && now.requests() * threads > costs.linkThreads();
-        return overlapsOthers ? 1 : STAGED_PIECES;
+        return overlapsOthers ? 1 : TransferCosts.STAGED_PIECES;
     }
 
     /**
@@ -151,6 +128,6 @@ public record TransferCourse(int threads, long pieceSize, boolean joinable, bool
 
     /** Returns whether one thread serves a request of host memory best, wherever its bytes are. */
     static boolean isSmall(Parallelism limits, long bytes) {
-        return bytes < WORTH_A_SECOND && limits.perRequest() < ENOUGH_THREADS;
+        return bytes < TransferCosts.WORTH_A_SECOND && limits.perRequest() < TransferCosts.ENOUGH_THREADS;
     }
 }

@@ -8,6 +8,7 @@ import io.gds4j.compat.file.SourceIo;
 import io.gds4j.compat.plan.Route.Access;
 import io.gds4j.compat.plan.TransferPlan.CacheTrace;
 import io.gds4j.compat.plan.TransferPlan.CacheUse;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.spi.DriverLimits;
@@ -20,12 +21,6 @@ public final class TransferPlanner {
      * read.
      */
     private static final long ASKED_WHOLE = TransferCosts.MEASURED.sharedBytes();
-
-    /** Largest direct request in bytes that is checked exactly. For longer ones, all threads check their pieces in parallel. */
-    private static final long ASKED_AT_ONCE = 64L << 20;
-
-    /** Smallest request in bytes that may flood the page cache. Shorter ones do not pay for reading the machine's free memory. */
-    private static final long MAY_FLOOD = 64L << 20;
 
     /** Largest number of bytes that a source is asked for at once where no slab limits them. */
     private static final long LONGEST_SOURCE_PIECE = 1L << 30;
@@ -177,7 +172,7 @@ public final class TransferPlanner {
      * number of threads: checking 4 GiB in small folios takes 25 ms.
      */
     private static boolean isAskedExactly(CompatFile file, Access access, long size) {
-        return access == Access.DIRECT ? size <= ASKED_AT_ONCE : file.leavesCacheAlone();
+        return access == Access.DIRECT ? size <= TransferCosts.ASKED_AT_ONCE : file.leavesCacheAlone();
     }
 
     /** Plans a request of a source, which knows best in which sizes and by how many threads to ask it. */
@@ -207,7 +202,7 @@ public final class TransferPlanner {
 
     /** Returns whether a request exceeds half of the free memory, so that it would evict other pages from the page cache. */
     private boolean floods(long size) {
-        return size >= MAY_FLOOD && size > availableMemory.getAsLong() / 2;
+        return size >= TransferCosts.MAY_FLOOD && size > availableMemory.getAsLong() / 2;
     }
 
     /** Drops what a read should not leave in the page cache. */

@@ -1,5 +1,6 @@
 package io.gds4j.compat.plan;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.memory.MemoryRange;
 
 /** The requests at work. */

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.machine.TransferCosts;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;

@@ -1,5 +1,6 @@
 package io.gds4j.engine.kernel;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.cuda.Cuda;
 
 /**
@@ -11,9 +12,6 @@ public final class CopyKernel {
 
     /** A vector of 16 bytes for each thread. */
     private static final long BYTES_PER_BLOCK = 16L * THREADS;
-
-    /** 16 blocks copy what processors have just written a sixth slower; 128 are no faster. */
-    private static final int MOST_BLOCKS = 64;
 
     private final long function;
 
@@ -29,7 +27,7 @@ public final class CopyKernel {
      */
     static CopyKernel load(Cuda cuda) {
         CopyKernel kernel = new CopyKernel(
-                KernelLoader.function(cuda, KernelLoader.module(cuda, CopyPtx.text()), CopyPtx.NAME));
+                KernelLoader.function(cuda, KernelLoader.module(cuda, Ptx.copy()), Ptx.COPY));
         KernelLoader.launchOnce(cuda, CopyCell.BYTES, (memory, stream) -> {
             CopyCell cell = CopyCell.at(memory);
             cell.clear();
@@ -45,7 +43,7 @@ public final class CopyKernel {
      * @return a {@code CUresult}
      */
     public int launch(Cuda cuda, CopyCell cell, long largest, long stream) {
-        long blocks = Math.clamp(largest / BYTES_PER_BLOCK, 1, MOST_BLOCKS);
+        long blocks = Math.clamp(largest / BYTES_PER_BLOCK, 1, TransferCosts.COPY_KERNEL_BLOCKS);
         return cuda.launchKernel(function, (int) blocks, THREADS, cell.address(), 0, stream);
     }
 }

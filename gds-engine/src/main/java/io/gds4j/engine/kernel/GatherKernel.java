@@ -34,7 +34,7 @@ public final class GatherKernel {
 
     /** Loads the first program that the GPU takes, from the given one on. */
     private static GatherKernel load(Cuda cuda, int candidate) {
-        GatherPtx.Target[] all = GatherPtx.Target.values();
+        Ptx.Target[] all = Ptx.Target.values();
         try {
             return load(cuda, all[candidate]);
         } catch (CuFileException e) {
@@ -45,12 +45,12 @@ public final class GatherKernel {
         }
     }
 
-    static GatherKernel load(Cuda cuda, GatherPtx.Target target) {
-        long module = KernelLoader.module(cuda, GatherPtx.text(target));
+    static GatherKernel load(Cuda cuda, Ptx.Target target) {
+        long module = KernelLoader.module(cuda, Ptx.gather(target));
         boolean rings = target.hasBell() && cuda.has(CudaFunction.LAUNCH_KERNEL_EX);
         GatherKernel kernel = new GatherKernel(
-                KernelLoader.function(cuda, module, GatherPtx.NAME),
-                rings ? KernelLoader.function(cuda, module, GatherPtx.BELL) : 0);
+                KernelLoader.function(cuda, module, Ptx.GATHER),
+                rings ? KernelLoader.function(cuda, module, Ptx.BELL) : 0);
         KernelLoader.launchOnce(cuda, PieceBoard.BYTES, (memory, stream) -> {
             PieceBoard board = PieceBoard.at(memory);
             int request = board.begin();

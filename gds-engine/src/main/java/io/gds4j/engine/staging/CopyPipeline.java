@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -22,15 +23,6 @@ import org.jspecify.annotations.Nullable;
 public final class CopyPipeline {
     /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
     public static final int DEPTH = CopyLane.EVENTS;
-
-    /** Largest copy in bytes for which spinning is cheaper than sleeping. */
-    private static final long SPIN_BYTES = 64 << 10;
-
-    /** Shortest time between polls. */
-    private static final long MIN_POLL_NANOS = 2_000;
-
-    /** Twice what a fast link copies in a nanosecond: the time between polls is half of the time that the copy takes. */
-    private static final long BYTES_PER_POLL_NANO = 100;
 
     private static final long PAGE_MASK = 4095;
 
@@ -426,7 +418,8 @@ public final class CopyPipeline {
      * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
     private boolean await(Slot slot, CopyLane lane) {
-        long pause = Math.max(MIN_POLL_NANOS, lane.bytes(slot.number) / BYTES_PER_POLL_NANO);
+        long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
+                lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
         int result = lane == current
                 ? lane.await(slot.number, pause, sleep)
                 : lane.finish(slot.number, pause, sleep);
@@ -462,7 +455,7 @@ public final class CopyPipeline {
         CopyLane lane = used.getFirst().lane();
         if (copied != Cuda.SUCCESS) {
             failed(slot, lane, call, copied);
-        } else if (bytes <= SPIN_BYTES && single) {
+        } else if (bytes <= TransferCosts.COPY_SPIN_BYTES && single) {
             synchronize(slot, lane);
         } else {
             record(slot, lane, bytes);

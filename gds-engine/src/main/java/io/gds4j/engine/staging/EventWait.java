@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.cuda.Cuda;
 
 /**
@@ -7,13 +8,6 @@ import io.gds4j.ffi.cuda.Cuda;
  * for a while before it blocks. Allocates nothing.
  */
 public final class EventWait {
-    /** A poll takes a microsecond and a lock of the driver: many threads may wait for their streams. */
-    private static final long SHORTEST_PAUSE = 20_000;
-    private static final long LONGEST_PAUSE = 2_000_000;
-
-    /** Number of polls before a blocking wait. Together they should last several times as long as the copy takes on an idle link. */
-    private static final int POLLS = 32;
-
     private EventWait() {
     }
 
@@ -45,7 +39,7 @@ public final class EventWait {
      */
     public static int poll(Cuda cuda, long event, long nanos, Pause pause) {
         int result = cuda.eventQuery(event);
-        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < POLLS; i++) {
+        for (int i = 0; result == Cuda.ERROR_NOT_READY && i < TransferCosts.EVENT_POLLS; i++) {
             pause.sleep(nanos);
             result = cuda.eventQuery(event);
         }
@@ -85,7 +79,8 @@ public final class EventWait {
             if (waited < spinNanos) {
                 Thread.onSpinWait();
             } else {
-                pause.sleep(Math.clamp(waited / 16, SHORTEST_PAUSE, LONGEST_PAUSE));
+                pause.sleep(Math.clamp(waited / 16, TransferCosts.EVENT_PAUSE_NANOS,
+                        TransferCosts.EVENT_LONGEST_PAUSE_NANOS));
             }
             result = cuda.eventQuery(event);
         }

@@ -2,6 +2,7 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
@@ -18,25 +19,6 @@ import org.jspecify.annotations.Nullable;
  * One thread begins and settles requests; between the two any thread may say that a piece has {@link #arrived}.
  */
 public final class GatherCopy {
-    /** Looks at the board before the driver is asked how the kernel does: each question takes a lock that launches of others need. */
-    private static final int QUIET_LOOKS = 16;
-
-    /** Time between two looks in nanoseconds: at first, and once it is clear that it takes longer. */
-    private static final long PAUSE = 5_000;
-    private static final long LONG_PAUSE = 20_000;
-
-    /** How long the kernel may copy nothing after the last piece has arrived, in nanoseconds: on an idle GPU it begins in a hundredth. */
-    private static final long PATIENCE = 2_000_000;
-
-    /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */
-    private static final long REST = 1_000_000_000;
-
-    /** A launch that takes longer waits for its kernel, as launches do under a debugger: the launching thread reads nothing meanwhile. */
-    private static final long SLOW_LAUNCH = 250_000_000;
-
-    /** How long copy engines serve requests then, in nanoseconds. */
-    private static final long LONG_REST = 60 * REST;
-
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
@@ -130,7 +112,7 @@ public final class GatherCopy {
             boolean behind = contexts.in(
                     gpu.context().handle(), () -> cuda.streamQuery(taken.kernelStream())) != Cuda.SUCCESS;
             taken.setBehind(behind);
-            restsUntil = behind ? System.nanoTime() + REST : 0;
+            restsUntil = behind ? System.nanoTime() + TransferCosts.GATHER_REST_NANOS : 0;
         }
         return !taken.isBehind();
     }
@@ -169,7 +151,7 @@ public final class GatherCopy {
             launched =
                     loaded.launch(cuda, lane().board(), request, pieces, lane().kernelStream()) == Cuda.SUCCESS;
             long now = System.nanoTime();
-            restsUntil = now - begun < SLOW_LAUNCH ? 0 : now + LONG_REST;
+            restsUntil = now - begun < TransferCosts.SLOW_LAUNCH_NANOS ? 0 : now + TransferCosts.GATHER_LONG_REST_NANOS;
             lane().pop();
         }
     }
@@ -207,7 +189,7 @@ public final class GatherCopy {
                 words.end(request, place);
             }
             // Blocks that wait for a piece which did not arrive must have left before the board serves another request.
-            if (!launched || arrived < pieces || !isCopiedSoon(words, PAUSE)) {
+            if (!launched || arrived < pieces || !isCopiedSoon(words, TransferCosts.GATHER_PAUSE_NANOS)) {
                 rescue(words, arrived, listener);
             }
         } finally {
@@ -221,7 +203,7 @@ public final class GatherCopy {
 
     private boolean isCopiedSoon(PieceBoard words, long pause) {
         int place = 0;
-        for (int look = 0; look < QUIET_LOOKS; look++) {
+        for (int look = 0; look < TransferCosts.GATHER_QUIET_LOOKS; look++) {
             place = firstMissing(words, place);
             if (place == pieces) {
                 return true;
@@ -275,12 +257,12 @@ public final class GatherCopy {
         int copied = 0;
         long stream = lane().kernelStream();
         int result = cuda.streamQuery(stream);
-        while (result == Cuda.ERROR_NOT_READY && !isCopiedSoon(words, LONG_PAUSE)) {
+        while (result == Cuda.ERROR_NOT_READY && !isCopiedSoon(words, TransferCosts.GATHER_LONG_PAUSE_NANOS)) {
             int now = firstMissing(words, copied);
             if (now > copied) {
                 copied = now;
                 since = System.nanoTime();
-            } else if (System.nanoTime() - since >= PATIENCE && isCalledOff(words)) {
+            } else if (System.nanoTime() - since >= TransferCosts.GATHER_PATIENCE_NANOS && isCalledOff(words)) {
                 return Cuda.SUCCESS;
             }
             result = cuda.streamQuery(stream);
@@ -299,7 +281,7 @@ public final class GatherCopy {
             return false;
         }
         lane().setBehind(true);
-        restsUntil = System.nanoTime() + REST;
+        restsUntil = System.nanoTime() + TransferCosts.GATHER_REST_NANOS;
         return true;
     }
 

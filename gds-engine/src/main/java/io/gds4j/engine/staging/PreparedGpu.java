@@ -3,6 +3,7 @@ package io.gds4j.engine.staging;
 import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.kernel.GatherKernels;
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
@@ -26,9 +27,6 @@ public final class PreparedGpu {
 
     /** Number of references in two cache lines: threads at different places do not contend. */
     private static final int SPACING = 32;
-
-    /** Time between polls of a copy. */
-    private static final long POLL_NANOS = 10_000;
 
     private static final long PAGE = 4096;
     private static final long BOARD_STRIDE = Math.ceilDiv(PieceBoard.BYTES, PAGE) * PAGE;
@@ -177,7 +175,7 @@ public final class PreparedGpu {
         CopyLane lane = lanes.getLast();
         synchronized (lane) {
             int started = lane.copyToGpu(0, to, from, bytes);
-            int copied = lane.finish(0, POLL_NANOS, LockSupport::parkNanos);
+            int copied = lane.finish(0, TransferCosts.STREAM_THREAD_POLL_NANOS, LockSupport::parkNanos);
             return started != Cuda.SUCCESS ? started : copied;
         }
     }
@@ -187,7 +185,7 @@ public final class PreparedGpu {
         CopyLane lane = lanes.getLast();
         synchronized (lane) {
             int started = lane.copyToHost(0, to, from, bytes);
-            int copied = lane.finish(0, POLL_NANOS, LockSupport::parkNanos);
+            int copied = lane.finish(0, TransferCosts.STREAM_THREAD_POLL_NANOS, LockSupport::parkNanos);
             return started != Cuda.SUCCESS ? started : copied;
         }
     }

@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.EventWait;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -11,22 +12,6 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** Waits for a CUDA stream and lets it pass its steps. Thread-safe. */
 final class CudaStreamTurns implements StreamTurns {
-    /** The next operation of a busy stream is reached at once, and sleeping would take longer than the operation. */
-    private static final long SPIN_NANOS = 50_000;
-
-    /** A copy of 16 MiB takes about as long; a blocking wait ends up to 100 microseconds late. */
-    private static final long COPY_SPIN_NANOS = 400_000;
-
-    /** The copy then waits for other work of the GPU. */
-    private static final long COPY_PAUSE_NANOS = 50_000;
-
-    /** The bell of a read rings about 40 microseconds after the copy before it has begun, which takes as long as one more copy. */
-    private static final long BELL_SPIN_NANOS = 60_000;
-    private static final long BELL_PAUSE_NANOS = 10_000;
-
-    /** The bell is no use later: the program has put other work before the read. */
-    private static final long BELL_NANOS = 2_000_000;
-
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final long context;
@@ -52,7 +37,8 @@ final class CudaStreamTurns implements StreamTurns {
     @Override
     public int await(long event) {
         return contexts.in(
-                context, () -> EventWait.spinThenPollRarely(cuda, event, SPIN_NANOS, LockSupport::parkNanos));
+                context,
+                () -> EventWait.spinThenPollRarely(cuda, event, TransferCosts.TURN_SPIN_NANOS, LockSupport::parkNanos));
     }
 
     @Override
@@ -60,7 +46,8 @@ final class CudaStreamTurns implements StreamTurns {
         return contexts.in(
                 context,
                 () -> EventWait.spinThenPoll(
-                        cuda, event, COPY_SPIN_NANOS, COPY_PAUSE_NANOS, LockSupport::parkNanos));
+                        cuda, event, TransferCosts.TURN_COPY_SPIN_NANOS, TransferCosts.TURN_COPY_PAUSE_NANOS,
+                        LockSupport::parkNanos));
     }
 
     @Override
@@ -93,11 +80,11 @@ final class CudaStreamTurns implements StreamTurns {
         long begun = System.nanoTime();
         long waited = 0;
         boolean rung = board.isRung(request);
-        while (!rung && waited < BELL_NANOS) {
-            if (waited < BELL_SPIN_NANOS) {
+        while (!rung && waited < TransferCosts.BELL_NANOS) {
+            if (waited < TransferCosts.BELL_SPIN_NANOS) {
                 Thread.onSpinWait();
             } else {
-                LockSupport.parkNanos(BELL_PAUSE_NANOS);
+                LockSupport.parkNanos(TransferCosts.BELL_PAUSE_NANOS);
             }
             rung = board.isRung(request);
             waited = System.nanoTime() - begun;

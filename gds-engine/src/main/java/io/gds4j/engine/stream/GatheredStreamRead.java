@@ -1,5 +1,6 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
@@ -16,9 +17,6 @@ import org.jspecify.annotations.Nullable;
 final class GatheredStreamRead {
     /** Bytes of a part. */
     static final long PART_BYTES = 4 * StagingSlabs.UNIT_BYTES;
-
-    /** Smallest piece in bytes that a kernel has blocks for. */
-    private static final long SMALLEST_PIECE = 64 << 10;
 
     private final ParkedOperation parked;
     private final StreamOperation operation;
@@ -77,7 +75,7 @@ final class GatheredStreamRead {
 
     /** Returns the number of pieces for which the kernel of a read needs blocks. */
     static int likelyPieces(long largest) {
-        return Math.toIntExact(Math.ceilDiv(Math.min(largest, PART_BYTES), SMALLEST_PIECE));
+        return Math.toIntExact(Math.ceilDiv(Math.min(largest, PART_BYTES), TransferCosts.STREAM_SMALLEST_PIECE));
     }
 
     int parts() {

@@ -1,13 +1,12 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.HostStream;
+import io.gds4j.engine.machine.TransferCosts;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
 /** The order of a {@link HostStream}, whose own thread moves the bytes. */
 final class HostOrder implements StreamOrder {
-    private static final long POLL_NANOS = 50_000;
-
     private final HostStream stream;
     private final int flags;
     private final StreamMovers movers;
@@ -63,7 +62,7 @@ final class HostOrder implements StreamOrder {
     @Override
     public void close() {
         while (pending.get() > 0) {
-            LockSupport.parkNanos(POLL_NANOS);
+            LockSupport.parkNanos(TransferCosts.HOST_STREAM_POLL_NANOS);
         }
     }
 }

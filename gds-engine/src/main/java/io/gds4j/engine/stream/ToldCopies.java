@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.machine.TransferCosts;
 import java.util.Arrays;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
@@ -11,16 +12,6 @@ import org.jspecify.annotations.Nullable;
  * piece. Thread-safe.
  */
 final class ToldCopies {
-    /** Largest piece in bytes: several blocks of the kernel share what arrives at once. */
-    private static final long LARGEST_PIECE = 256 << 10;
-
-    /** A kernel under way copies a piece in about that time, and a sleep takes as long. */
-    private static final long SPIN_NANOS = 60_000;
-
-    /** Time between two looks at what is copied after that, and between two questions for the event of the copy, in nanoseconds. */
-    private static final long PAUSE = 10_000;
-    private static final long ASKS_AFTER = 1_000_000;
-
     private final ParkedOperation parked;
     private final Step step;
     private final StreamTurns turns;
@@ -54,14 +45,16 @@ final class ToldCopies {
 
     /** Pieces of which one or several threads have told. Thread-safe. */
     final class Places {
-        private int[] numbers = new int[(int) Math.ceilDiv(GatheredStreamRead.PART_BYTES, LARGEST_PIECE)];
+        private int[] numbers =
+                new int[(int) Math.ceilDiv(GatheredStreamRead.PART_BYTES, TransferCosts.TOLD_LARGEST_PIECE)];
         private int count;
 
         void tell(long source, long target, long bytes) {
-            for (long done = 0; done < bytes; done += LARGEST_PIECE) {
+            for (long done = 0; done < bytes; done += TransferCosts.TOLD_LARGEST_PIECE) {
                 int place = places.getAndIncrement();
                 awaitLine(place);
-                board.arrived(request, place, source + done, target + done, Math.min(LARGEST_PIECE, bytes - done));
+                board.arrived(request, place, source + done, target + done,
+                        Math.min(TransferCosts.TOLD_LARGEST_PIECE, bytes - done));
                 add(place);
             }
             release(); // not before: the kernel would keep the GPU's processors waiting for a disk
@@ -105,12 +98,12 @@ final class ToldCopies {
         long asked = begun;
         while (!board.hasCopied(request, place)) {
             long now = System.nanoTime();
-            if (now - begun < SPIN_NANOS) {
+            if (now - begun < TransferCosts.TOLD_SPIN_NANOS) {
                 Thread.onSpinWait();
             } else {
-                LockSupport.parkNanos(PAUSE);
+                LockSupport.parkNanos(TransferCosts.TOLD_PAUSE_NANOS);
             }
-            if (now - asked >= ASKS_AFTER) {
+            if (now - asked >= TransferCosts.TOLD_ASKS_AFTER_NANOS) {
                 asked = now;
                 if (isOver() && !board.hasCopied(request, place)) {
                     return failure();

@@ -72,7 +72,7 @@ class GpuGatherKernelTest {
 
     @ParameterizedTest
     @EnumSource
-    void piecesAreCopiedAndNothingElse(GatherPtx.Target target) {
+    void piecesAreCopiedAndNothingElse(Ptx.Target target) {
         kernel = GatherKernel.load(cuda, target);
         for (int round = 0; round < 100; round++) {
             int pieceBytes = 64 << 10 << random.nextInt(3);
@@ -112,7 +112,7 @@ class GpuGatherKernelTest {
     /** More pieces than the board has lines, and tags that begin again on the way. */
     @ParameterizedTest
     @EnumSource
-    void linesServeSeveralPieces(GatherPtx.Target target) {
+    void linesServeSeveralPieces(Ptx.Target target) {
         kernel = GatherKernel.load(cuda, target);
         int pieceBytes = 4096;
         int pieces = ROOM / 2 / pieceBytes;

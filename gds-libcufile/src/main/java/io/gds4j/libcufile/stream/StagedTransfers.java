@@ -1,5 +1,6 @@
 package io.gds4j.libcufile.stream;
 
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyLane;
 import io.gds4j.engine.stream.PieceListener;
@@ -24,9 +25,6 @@ import org.jspecify.annotations.Nullable;
  * only if it needs no such copy. Otherwise it moves them between a file and pinned memory of gds4j, whose own streams copy them.
  */
 final class StagedTransfers {
-    /** Time that a copy is polled before a blocking wait. At 25 GB/s the copy of a half takes 40 µs. */
-    private static final long SPIN_NANOS = 50_000;
-
     private final CudaContexts contexts;
     private final Transfers transfers;
     private final Registrations registrations;
@@ -178,7 +176,7 @@ final class StagedTransfers {
 
     private void await(@Nullable CopyLane lane, int half) {
         if (lane != null) {
-            check("cuEventSynchronize", lane.finish(half, SPIN_NANOS));
+            check("cuEventSynchronize", lane.finish(half, TransferCosts.HALF_SPIN_NANOS));
         }
     }
 
