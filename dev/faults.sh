@@ -4,7 +4,7 @@
 #
 #   dev/faults.sh [WORD ...]
 #
-#   dev/faults.sh                                    all: about 14,000 cells, a few minutes
+#   dev/faults.sh                                    all: about 17,000 cells, a few minutes on an idle machine
 #   dev/faults.sh compat 'read CUDA_DEVICE' pread    the cells whose names contain each word
 #
 # Needs java 25 and the target folders that mvn verify leaves behind.

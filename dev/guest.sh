@@ -3,6 +3,7 @@
 # fail, lose or log writes (dm-flakey, dm-error, dm-log-writes, NBD), NVMe with blocks of 4096 bytes, an NFS server.
 #
 #   dev/guest.sh test [-Dkey=value ...] [REGEX]     tests tagged guest whose class matches, in one JVM in the guest
+#   dev/guest.sh rdma [-Dkey=value ...] [REGEX]     tests tagged rdma, on two devices of Soft-RoCE (rxe0, rxe1) joined by a cable
 #   dev/guest.sh here [-Dkey=value ...] [REGEX]     the same on this machine: those that need only nbdfuse, without emulation
 #   dev/guest.sh power [RECORDING ...]              cuts the power at each write, on each file system, and kills the machine
 #   dev/guest.sh run [OPTION ...] COMMAND           a shell command; status: that of the command
@@ -15,7 +16,7 @@
 #
 # The guest has this machine's files under the same paths. What it writes to them is thrown away at its end; disks and -f stay.
 # Programs in the guest: `nfs-server start DIR` exports DIR, a mounted disk, by NFS 3 (as DIR) and NFS 4.2 (as /), `nfs-server
-# stop` and `restart` leave mounts alone; modprobe and dmsetup.
+# stop` and `restart` leave mounts alone; `rdma-devices` makes rxe0 (10.9.0.1) and rxe1 (10.9.1.1), GID 1; modprobe and dmsetup.
 #
 # Status 4, with one line, where there is no qemu or no kernel for it, 124 when time ran out or the guest died. A test run has
 # /dev/vda and /dev/vdb of 512 MB and /dev/nvme0n1 of 512 MB, all empty.
@@ -26,13 +27,14 @@
 # each file system (see Recording), and replays the logs on this machine, which needs root and loop devices. Status 5 if a table
 # is wrong somewhere, or if the control, saves without an fsync, is found nowhere.
 #
-#   LIMIT=600           seconds that a test run may take
+#   LIMIT=600           seconds that a test run may take, or the recording of a power run (5400)
 #   LOGS=FOLDER         keeps what the power run records, and replays what is there (a new folder)
 #   ROUNDS=5 CUTS=15000 of the power run: calls of each kind that a log records, and cuts of each log
 #   KILLS=17 SEED=1     of the power run: kills of the machine for each file system, and what decides them and lost writes
 #   SERIES=6.12         kernel: 6.1 or, from Debian 12's updates, 6.12
 #   CACHE=FOLDER        the kernel's place, 400 MB (~/.cache/gds4j/guest)
 #   ACCEL=kvm|tcg       instead of trying
+#   CPUS=1              processors of the guest (2); on a busy machine that emulates, one is faster
 set -euo pipefail
 PATH=$PATH:/usr/sbin:/sbin
 . "$(dirname "$0")/test-jvm.sh"
@@ -154,6 +156,19 @@ case ${1:-} in
     *) echo "nfs-server start DIR | stop | restart" >&2; exit 2 ;;
 esac
 I
+    cat >"$ir/guest/rdma-devices" <<'I'
+#!/bin/sh
+set -e
+modprobe -a veth rdma_rxe ib_uverbs
+ip link add cable0 type veth peer name cable1
+sysctl -qw net.ipv4.conf.all.accept_local=1 net.ipv4.conf.all.rp_filter=0
+for i in 0 1; do
+    sysctl -qw net.ipv4.conf.cable$i.accept_local=1 net.ipv4.conf.cable$i.rp_filter=0
+    ip addr add 10.9.$i.1/16 dev cable$i
+    ip link set cable$i up
+done
+for i in 0 1; do rdma link add rxe$i type rxe netdev cable$i; done
+I
     chmod +x "$ir/init" "$ir"/guest/*
 }
 
@@ -166,7 +181,8 @@ pack() {
     (cd "$scratch/first" && find . | cpio -o -H newc 2>/dev/null | gzip -1) >"$scratch/first.gz"
 }
 
-arguments="console=ttyS0 quiet panic=-1 mitigations=off"
+# A busy machine gives a guest its timer late, which the kernel takes for a broken one.
+arguments="console=ttyS0 quiet panic=-1 mitigations=off no_timer_check"
 export -f qemu
 
 # /dev/kvm may open and still run no ordinary kernel: only a boot shows it. Kept for this machine's kernel.
@@ -234,7 +250,7 @@ I
     [ "$accel" = tcg ] || machine=(-accel kvm -cpu host)
     (
         export tree version scratch
-        timeout "$limit" bash -c 'qemu "$@"' - "${machine[@]}" -smp 2 -m "$memory" "${shares[@]}" "${drives[@]}" -append "$arguments" || true
+        timeout "$limit" bash -c 'qemu "$@"' - "${machine[@]}" -smp "${CPUS:-2}" -m "$memory" "${shares[@]}" "${drives[@]}" -append "$arguments" || true
     ) | sed -u 's/\r//g; s/\x1b\[[0-9;?]*[A-Za-z]//g; s/^\x1bc//' | tee "$scratch/console" | grep -av --line-buffered -e GUEST-STATUS \
         -e '^SeaBIOS' -e '^iPXE' -e '^Press Ctrl-B' -e '^Booting from' -e '^$' -e 'reboot: Power down' -e 'sysrq: Power Off' || true
     status=$(sed -n 's/^GUEST-STATUS //p' "$scratch/console" | tail -1)
@@ -245,9 +261,10 @@ I
 # Short programs: a second compiler and a parallel collector cost an emulated machine more than they save.
 guest_java="-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -Xmx1g --enable-native-access=ALL-UNNAMED"
 
-# Sets command_line: JUnit with the tests tagged guest of the modules below.
+# Sets command_line: JUnit with the tests of the modules below that are tagged guest, or as $tag says.
+tag=guest
 choose_tests() {
-    local word properties=() selection=. modules="gds-compat gds-loader gds-remote gds-tools" module folders= classes
+    local word properties=() selection=. modules="gds-compat gds-loader gds-remote gds-rdma gds-tools" module folders= classes
     for word; do
         case $word in
             -D*) properties+=("$word") ;;
@@ -260,18 +277,24 @@ choose_tests() {
     for module in $modules; do [ -d "$(tests_of "$module")" ] && folders=$folders:$(tests_of "$module"); done
     [ -n "$folders" ] || { echo "$0: no test classes; mvn verify makes them" >&2; exit 6; }
     "$java" -cp "$class_path" --enable-native-access=ALL-UNNAMED org.junit.platform.console.ConsoleLauncher discover --include-engine junit-jupiter \
-        --include-tag guest --scan-classpath "${folders#:}" --details=verbose --details-theme=ascii --disable-banner --disable-ansi-colors \
+        --include-tag $tag --scan-classpath "${folders#:}" --details=verbose --details-theme=ascii --disable-banner --disable-ansi-colors \
         >"$scratch/discovered" 2>&1
     classes=$(sed -nE 's/.* uniqueId: (\[engine:junit-jupiter\]\/\[class:[^]]*\](\/\[nested-class:[^]]*\])?)\/.*/\1/p' "$scratch/discovered" | sort -u | grep -E -- "$selection") ||
-        { echo "$0: no class with the tag guest matches $selection" >&2; exit 2; }
+        { echo "$0: no class with the tag $tag matches $selection" >&2; exit 2; }
     command_line=("$(command -v "$java")" $guest_java "${properties[@]}" -cp "$class_path" org.junit.platform.console.ConsoleLauncher execute
-        --include-engine junit-jupiter --include-tag guest --details=tree --details-theme=ascii --disable-banner --disable-ansi-colors
+        --include-engine junit-jupiter --include-tag $tag --details=tree --details-theme=ascii --disable-banner --disable-ansi-colors
         $(printf -- '--select-unique-id %s ' $classes))
 }
 
 test_in_guest() {
     choose_tests "$@"
     boot -d "$scratch/vda,512" -d "$scratch/vdb,512" -n "$scratch/nvme,512" -t "${LIMIT:-600}" "exec $(printf '%q ' "${command_line[@]}")"
+}
+
+test_rdma() {
+    tag=rdma
+    choose_tests "$@"
+    boot -t "${LIMIT:-600}" "rdma-devices && exec $(printf '%q ' "${command_line[@]}")"
 }
 
 # In a mount namespace of its own: one that another process copies would keep file systems alive that a test unmounts.
@@ -287,6 +310,7 @@ power() {
     need_test_jvm
     # In mounts of its own: another program that copies this one's would keep a disk mounted between two cuts.
     unshare -m --propagation private "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dgds4j.guest="$root/dev/guest.sh" \
+        -Dgds4j.guest.limit="${LIMIT:-5400}" \
         -Dgds4j.guest.java="$java $guest_java -cp $class_path" -cp "$class_path" io.gds4j.tools.power.PowerRun \
         "${LOGS:-$scratch/power}" "${ROUNDS:-5}" "${CUTS:-15000}" "${KILLS:-17}" "${SEED:-1}" "$@"
 }
@@ -296,6 +320,7 @@ command=${1:-}
 case $command in
     run) fetch && boot "$@" ;;
     test) fetch && test_in_guest "$@" ;;
+    rdma) need_programs "rdma ib_write_bw ip" "rdma-core ibverbs-providers perftest iproute2" && fetch && test_rdma "$@" ;;
     here) need_programs "nbdfuse fusermount3 mkfs.ext4" "libnbd-bin fuse3 e2fsprogs" && test_here "$@" ;;
     power) fetch && power "$@" ;;
     *) usage ;;

@@ -7,6 +7,7 @@
 # tree, compiles what it changes, and runs dev/faults.sh and dev/campaign.sh there. Status 0 if one of both found each defect, 5 if not.
 #
 #   SECONDS_EACH=60     longest time of a campaign
+#   MATRIX=WORD         cells of the matrix whose names contain it (all)
 #   MATRIX_SECONDS=900  longest time of the matrix
 #   MODE=fake           mode of the campaign
 #   SEED=11             of the campaign; its first two rounds have the default configuration
@@ -59,7 +60,7 @@ for number in "${patches[@]}"; do
     matrix="no matrix here" campaign=
     if [ -x "$here/faults.sh" ]; then
         began=$SECONDS
-        (cd "$copy" && timeout "${MATRIX_SECONDS:-900}" dev/faults.sh) >"$REPORTS/matrix-$number.txt" 2>&1
+        (cd "$copy" && timeout "${MATRIX_SECONDS:-900}" dev/faults.sh ${MATRIX:+"$MATRIX"}) >"$REPORTS/matrix-$number.txt" 2>&1
         matrix=$(found $? $((SECONDS - began)))
     fi
     began=$SECONDS

@@ -7,7 +7,12 @@
 #
 # curl is timed as a whole. Of Java, both figures begin in the process, with the first use of HTTP, and include the allocation of the
 # memory. Both run twice, and the second run counts: some virtual machines take a second per gigabyte to give memory for the first time.
-# Needs a JDK 25 and gcc; without curl its column stays empty. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
+# Needs a JDK 25 and gcc; without curl its column stays empty, and without openssl there is no https. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
+#
+# A third table is of real servers, where they are installed: nginx by http and https, and versitygw as S3 server. Beside gds load stand
+# curl processes, rclone into DIR, and boto3 with threads into memory. It gives MB/s and the processor time of each client: that of gds load
+# is without that of gds load --list. With RELAY, a command that relays the connections of a port to another one ("RELAY PORT TO"), the
+# table is of connections through it. Clients and servers that are missing are named in one line each.
 #
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
@@ -75,3 +80,141 @@ echo
 echo "| in one process, into host memory: plain Java clients | gds4j | ratio |"
 echo "| ---: | ---: | ---: |"
 echo "| ${figures[0]} | ${figures[1]} | $(awk -v p="${figures[0]}" -v o="${figures[1]}" 'BEGIN {printf "%.2f", o / p}') |"
+
+# --- real servers
+has() { command -v "$1" >/dev/null || { echo "no $1 here: its rows are left out" >&2; return 1; }; }
+python=
+python3 -c 'import boto3' 2>/dev/null && python=yes || echo "no boto3 here: its rows are left out" >&2
+TIMEFORMAT='%R %U %S'
+servers=()
+trap 'kill $server "${servers[@]}" 2>/dev/null; rm -rf "$work" "$data"' EXIT
+free_port() { python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'; }
+up() { # port
+    local i
+    for ((i = 0; i < 200; i++)); do (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null && return; sleep 0.1; done
+    echo "the server at port $1 did not start" >&2
+    return 1
+}
+through() { # port: prints the one that clients use
+    [ -n "${RELAY:-}" ] || { echo "$1"; return; }
+    local port
+    port=$(free_port)
+    $RELAY "$port" "$1" >/dev/null 2>&1 &
+    echo $! >>"$work/relays"
+    up "$port" && echo "$port"
+}
+trust=()
+if has openssl; then
+    openssl req -x509 -newkey rsa:2048 -nodes -keyout "$work/key" -out "$work/cert" -days 2 -subj /CN=localhost \
+        -addext subjectAltName=DNS:localhost >/dev/null 2>&1 &&
+        "${java%java}keytool" -importcert -noprompt -file "$work/cert" -keystore "$work/trust" -storepass changeit >/dev/null 2>&1 &&
+        trust=(-Djavax.net.ssl.trustStore="$work/trust" -Djavax.net.ssl.trustStorePassword=changeit)
+fi
+# timed ROW CLIENT SECONDS-OR-EMPTY COMMAND...: notes MB/s and processor time
+timed() {
+    local row=$1 client=$2 wall user sys seconds
+    shift 2
+    { time "$@" >"$work/out" 2>"$work/err"; } 2>"$work/time" || { echo "$row: $client failed: $(head -c 300 "$work/err")" >&2; return 1; }
+    read -r wall user sys <"$work/time"
+    seconds=$wall
+    [ "$client" = gds ] && seconds=$(number seconds <"$work/out")
+    awk -v s="$size" -v t="$seconds" -v u="$user" -v y="$sys" 'BEGIN {print s / t / 1e6; print u + y >"/dev/stderr"}' \
+        >>"$work/rate.$row.$client" 2>>"$work/cpu.$row.$client"
+}
+curls() { # url
+    local part=$(((size + CLIENTS - 1) / CLIENTS)) i pids=()
+    for ((i = 0; i < CLIENTS; i++)); do
+        curl -s -f --cacert "$work/cert" -o /dev/null -r "$((i * part))-$(((i + 1) * part - 1))" "$1" &
+        pids+=($!)
+    done
+    for i in "${pids[@]}"; do wait "$i" || return 1; done
+}
+gds_of() { GDS_JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" gds load "$@" --json; }
+copied() { rclone copyto --ca-cert "$work/cert" --multi-thread-streams "$CLIENTS" --multi-thread-cutoff 1M "$@" "$data/copy" && rm -f "$data/copy"; }
+cat >"$work/get.py" <<'END'
+import sys, threading, boto3, botocore.config
+url, name, size, threads, ca = sys.argv[1], sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), sys.argv[5]
+s3 = boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="bench", aws_secret_access_key="benchbench",
+                  verify=ca, config=botocore.config.Config(max_pool_connections=threads, s3={"addressing_style": "path"}))
+memory, part = bytearray(size), 8 << 20
+def work(first):
+    for at in range(first * part, size, threads * part):
+        end = min(at + part, size)
+        memory[at:end] = s3.get_object(Bucket="bench", Key=name, Range=f"bytes={at}-{end - 1}")["Body"].read()
+all = [threading.Thread(target=work, args=(i,)) for i in range(threads)]
+[t.start() for t in all]
+[t.join() for t in all]
+END
+rows=()
+row() { # name url rclone-source...
+    local name=$1 url=$2 i
+    shift 2
+    rows+=("$name")
+    gds_of "$url" --list >/dev/null 2>&1
+    for ((i = 0; i < ROUNDS; i++)); do
+        timed "$name" gds gds_of "$url" --target "$target"
+        { time gds_of "$url" --list >/dev/null 2>&1; } 2>"$work/time"
+        awk '{print $2 + $3}' "$work/time" >>"$work/list.$name"
+        case $url in
+            http*) [ -n "$curl" ] && timed "$name" curl curls "$url" ;;
+            *) [ -n "$python" ] && timed "$name" boto3 python3 "$work/get.py" "$AWS_ENDPOINT_URL_S3" "$base" "$size" "$CLIENTS" "$work/cert" ;;
+        esac
+        [ -n "$rclone" ] && timed "$name" rclone copied "$@"
+    done
+}
+curl= rclone=
+has curl && curl=yes
+has rclone && rclone=yes
+base=$(basename "$file")
+export RCLONE_CONFIG=/dev/null
+if has nginx; then
+    http=$(free_port) https=$(free_port)
+    {
+        echo "daemon off; pid $work/nginx.pid; error_log stderr; worker_processes auto; user $(id -un) $(id -gn); events {} http { access_log off; sendfile on; keepalive_requests 100000;"
+        for each in body proxy fastcgi uwsgi scgi; do echo "${each/body/client_body}_temp_path $work/$each;"; done
+        echo "server { listen 127.0.0.1:$http; root $(dirname "$file"); }"
+        [ ${#trust[@]} = 0 ] || echo "server { listen 127.0.0.1:$https ssl; ssl_certificate $work/cert; ssl_certificate_key $work/key; root $(dirname "$file"); }"
+        echo "}"
+    } >"$work/nginx.conf"
+    chmod 755 "$data" "$work"
+    nginx -c "$work/nginx.conf" 2>"$work/nginx.log" &
+    servers+=($!)
+    if up "$http"; then
+        port=$(through "$http")
+        row nginx-http "http://localhost:$port/$base" --http-url "http://localhost:$port" ":http:$base"
+        if [ ${#trust[@]} != 0 ]; then
+            port=$(through "$https")
+            row nginx-https "https://localhost:$port/$base" --http-url "https://localhost:$port" ":http:$base"
+        fi
+    fi
+fi
+if has versitygw; then
+    export AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=benchbench AWS_REGION=us-east-1
+    mkdir -p "$data/s3/bench" && ln "$file" "$data/s3/bench/$base"
+    for scheme in http https; do
+        [ $scheme = http ] || [ ${#trust[@]} != 0 ] || continue
+        port=$(free_port) tls=()
+        [ $scheme = http ] || tls=(--cert "$work/cert" --key "$work/key")
+        versitygw --access bench --secret benchbench --port "127.0.0.1:$port" --quiet "${tls[@]}" posix "$data/s3" >"$work/versity.log" 2>&1 &
+        servers+=($!)
+        up "$port" || continue
+        export AWS_ENDPOINT_URL_S3=$scheme://localhost:$(through "$port")
+        row "s3-$scheme" "s3://bench/$base" --s3-provider Other --s3-env-auth --s3-endpoint "$AWS_ENDPOINT_URL_S3" ":s3:bench/$base"
+    done
+fi
+[ ! -f "$work/relays" ] || kill $(cat "$work/relays") 2>/dev/null
+[ ${#rows[@]} = 0 ] && exit
+echo
+echo "MB/s (processor seconds of the client), medians of $ROUNDS alternations${RELAY:+, through a relay}"
+echo
+echo "| server | gds load | curl, $CLIENTS ranges, dropped | rclone, $CLIENTS streams | boto3, $CLIENTS threads |"
+echo "| --- | ---: | ---: | ---: | ---: |"
+for name in "${rows[@]}"; do
+    printf '| %s |' "$name"
+    for client in gds curl rclone boto3; do
+        rate=$(median "$work/rate.$name.$client" 2>/dev/null) cpu=$(median "$work/cpu.$name.$client" 2>/dev/null) less=0
+        [ $client = gds ] && less=$(median "$work/list.$name")
+        [ -n "$rate" ] && printf ' %.0f (%.2f) |' "$rate" "$(awk -v c="$cpu" -v l="$less" 'BEGIN {print c - l}')" || printf ' |'
+    done
+    echo
+done

@@ -13,6 +13,9 @@ module io.gds4j {
     exports io.gds4j.internal.file to
             io.gds4j.dataset,
             io.gds4j.loader;
+    exports io.gds4j.internal.http to
+            io.gds4j.ffi,
+            io.gds4j.remote;
     exports io.gds4j.internal.lifetime to
             io.gds4j.ffi,
             io.gds4j.engine,
@@ -21,6 +24,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.memory to
             io.gds4j.ffi,
@@ -29,6 +33,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.text to
             io.gds4j.compat,

@@ -1,4 +1,4 @@
-/** Bindings: libc, the CUDA driver, libcufile, NVML and libibverbs through the Java FFM API. The only module that links. */
+/** Bindings: libc, the CUDA driver, libcufile, NVML, libibverbs and libcurl through the Java FFM API. The only module that links. */
 module io.gds4j.ffi {
     requires transitive io.gds4j;
 
@@ -19,6 +19,7 @@ module io.gds4j.ffi {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.rdma,
             io.gds4j.tools;
     exports io.gds4j.ffi.cufile to
             io.gds4j.libcufile,
@@ -31,8 +32,13 @@ module io.gds4j.ffi {
             io.gds4j.interop;
     exports io.gds4j.ffi.torch to
             io.gds4j.interop;
-    exports io.gds4j.ffi.verbs;
+    exports io.gds4j.ffi.verbs to
+            io.gds4j.engine,
+            io.gds4j.rdma,
+            io.gds4j.tools;
 
+    provides io.gds4j.internal.http.NativeHttp with
+            io.gds4j.ffi.curl.Curl;
     provides io.gds4j.spi.RangeTracer with
             io.gds4j.ffi.nvtx.NvtxTracer;
 }

@@ -8,5 +8,6 @@ module io.gds4j.remote {
 
     provides io.gds4j.source.SourcePathProvider with io.gds4j.remote.internal.RemotePaths;
 
+    uses io.gds4j.internal.http.NativeHttp;
     uses io.gds4j.remote.S3CredentialsProvider;
 }

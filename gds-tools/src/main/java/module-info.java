@@ -6,6 +6,7 @@ module io.gds4j.tools {
     requires io.gds4j.libcufile;
     requires io.gds4j.dataset;
     requires io.gds4j.loader;
+    requires io.gds4j.rdma;
     requires io.gds4j.remote;
     requires io.gds4j.samples;
     requires info.picocli;

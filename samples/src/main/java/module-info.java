@@ -5,7 +5,7 @@ module io.gds4j.samples {
     requires io.gds4j.dataset;
     requires io.gds4j.loader;
     requires io.gds4j.interop;
-    requires io.gds4j.ffi;
+    requires io.gds4j.rdma;
     requires static io.gds4j.jcuda;
     requires static jcuda;
 

@@ -7,3 +7,12 @@
 package io.gds4j;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   HandleArgumentsTest: HandleAccess
+//   CuFileBatchTest: BulkTransfer
+//   DriverLifecycleTest: Session
+//   InFlightTest: MemoryUse
+//   ScatterContract: ScatterCheck
+//   StatsCommandTest: StatisticsBean
+//   CheckCommandTest: Examination

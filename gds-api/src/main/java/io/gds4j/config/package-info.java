@@ -6,3 +6,7 @@
 package io.gds4j.config;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   ConfigFileErrorsTest: Constraint, JsonConfigReader
+//   PrecedenceTest: ConfigSources

@@ -80,6 +80,17 @@ public class CuFileException extends RuntimeException {
     }
 
     /**
+     * Makes a failure for an argument that is not allowed ({@link CuFileError#INVALID_VALUE}).
+     *
+     * @param function the C function
+     * @param detail a sentence that says what was given and what is allowed
+     * @return the exception
+     */
+    public static CuFileException invalid(String function, String detail) {
+        return of(CuFileError.INVALID_VALUE, function, detail);
+    }
+
+    /**
      * Begins the description of a failure.
      *
      * @param function C name of the cuFile function, for example {@code cuFileRead}

@@ -6,3 +6,8 @@
 package io.gds4j.spi;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   NvtxRangesTest: TraceRanges
+//   FaultInjectingBackendTest: StagedScatter
+//   HostStreamTest: StreamArguments

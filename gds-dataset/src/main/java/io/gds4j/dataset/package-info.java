@@ -7,3 +7,8 @@
 package io.gds4j.dataset;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   RecordLoaderTest: BatchBuffer, BatchPlanner, BatchRing, RecordMemory, RecordReads
+//   RecordLoaderObservationTest: LoaderBean
+//   RecordPublisherTest: BatchPublisher

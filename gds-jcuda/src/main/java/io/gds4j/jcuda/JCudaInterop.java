@@ -51,7 +51,7 @@ public final class JCudaInterop {
 
     static MemoryRange memory(CudaPointers pointers, long address, long length) {
         if (address == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, MEMORY, "the pointer is null");
+            throw CuFileException.invalid(MEMORY, "the pointer is null");
         }
         CudaPointer found = pointers.classify(address);
         if (found.type() == CudaPointer.Type.UNKNOWN) {

@@ -45,8 +45,8 @@ public final class CheckpointVerifier {
     private final LoadedTensors loaded;
     private final LongConsumer progress;
     private final List<LoadedTensor> tensors;
-    /** For each tensor that is a slice, the bytes of the file; null for whole tensors. */
-    private final List<@Nullable TensorSlice> slices = new ArrayList<>();
+    /** For each tensor, the bytes of the file that it consists of. */
+    private final List<TensorSlice> slices = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
     private final Sources sources = new Sources();
     private final @Nullable TensorMismatch[] mismatches;
@@ -59,7 +59,7 @@ public final class CheckpointVerifier {
         this.mismatches = new TensorMismatch[tensors.size()];
         for (int i = 0; i < tensors.size(); i++) {
             long length = tensors.get(i).length();
-            slices.add(loaded.slice(tensors.get(i).info().name()).orElse(null));
+            slices.add(loaded.slice(tensors.get(i).info().name()));
             for (long at = 0; at < length; at += CHUNK) {
                 parts.add(new Part(i, at, Math.min(CHUNK, length - at)));
             }
@@ -202,12 +202,8 @@ public final class CheckpointVerifier {
 
         /** Returns how many bytes of the part the file still has. */
         private long read(TensorInfo tensor, Part part) throws IOException {
-            TensorSlice slice = slices.get(part.tensor);
-            if (slice == null) {
-                return read(tensor, tensor.fileOffset() + part.offset, 0, part.length);
-            }
             long complete = part.length;
-            for (StridedCopy copy : slice.copies()) {
+            for (StridedCopy copy : slices.get(part.tensor).copies()) {
                 long pitch = copy.rows() == 1 ? copy.width() : copy.slicePitch();
                 long first = Math.max(0, Math.floorDiv(part.offset - copy.sliceOffset() - copy.width(), pitch));
                 for (long row = first; row < copy.rows(); row++) {

@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.loader.internal.load.DestinationBlock;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.util.Objects;
@@ -29,7 +30,7 @@ public record LoadDestination(MemoryKind kind, int device, Optional<MemoryRange>
         Objects.requireNonNull(kind, "kind");
         Objects.requireNonNull(memory, "memory");
         if (kind.isCuda() && device < 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, kind + " needs a device, got " + device);
+            throw CuFileException.invalid(FUNCTION, kind + " needs a device, got " + device);
         }
         if (memory.isPresent()) {
             if (!memory.get().isWritable()) {

@@ -4,20 +4,30 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.LoadOptions.Io;
-import io.gds4j.loader.LoadOptions.Target;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.load.DestinationBlock;
+import io.gds4j.loader.internal.load.Layout;
+import io.gds4j.loader.internal.load.LayoutPlanner;
+import io.gds4j.loader.internal.load.LoadFuture;
+import io.gds4j.loader.internal.load.LoadJob;
+import io.gds4j.loader.internal.load.LoadOptions;
+import io.gds4j.loader.internal.load.LoadOptions.Io;
+import io.gds4j.loader.internal.load.LoadOptions.Target;
+import io.gds4j.loader.internal.load.LoadRun;
+import io.gds4j.loader.internal.search.NameSearch;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.stream.IntStream;
@@ -43,7 +53,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class LoadPlan {
     /** An expression whose search in the names of a checkpoint takes too many steps; see {@link #include}. */
-    public static final CheckpointRule SEARCH_LIMIT = new CheckpointRule("SearchLimit", "cannot be searched");
+    public static final CheckpointRule SEARCH_LIMIT = NameSearch.LIMIT;
 
     private static final String FUNCTION = "LoadPlan";
     private static final long PAGE = 4096;
@@ -126,7 +136,7 @@ public final class LoadPlan {
      */
     public LoadPlan to(MemoryKind kind, int device) {
         if (kind.isCuda() && device < 0) {
-            throw invalid(kind + " needs a device, got " + device);
+            throw CuFileException.invalid(FUNCTION, kind + " needs a device, got " + device);
         }
         return with(options.with(new Target(kind, device, null, null)));
     }
@@ -170,8 +180,9 @@ public final class LoadPlan {
      */
     public LoadPlan alignment(long bytes) {
         if (bytes < LEAST_ALIGNMENT || bytes > MOST_ALIGNMENT || Long.bitCount(bytes) != 1) {
-            throw invalid("alignment must be a power of two from %s to %s: %s"
-                    .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
+            throw CuFileException.invalid(FUNCTION,
+                    "alignment must be a power of two from %s to %s: %s"
+                            .formatted(LEAST_ALIGNMENT, MOST_ALIGNMENT, bytes));
         }
         return with(options.withAlignment(bytes));
     }
@@ -196,7 +207,8 @@ public final class LoadPlan {
      */
     public LoadPlan requestSize(long bytes) {
         if (bytes < LEAST_REQUEST) {
-            throw invalid("request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
+            throw CuFileException.invalid(FUNCTION,
+                    "request size must be at least %s bytes: %s".formatted(LEAST_REQUEST, bytes));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
@@ -210,7 +222,8 @@ public final class LoadPlan {
      */
     public LoadPlan requestsInFlight(int count) {
         if (count < 1 || count > MOST_IN_FLIGHT) {
-            throw invalid("requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
+            throw CuFileException.invalid(FUNCTION,
+                    "requests in flight must be 1 to %s: %s".formatted(MOST_IN_FLIGHT, count));
         }
         Io io = options.io();
         return with(new Io(io.stagingBudget(), io.requestSize(), count, io.direct()));
@@ -241,19 +254,16 @@ public final class LoadPlan {
     private LoadPlan with(Io io) {
         long least = LEAST_STAGING_PER_REQUEST * io.leastInFlight();
         if (io.stagingBudget() < least) {
-            throw invalid("staging budget must be at least %s bytes for %s requests in flight: %s"
-                    .formatted(least, io.leastInFlight(), io.stagingBudget()));
+            throw CuFileException.invalid(FUNCTION,
+                    "staging budget must be at least %s bytes for %s requests in flight: %s"
+                            .formatted(least, io.leastInFlight(), io.stagingBudget()));
         }
         return with(options.with(io));
     }
 
     /** Returns the chosen tensors, file by file in the order of their data. */
     public List<TensorInfo> tensors() {
-        List<TensorInfo> tensors = new ArrayList<>();
-        for (Layout.Placed placed : layout().tensors()) {
-            tensors.add(placed.tensor());
-        }
-        return List.copyOf(tensors);
+        return layout().tensors();
     }
 
     /**
@@ -274,7 +284,7 @@ public final class LoadPlan {
      * anywhere in memory.
      */
     public long destinationBytes() {
-        return layout().destinationBytes();
+        return layout().destinationBytes(0);
     }
 
     /** Returns the kind of the destination memory; meaningless after {@link #destinations}. */
@@ -294,18 +304,13 @@ public final class LoadPlan {
 
     /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
     public List<LoadRequest> requests() {
-        Layout plan = layout();
-        List<LoadRequest> requests = new ArrayList<>(plan.works().size());
-        for (Layout.Work work : plan.works()) {
-            var path = plan.files().get(work.file()).path();
-            if (work instanceof Layout.Direct direct) {
-                requests.add(new LoadRequest(path, direct.fileOffset(), direct.length(), false));
-            } else if (work instanceof Layout.Gather gather) {
-                for (Layout.Extent extent : gather.extents()) {
-                    requests.add(new LoadRequest(path, extent.fileOffset(), extent.length(), true));
-                }
-            }
-        }
+        return requests(layout());
+    }
+
+    static List<LoadRequest> requests(Layout layout) {
+        List<LoadRequest> requests = new ArrayList<>();
+        layout.forEachRead((file, fileOffset, length, gathered) -> requests
+                .add(new LoadRequest(file, fileOffset, length, gathered)));
         return List.copyOf(requests);
     }
 
@@ -316,12 +321,12 @@ public final class LoadPlan {
         long gatheredBytes = 0;
         for (Layout.Work work : plan.works()) {
             if (work instanceof Layout.Gather gather) {
-                gathered += gather.pieces().size();
+                gathered += gather.tensors().length;
                 gatheredBytes += gather.tensorBytes();
             }
         }
         long aligned = plan.tensors().stream()
-                .filter(placed -> placed.tensor().fileOffset() % options.alignment() == 0)
+                .filter(tensor -> tensor.fileOffset() % options.alignment() == 0)
                 .count();
         int tensors = plan.tensors().size();
         return new AlignmentReport(
@@ -375,12 +380,44 @@ public final class LoadPlan {
     }
 
     private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
-        return new LoadRun<>(
-                new TensorLoad(this, chosen(), driver, listener),
-                changed -> {
-                    LoadPlan plan = new LoadPlan(checkpoint.again(changed), options);
-                    return new TensorLoad(plan, plan.chosen(), driver, listener);
-                });
+        return new LoadRun<>(job(driver, listener), changed -> again(changed).job(driver, listener));
+    }
+
+    private LoadJob<LoadedTensors> job(CuFileDriver driver, LoadListener listener) {
+        Layout chosen = layout();
+        requireChoice(chosen.tensors().size());
+        return new LoadJob<>(
+                order(chosen, chosen.tensors().size(), bytes(), listener, () -> listener.started(this),
+                        (job, report) -> new LoadedTensors(job, 0, report)),
+                driver);
+    }
+
+    /** Describes a load by the options of this plan. */
+    <R extends AutoCloseable> LoadJob.Order<R> order(
+            Layout layout, int tensors, long bytes, ProgressListener listener, Runnable started,
+            BiFunction<LoadJob<R>, LoadReport, R> result) {
+        LoadJob.Progress progress = new LoadJob.Progress() {
+            @Override
+            public void moved(long done, long total, Path file, long nanos) {
+                listener.progress(new LoadProgress(done, total, file, nanos));
+            }
+
+            @Override
+            public void placed(TensorInfo tensor) {
+                listener.tensorPlaced(tensor);
+            }
+        };
+        return new LoadJob.Order<>(
+                checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
+                (job, outcome) -> result.apply(job, new LoadReport(
+                        layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
+                        checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9, outcome.ioPaths(),
+                        outcome.peakStagingBytes())));
+    }
+
+    /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */
+    LoadPlan again(CheckpointException changed) {
+        return new LoadPlan(checkpoint.again(changed), options);
     }
 
     /**
@@ -395,7 +432,7 @@ public final class LoadPlan {
      *         checkpoint's tensors; CUDA_POINTER_RANGE_ERROR for memory of the caller that is too small
      */
     public ParallelLoadPlan across(List<LoadDestination> destinations, ParallelPlan rules) {
-        return ParallelLoadPlan.across(shared(), List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
+        return ParallelLoadPlan.across(this, List.copyOf(destinations), Objects.requireNonNull(rules, "rules"));
     }
 
     /**
@@ -423,39 +460,15 @@ public final class LoadPlan {
      * @throws CuFileException INVALID_VALUE for a rank or a number of ranks out of range; otherwise as {@link #across}
      */
     public ParallelLoadPlan rank(int rank, int world, ParallelPlan rules) {
-        return ParallelLoadPlan.rank(shared(), rank, world, Objects.requireNonNull(rules, "rules"));
-    }
-
-    private ParallelSource shared() {
-        requireChoice((int) checkpoint.tensors().values().stream().filter(options.filter()).count());
-        return shared(checkpoint, options);
-    }
-
-    private static ParallelSource shared(Checkpoint checkpoint, LoadOptions options) {
-        return new ParallelSource(
-                checkpoint.path(),
-                checkpoint.links(),
-                checkpoint.files(),
-                List.copyOf(checkpoint.tensors().values()),
-                checkpoint.typedMetadata(),
-                options,
-                checkpoint.headerNanos(),
-                changed -> shared(checkpoint.again(changed), options));
+        return ParallelLoadPlan.rank(this, rank, world, Objects.requireNonNull(rules, "rules"));
     }
 
     LoadOptions options() {
         return options;
     }
 
-    /** Returns the layout of a choice that is not empty by mistake; a checkpoint may well have no tensors. */
-    private Layout chosen() {
-        Layout chosen = layout();
-        requireChoice(chosen.tensors().size());
-        return chosen;
-    }
-
     /** Refuses a choice that leaves nothing of a checkpoint with tensors. */
-    private void requireChoice(int chosen) {
+    void requireChoice(int chosen) {
         int all = checkpoint.tensors().size();
         if (chosen == 0 && all > 0) {
             throw CuFileException.builder(FUNCTION)
@@ -478,10 +491,6 @@ public final class LoadPlan {
             }
         }
         return known;
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
     }
 
     @Override

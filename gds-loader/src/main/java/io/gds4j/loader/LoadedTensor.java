@@ -6,6 +6,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.FloatDecoder;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;

@@ -3,6 +3,10 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.load.DestinationBlock;
+import io.gds4j.loader.internal.load.Layout;
+import io.gds4j.loader.internal.load.LoadJob;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -12,14 +16,13 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Iterator;
+import java.util.LinkedHashMap;
 import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Owns tensors in memory. {@link #close} frees all of them except those that were taken.
@@ -44,36 +47,47 @@ import org.jspecify.annotations.Nullable;
 public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseable {
     private static final String FUNCTION = "LoadedTensors";
 
-    private final Map<String, Held> held;
-    private final List<DestinationBlock> blocks;
+    private final Map<String, Held> held = new LinkedHashMap<>();
+    private final List<DestinationBlock> blocks = new ArrayList<>();
     private final MemoryAllocator allocator;
     private final LoadReport report;
     private final Map<Path, FileVersion> versions;
     private boolean closed;
 
-    /**
-     * A tensor and the block that contains it.
-     *
-     * @param slice the part of the file's tensor that it is; null for a whole tensor
-     */
-    record Held(LoadedTensor tensor, DestinationBlock block, @Nullable TensorSlice slice) {
-        Held(LoadedTensor tensor, DestinationBlock block) {
-            this(tensor, block, null);
+    /** A tensor, the block that contains it, and the bytes of the file that it consists of. */
+    record Held(LoadedTensor tensor, DestinationBlock block, TensorSlice slice) {
+    }
+
+    /** Takes the tensors of a rank, all of which are in place, and its memory. */
+    LoadedTensors(LoadJob<?> job, int rank, LoadReport report) {
+        this.allocator = job.driver().allocator();
+        this.report = report;
+        this.versions = job.versions();
+        for (Layout.Placed placed : job.layout().slices()) {
+            TensorSlice slice = placed.slice();
+            if (slice.rank() == rank) {
+                DestinationBlock block = job.blocks().get(placed.block());
+                MemoryRange range = block.range(placed.offset(), slice.bytes());
+                held.put(slice.tensor().name(),
+                        new Held(new LoadedTensor(info(slice), range, allocator), block, slice));
+            }
+        }
+        for (int i = 0; i < job.blocks().size(); i++) {
+            if (job.layout().blocks().get(i).rank() == rank) {
+                blocks.add(job.blocks().get(i));
+            }
         }
     }
 
-    /** @param versions versions of the files that were read */
-    LoadedTensors(
-            Map<String, Held> held,
-            List<DestinationBlock> blocks,
-            MemoryAllocator allocator,
-            LoadReport report,
-            Map<Path, FileVersion> versions) {
-        this.held = held;
-        this.blocks = new ArrayList<>(blocks);
-        this.allocator = allocator;
-        this.report = report;
-        this.versions = versions;
+    /** Describes a slice as a tensor. */
+    private static TensorInfo info(TensorSlice slice) {
+        TensorInfo whole = slice.tensor();
+        if (slice.isWhole()) {
+            return whole;
+        }
+        long offset = slice.copies().isEmpty() ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
+        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
+                whole.order());
     }
 
     /** Returns the names of the tensors that were not taken, file by file in the order of their data. */
@@ -119,9 +133,9 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         return held(name).tensor();
     }
 
-    /** Returns the bytes of the file that a tensor consists of; empty if it is a whole tensor. Throws as {@link #get} does. */
-    synchronized Optional<TensorSlice> slice(String name) {
-        return Optional.ofNullable(held(name).slice());
+    /** Returns the bytes of the file that a tensor consists of; throws as {@link #get} does. */
+    synchronized TensorSlice slice(String name) {
+        return held(name).slice();
     }
 
     /** Returns the version of a file from which a tensor came. */
@@ -158,9 +172,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     public void copyToHost(String name, MemorySegment to) {
         MemoryRange range = range(name);
         if (to.byteSize() < range.length()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "tensor %s has %s bytes, the segment %s"
                             .formatted(CheckpointException.quote(name), range.length(), to.byteSize()));
         }
@@ -183,8 +195,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     public synchronized MemoryAllocation take(String name) {
         Held one = held(name);
         if (one.block.isCallerOwned()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, FUNCTION, "the memory of these tensors already belongs to the caller");
+            throw CuFileException.invalid(FUNCTION, "the memory of these tensors already belongs to the caller");
         }
         MemoryRange range = one.tensor.range();
         one.block.hold();
@@ -227,9 +238,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         checkOpen();
         Held one = held.get(name);
         if (one == null) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "no tensor %s was loaded, or it was taken".formatted(CheckpointException.quote(name)));
         }
         return one;

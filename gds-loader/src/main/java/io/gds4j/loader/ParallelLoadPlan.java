@@ -3,9 +3,14 @@ package io.gds4j.loader;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.load.Layout;
+import io.gds4j.loader.internal.load.LayoutPlanner;
+import io.gds4j.loader.internal.load.LoadFuture;
+import io.gds4j.loader.internal.load.LoadJob;
+import io.gds4j.loader.internal.load.LoadOptions;
+import io.gds4j.loader.internal.load.LoadRun;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryRange;
@@ -46,56 +51,67 @@ public final class ParallelLoadPlan {
     private static final ProgressListener NO_LISTENER = progress -> {
     };
 
-    private final ParallelSource source;
+    private final LoadPlan plan;
     private final int world;
     private final SortedMap<Integer, LoadDestination> destinations;
     private final ParallelPlan rules;
-    private final ParallelLayout layout;
+    private final Layout layout;
     private final long bytes;
 
     private ParallelLoadPlan(
-            ParallelSource source, int world, SortedMap<Integer, LoadDestination> destinations, ParallelPlan rules) {
-        this.source = source;
+            LoadPlan plan, int world, SortedMap<Integer, LoadDestination> destinations, ParallelPlan rules) {
+        this.plan = plan;
         this.world = world;
         this.destinations = destinations;
         this.rules = rules;
+        Checkpoint checkpoint = plan.checkpoint();
+        List<TensorInfo> tensors = List.copyOf(checkpoint.tensors().values());
         Set<TensorInfo> chosen = new LinkedHashSet<>();
-        for (TensorInfo tensor : source.tensors()) {
-            if (source.options().filter().test(tensor)) {
+        for (TensorInfo tensor : tensors) {
+            if (plan.options().filter().test(tensor)) {
                 chosen.add(tensor);
             }
         }
+        plan.requireChoice(chosen.size());
         ParallelPlan ofModel = world == 1
                 ? rules
-                : rules.forModel(
-                        source.path(), source.metadata(), source.links().toArray(FileVisitOption[]::new));
-        List<TensorSlice> slices = ofModel.slice(source.path(), source.tensors(), chosen::contains, world);
-        this.layout = ParallelLayoutPlanner.plan(source.files(), slices, destinations, source.options());
+                : rules.forModel(checkpoint.path(), checkpoint.typedMetadata(),
+                        checkpoint.links().toArray(FileVisitOption[]::new));
+        SortedMap<Integer, LoadOptions.Target> targets = new TreeMap<>();
+        destinations.forEach((rank, to) -> targets.put(
+                rank, new LoadOptions.Target(to.kind(), to.device(), to.memory().orElse(null), null)));
+        this.layout = LayoutPlanner.plan(
+                checkpoint.files(),
+                ofModel.slice(checkpoint.path(), tensors, chosen::contains, world),
+                targets,
+                plan.options());
         this.bytes = layout.tensors().stream().mapToLong(TensorInfo::length).sum();
     }
 
-    static ParallelLoadPlan across(ParallelSource source, List<LoadDestination> destinations, ParallelPlan rules) {
+    static ParallelLoadPlan across(LoadPlan plan, List<LoadDestination> destinations, ParallelPlan rules) {
         if (destinations.isEmpty()) {
-            throw invalid("there are no destinations; allowed are 1 to %s".formatted(ParallelPlan.MAX_WORLD));
+            throw CuFileException.invalid(FUNCTION,
+                    "there are no destinations; allowed are 1 to %s".formatted(ParallelPlan.MAX_WORLD));
         }
         TreeMap<Integer, LoadDestination> byRank = new TreeMap<>();
         for (LoadDestination destination : destinations) {
             byRank.put(byRank.size(), destination);
         }
         checkDisjoint(destinations);
-        return new ParallelLoadPlan(source, destinations.size(), byRank, rules);
+        return new ParallelLoadPlan(plan, destinations.size(), byRank, rules);
     }
 
-    static ParallelLoadPlan rank(ParallelSource source, int rank, int world, ParallelPlan rules) {
+    static ParallelLoadPlan rank(LoadPlan plan, int rank, int world, ParallelPlan rules) {
         ParallelPlan.checkWorld(world);
         if (rank < 0 || rank >= world) {
-            throw invalid("the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
+            throw CuFileException.invalid(FUNCTION,
+                    "the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
         }
-        LoadOptions.Target target = source.options().target();
+        LoadOptions.Target target = plan.options().target();
         LoadDestination destination = target.into() == null
                 ? LoadDestination.of(target.kind(), target.device())
                 : LoadDestination.into(target.into());
-        return new ParallelLoadPlan(source, world, new TreeMap<>(Map.of(rank, destination)), rules);
+        return new ParallelLoadPlan(plan, world, new TreeMap<>(Map.of(rank, destination)), rules);
     }
 
     private static void checkDisjoint(List<LoadDestination> destinations) {
@@ -107,23 +123,16 @@ public final class ParallelLoadPlan {
                         && other != null
                         && one.address() < other.address() + other.length()
                         && other.address() < one.address() + one.length()) {
-                    throw invalid("the destinations of ranks %s and %s overlap".formatted(j, i));
+                    throw CuFileException.invalid(FUNCTION,
+                            "the destinations of ranks %s and %s overlap".formatted(j, i));
                 }
             }
         }
     }
 
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
-    }
-
-    ParallelSource source() {
-        return source;
-    }
-
     /** Returns the alignment of tensor addresses in bytes. */
     public long alignment() {
-        return source.options().alignment();
+        return plan.options().alignment();
     }
 
     /** Returns the number of ranks that share the checkpoint. */
@@ -153,13 +162,7 @@ public final class ParallelLoadPlan {
      */
     public List<TensorSlice> slices(int rank) {
         checkRank(rank);
-        List<TensorSlice> slices = new ArrayList<>();
-        for (ParallelLayout.Placed placed : layout.slices()) {
-            if (placed.slice().rank() == rank) {
-                slices.add(placed.slice());
-            }
-        }
-        return slices;
+        return layout.slices(rank);
     }
 
     /** Returns the number of tensors of which a loaded rank keeps a slice. */
@@ -178,15 +181,14 @@ public final class ParallelLoadPlan {
      * @throws CuFileException INVALID_VALUE for a rank that this plan does not load
      */
     public long bytes(int rank) {
-        checkRank(rank);
-        return layout.bytes(rank);
+        return slices(rank).stream().mapToLong(TensorSlice::bytes).sum();
     }
 
     /** Returns the bytes that all ranks together receive. */
     public long deliveredBytes() {
         long sum = 0;
         for (int rank : destinations.keySet()) {
-            sum += layout.bytes(rank);
+            sum += bytes(rank);
         }
         return sum;
     }
@@ -203,7 +205,8 @@ public final class ParallelLoadPlan {
 
     /**
      * Returns the largest number of bytes of host memory that a load uses in addition to its destinations: the bounce buffers of
-     * the driver, or 4 MiB for each request in flight where libcufile reads for host memory. The loader itself stages nothing.
+     * the driver, and for each request in flight 4 MiB where libcufile reads for host memory, and the memory in which the loader
+     * gathers small slices.
      *
      * @param config configuration with which the driver was opened
      */
@@ -214,7 +217,8 @@ public final class ParallelLoadPlan {
         for (int i = 0; i < sizes.size(); i++) {
             pool += Math.max(4, sizes.get(i)) * KIB * counts.get(i);
         }
-        return pool + STAGED_BYTES * source.options().io().leastInFlight();
+        return pool + (STAGED_BYTES + 2 * layout.gatherBytes())
+                * plan.options().io().inFlight(layout, Runtime.getRuntime().availableProcessors());
     }
 
     /** Returns the bytes that the load requests from the files. */
@@ -224,10 +228,7 @@ public final class ParallelLoadPlan {
 
     /** Returns the reads of {@link #load} in the order in which they start; several run at a time. */
     public List<LoadRequest> requests() {
-        return layout.requests().stream()
-                .map(request -> new LoadRequest(
-                        layout.files().get(request.file()).path(), request.fileOffset(), request.length(), false))
-                .toList();
+        return LoadPlan.requests(layout);
     }
 
     /** Loads without a listener; see {@link #load(CuFileDriver, ProgressListener)}. */
@@ -270,24 +271,39 @@ public final class ParallelLoadPlan {
 
     private LoadRun<ParallelTensors> run(CuFileDriver driver, ProgressListener listener) {
         return new LoadRun<>(
-                new SliceLoad(this, layout, driver, listener),
-                changed -> {
-                    ParallelLoadPlan plan =
-                            new ParallelLoadPlan(source.again().apply(changed), world, destinations, rules);
-                    return new SliceLoad(plan, plan.layout, driver, listener);
-                });
+                job(driver, listener),
+                changed -> new ParallelLoadPlan(plan.again(changed), world, destinations, rules).job(driver, listener));
+    }
+
+    private LoadJob<ParallelTensors> job(CuFileDriver driver, ProgressListener listener) {
+        return new LoadJob<>(plan.order(layout, tensors(), bytes, listener, () -> {
+        }, this::result), driver);
+    }
+
+    private ParallelTensors result(LoadJob<ParallelTensors> job, LoadReport all) {
+        TreeMap<Integer, LoadedTensors> ranks = new TreeMap<>();
+        List<RankReport> reports = new ArrayList<>();
+        for (int rank : ranks()) {
+            RankReport own = new RankReport(rank, slices(rank).size(), bytes(rank));
+            reports.add(own);
+            ranks.put(rank, new LoadedTensors(job, rank, new LoadReport(
+                    all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
+                    all.memorySeconds(), all.ioPaths(), all.peakStagingBytes())));
+        }
+        return new ParallelTensors(ranks, new ParallelReport(all, storageBytes(), reports));
     }
 
     private void checkRank(int rank) {
         if (!destinations.containsKey(rank)) {
-            throw invalid("rank %s is not loaded; the loaded ranks are %s to %s"
-                    .formatted(rank, destinations.firstKey(), destinations.lastKey()));
+            throw CuFileException.invalid(FUNCTION,
+                    "rank %s is not loaded; the loaded ranks are %s to %s"
+                            .formatted(rank, destinations.firstKey(), destinations.lastKey()));
         }
     }
 
     @Override
     public String toString() {
         return "ParallelLoadPlan[%s tensors to ranks %s of %s, %s bytes from storage, %s requests]"
-                .formatted(tensors(), destinations.keySet(), world, storageBytes(), layout.requests().size());
+                .formatted(tensors(), destinations.keySet(), world, storageBytes(), requests().size());
     }
 }

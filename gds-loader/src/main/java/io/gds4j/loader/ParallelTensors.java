@@ -1,6 +1,5 @@
 package io.gds4j.loader;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.internal.Closing;
 import java.util.List;
@@ -34,9 +33,7 @@ public final class ParallelTensors implements AutoCloseable {
     public LoadedTensors rank(int rank) {
         LoadedTensors tensors = ranks.get(rank);
         if (tensors == null) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "ParallelTensors",
+            throw CuFileException.invalid("ParallelTensors",
                     "rank %s was not loaded; the loaded ranks are %s to %s"
                             .formatted(rank, ranks.firstKey(), ranks.lastKey()));
         }

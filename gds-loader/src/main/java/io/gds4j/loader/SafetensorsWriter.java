@@ -89,20 +89,21 @@ public final class SafetensorsWriter {
         requireEncodable(name);
         String who = "tensor " + CheckpointException.quote(name);
         if (name.equals(SafetensorsText.METADATA) || tensors.containsKey(name)) {
-            throw invalid(who + " exists already");
+            throw CuFileException.invalid(FUNCTION, who + " exists already");
         }
         if (!DType.ofSafetensors().contains(dtype)) {
-            throw invalid("%s has type %s; known are %s".formatted(who, dtype, DType.ofSafetensors()));
+            throw CuFileException.invalid(FUNCTION,
+                    "%s has type %s; known are %s".formatted(who, dtype, DType.ofSafetensors()));
         }
         long bits = dtype.bits();
         for (long dimension : shape) {
             if (dimension < 0 || Math.multiplyHigh(bits, dimension) != 0 || bits * dimension < 0) {
-                throw invalid(who + " has no valid size: " + Arrays.toString(shape));
+                throw CuFileException.invalid(FUNCTION, who + " has no valid size: " + Arrays.toString(shape));
             }
             bits *= dimension;
         }
         if (bits % 8 != 0) {
-            throw invalid(who + " does not fill its last byte: " + Arrays.toString(shape));
+            throw CuFileException.invalid(FUNCTION, who + " does not fill its last byte: " + Arrays.toString(shape));
         }
         tensors.put(name, new Tensor(name, dtype, shape.clone(), bits / 8));
         return this;
@@ -308,9 +309,5 @@ public final class SafetensorsWriter {
                 .path(path)
                 .detail(detail)
                 .cause(cause);
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
     }
 }

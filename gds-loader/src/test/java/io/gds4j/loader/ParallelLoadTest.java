@@ -339,4 +339,25 @@ class ParallelLoadTest {
         assertThat(plan.requests()).hasSize(3);
         readOnce(plan.storageBytes());
     }
+
+    @Test
+    void smallSlicesReachEachRankInOneCopy() {
+        SafetensorsWriter writer = new SafetensorsWriter(folder.resolve("scales.safetensors")).durable(false)
+                .sorted(false);
+        for (int i = 0; i < 5; i++) {
+            writer.tensor("w" + i, DType.U8, 2 << 20).tensor(i + ".up_proj.scale", DType.F32, 4, 6);
+        }
+        writer.write(PATTERN);
+        ParallelPlan halves = ParallelPlan.of("halves", List.of(new ParallelRule("w*", new Split.Owner(0)),
+                new ParallelRule("*", new Split.Dimension(1, Split.WHOLE, false))));
+        LoadPlan scales = Checkpoint.open(folder.resolve("scales.safetensors")).plan().include("scale");
+        List<LoadDestination> gpus = List.of(LoadDestination.gpu(0), LoadDestination.gpu(1), LoadDestination.gpu(2));
+        ParallelLoadPlan plan = scales.across(gpus, halves);
+        try (ParallelTensors tensors = plan.load(driver)) {
+            check(plan, tensors);
+        }
+        assertThat(plan.requests()).hasSize(5).allMatch(LoadRequest::gathered);
+        assertThat(backend.allocator().copies()).isEqualTo(3);
+        readOnce(5 * 4 * 6 * 4);
+    }
 }

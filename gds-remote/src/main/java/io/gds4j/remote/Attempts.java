@@ -2,6 +2,7 @@ package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpTimeoutException;
@@ -144,7 +145,8 @@ final class Attempts {
         if (!mayPass(why)) {
             throw failure.of(Errno.EIO, text, why);
         }
-        return failed(text, why instanceof HttpTimeoutException ? Errno.ETIMEDOUT : Errno.EIO, why, 0);
+        boolean late = why instanceof HttpTimeoutException || why instanceof SocketTimeoutException;
+        return failed(text, late ? Errno.ETIMEDOUT : Errno.EIO, why, 0);
     }
 
     /**

@@ -1,13 +1,16 @@
 package io.gds4j.remote;
 
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.net.http.HttpRequest.BodyPublisher;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.nio.ByteBuffer;
-import java.util.Arrays;
 import java.util.Iterator;
 import java.util.concurrent.Flow;
 import java.util.concurrent.atomic.AtomicLong;
-import java.util.stream.IntStream;
+import java.util.stream.LongStream;
 
 /**
  * A body that counts its bytes on their way to the connection. Forgets them when the request has ended: the client's idle connections
@@ -17,21 +20,45 @@ final class CountedBody implements BodyPublisher {
     private static final int SLICE = 64 << 10;
 
     private final AtomicLong bytes = new AtomicLong();
-    private final int length;
-    private volatile byte[] content;
+    private final long length;
+    private volatile MemorySegment content;
 
-    CountedBody(byte[] content) {
+    /** A use of the bytes by a native client. */
+    @FunctionalInterface
+    interface Use {
+        /** Sends the bytes, which are native memory. */
+        void send(MemorySegment bytes) throws IOException;
+    }
+
+    CountedBody(MemorySegment content) {
         this.content = content;
-        length = content.length;
+        length = content.byteSize();
     }
 
     long bytes() {
         return bytes.get();
     }
 
-    /** Drops the bytes. A request that still sends them fails. */
-    void forget() {
-        content = new byte[0];
+    /** Takes the number of bytes that a native client has sent. */
+    void sent(long count) {
+        bytes.set(count);
+    }
+
+    /** Sends the bytes without a copy if they are native. They stay valid until the use ends. */
+    synchronized void use(Use use) throws IOException {
+        MemorySegment all = known();
+        if (all.isNative()) {
+            use.send(all);
+            return;
+        }
+        try (Arena arena = Arena.ofConfined()) {
+            use.send(arena.allocate(length).copyFrom(all));
+        }
+    }
+
+    /** Drops the bytes, once no native client uses them. A client of the JDK that still sends them fails. */
+    synchronized void forget() {
+        content = MemorySegment.NULL;
     }
 
     @Override
@@ -45,16 +72,20 @@ final class CountedBody implements BodyPublisher {
     }
 
     private Iterator<byte[]> slices() {
-        return IntStream.iterate(0, at -> at < length, at -> at + SLICE).mapToObj(this::slice).iterator();
+        return LongStream.iterate(0, at -> at < length, at -> at + SLICE).mapToObj(this::slice).iterator();
     }
 
-    private byte[] slice(int at) {
-        byte[] all = content;
-        if (all.length != length) {
-            throw new IllegalStateException("the request has ended");
-        }
-        byte[] slice = Arrays.copyOfRange(all, at, at + Math.min(SLICE, length - at));
+    private byte[] slice(long at) {
+        byte[] slice = known().asSlice(at, Math.min(SLICE, length - at)).toArray(ValueLayout.JAVA_BYTE);
         bytes.addAndGet(slice.length);
         return slice;
+    }
+
+    private MemorySegment known() {
+        MemorySegment all = content;
+        if (all.byteSize() != length) {
+            throw new IllegalStateException("the request has ended");
+        }
+        return all;
     }
 }

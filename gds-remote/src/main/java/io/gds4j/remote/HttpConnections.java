@@ -24,8 +24,8 @@ import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Connections that sources share. One thread of an {@link java.net.http.HttpClient} reads all its connections, 1 to 1.5 GB/s, so
- * there are several clients. Thread-safe.
+ * Connections that sources share: each a client of a native library, or part of a client of the JDK. One thread of such a client reads
+ * all its connections, 1 to 1.5 GB/s, so there are several. Thread-safe.
  */
 final class HttpConnections {
     /** Largest number of clients. On two busy processors 16 read 10 % more than two. */
@@ -36,7 +36,7 @@ final class HttpConnections {
     private final Signer signer;
 
     /** Each client as often as it may have connections. The last one that was used is first: its connection is open. */
-    private final BlockingDeque<SharedClient> free = new LinkedBlockingDeque<>();
+    private final BlockingDeque<Client> free = new LinkedBlockingDeque<>();
 
     /** Parts that found no connection. */
     private final Queue<RangePart> waiting = new ConcurrentLinkedQueue<>();
@@ -51,7 +51,8 @@ final class HttpConnections {
         List<SharedClient> clients = Stream.generate(() -> new SharedClient(options))
                 .limit(Math.min(options.connections(), MOST_CLIENTS)).toList();
         for (int i = 0; i < options.connections(); i++) {
-            free.add(clients.get(i % clients.size()));
+            SharedClient ofJdk = clients.get(i % clients.size());
+            free.add(NativeClient.of(options, ofJdk).orElse(ofJdk));
         }
     }
 
@@ -72,14 +73,14 @@ final class HttpConnections {
     <T> HttpResponse<T> send(
             HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts)
             throws InterruptedException, ExecutionException {
-        SharedClient client = free.pollFirst();
+        Client client = free.pollFirst();
         if (client == null) {
             client = free.takeFirst();
             attempts.restartClock();
         }
         @Nullable CompletableFuture<HttpResponse<T>> answer = null;
         try {
-            answer = client.get().sendAsync(request, handler);
+            answer = client.send(request, handler);
             while (true) {
                 try {
                     return answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
@@ -96,8 +97,8 @@ final class HttpConnections {
     }
 
     /** Takes a connection for a part, or wakes the part once one may be free. */
-    Optional<SharedClient> tryAcquire(RangePart part) {
-        SharedClient client = free.pollFirst();
+    Optional<Client> tryAcquire(RangePart part) {
+        Client client = free.pollFirst();
         if (client == null) {
             waiting.add(part);
             client = free.pollFirst(); // released before the part was seen to wait
@@ -113,7 +114,7 @@ final class HttpConnections {
         waiting.remove(part);
     }
 
-    void release(SharedClient client) {
+    void release(Client client) {
         free.addFirst(client);
         RangePart next = waiting.poll();
         if (next != null) {

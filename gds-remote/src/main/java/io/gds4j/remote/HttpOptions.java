@@ -2,7 +2,10 @@ package io.gds4j.remote;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import java.net.InetSocketAddress;
+import java.net.Proxy;
 import java.net.ProxySelector;
+import java.net.URI;
 import java.net.http.HttpRequest;
 import java.time.Duration;
 import java.util.Collections;
@@ -213,6 +216,14 @@ public record HttpOptions(
         return new HttpOptions(
                 headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
                 schemeChange, linkLocal, sequential, proxy, tls, Optional.of(folder));
+    }
+
+    /** Returns the proxy of a URL: the first one that the program's selector names, or the JVM's. */
+    Optional<InetSocketAddress> proxyOf(URI uri) {
+        return proxy.or(() -> Optional.ofNullable(ProxySelector.getDefault()))
+                .flatMap(selector -> selector.select(uri).stream().findFirst())
+                .filter(first -> first.type() == Proxy.Type.HTTP)
+                .map(first -> (InetSocketAddress) first.address());
     }
 
     /** Returns a text without the values of headers, which may be credentials. */

@@ -188,13 +188,13 @@ public final class HttpSource implements RangeSource {
     }
 
     CompletableFuture<HttpResponse<String>> send(
-            SharedClient client, long first, long size, HttpResponse.BodyHandler<String> handler) {
+            Client client, long first, long size, HttpResponse.BodyHandler<String> handler) {
         HttpRequest.Builder request = request(connections, uri, place, basic)
                 .header("Range", "bytes=" + first + "-" + (first + size - 1));
         if (version.canBeDemanded()) {
             request.header("If-Match", version.etag());
         }
-        return client.get().sendAsync(request.build(), handler);
+        return client.send(request.build(), handler);
     }
 
     /** Returns a request. Credentials go to the origin that the program named only. */

@@ -23,7 +23,7 @@ final class RangePart {
     private long retryAt = System.nanoTime();
     private boolean restarted;
     private boolean waiting;
-    private @Nullable SharedClient client;
+    private @Nullable Client client;
     private @Nullable CompletableFuture<HttpResponse<String>> future;
     private @Nullable RangeBody body;
 
@@ -64,7 +64,7 @@ final class RangePart {
         if (waiting) {
             source.connections().forget(this);
         }
-        Optional<SharedClient> free = source.connections().tryAcquire(this);
+        Optional<Client> free = source.connections().tryAcquire(this);
         waiting = free.isEmpty();
         if (waiting) {
             attempts.restartClock();
@@ -78,14 +78,14 @@ final class RangePart {
     }
 
     private void end() {
-        SharedClient used = client;
+        Client used = client;
         client = null;
         if (used != null) {
             source.connections().release(used);
         }
     }
 
-    private void send(SharedClient through) {
+    private void send(Client through) {
         client = through;
         RangeBody into = new RangeBody(target.asSlice(received));
         long start = position();

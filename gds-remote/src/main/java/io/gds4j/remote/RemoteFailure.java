@@ -4,9 +4,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.net.ConnectException;
-import java.net.InetSocketAddress;
-import java.net.ProxySelector;
 import java.net.URI;
+import java.net.UnknownHostException;
 import java.net.http.HttpHeaders;
 import java.nio.channels.UnresolvedAddressException;
 import java.security.cert.CertPathValidatorException;
@@ -74,7 +73,7 @@ final class RemoteFailure {
     /** Returns why there was no answer. */
     static String reason(Throwable why, URI uri, HttpOptions options) {
         for (Throwable each = why; each != null; each = each.getCause()) {
-            if (each instanceof UnresolvedAddressException) {
+            if (each instanceof UnresolvedAddressException || each instanceof UnknownHostException) {
                 return "the host is unknown";
             }
             if (each instanceof CertificateException || each instanceof CertPathValidatorException) {
@@ -86,10 +85,7 @@ final class RemoteFailure {
         if (!(why instanceof ConnectException)) {
             return text;
         }
-        return text + options.proxy().or(() -> Optional.ofNullable(ProxySelector.getDefault()))
-                .flatMap(selector -> selector.select(uri).stream().findFirst())
-                .filter(proxy -> proxy.address() instanceof InetSocketAddress)
-                .map(proxy -> (InetSocketAddress) proxy.address())
+        return text + options.proxyOf(uri)
                 .map(proxy -> ": the proxy %s:%s does not answer".formatted(proxy.getHostString(), proxy.getPort()))
                 .orElse(why.getMessage() == null ? ": no server answers there" : "");
     }

@@ -3,16 +3,21 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import java.io.ByteArrayOutputStream;
+import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpRequest;
 import java.net.http.HttpRequest.BodyPublishers;
 import java.net.http.HttpResponse;
 import java.net.http.HttpResponse.BodyHandlers;
+import java.net.http.HttpResponse.BodySubscribers;
 import java.nio.charset.StandardCharsets;
 import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,6 +27,9 @@ import org.jspecify.annotations.Nullable;
  */
 record S3Requests(HttpConnections connections, HttpOptions options) {
     private static final int LARGEST_ANSWER = 16 << 20;
+
+    /** Longest time that S3 may complete an upload, in times without progress. */
+    private static final int LONGEST_COMPLETION = 10;
 
     /** Longest time of a request that looks or tidies up after a failure. */
     private static final Duration SHORT = Duration.ofSeconds(2);
@@ -51,24 +59,45 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
      * @throws CuFileException if the server refuses, or does not answer after all attempts
      */
     HttpResponse<byte[]> send(String method, URI uri, byte[] body, Map<String, String> headers) {
+        return send(method, uri, MemorySegment.ofArray(body), headers);
+    }
+
+    /**
+     * Returns the answer.
+     *
+     * @param body without a copy if it is native memory
+     * @param headers further headers
+     * @throws CuFileException if the server refuses, or does not answer after all attempts
+     */
+    HttpResponse<byte[]> send(String method, URI uri, MemorySegment body, Map<String, String> headers) {
         Attempts attempts = new Attempts(
                 options, uri, (errno, why, cause) -> failure(method, uri, errno, why, cause));
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         all.putAll(options.headers());
         all.putAll(headers);
-        String digest = body.length == 0 ? Signer.EMPTY_BODY : S3Signer.sha256(body);
+        String digest = body.byteSize() == 0 ? Signer.EMPTY_BODY : S3Signer.sha256(body.asByteBuffer());
+        // No other POST has a body.
+        boolean completes = method.equals("POST") && body.byteSize() > 0;
         try {
             return attempts.run(() -> {
                 HttpRequest.Builder request = HttpRequest.newBuilder(uri);
                 all.forEach(request::setHeader);
                 connections.signer().headers(method, uri, digest, all).forEach(request::setHeader);
                 CountedBody sent = new CountedBody(body);
-                request.method(method, body.length == 0 && !method.equals("POST") && !method.equals("PUT")
+                AtomicLong received = new AtomicLong();
+                BooleanSupplier lives = signsOfLife(received);
+                request.method(method, body.byteSize() == 0 && !method.equals("POST") && !method.equals("PUT")
                         ? BodyPublishers.noBody() : sent);
                 try {
                     return Optional.of(checked(method, uri, connections.send(
-                            request.build(), BodyHandlers.limiting(BodyHandlers.ofByteArray(), LARGEST_ANSWER),
-                            sent::bytes, attempts)));
+                            request.build(),
+                            BodyHandlers.limiting(info -> collected(received), LARGEST_ANSWER),
+                            () -> {
+                                if (completes && lives.getAsBoolean()) {
+                                    attempts.restartClock();
+                                }
+                                return sent.bytes();
+                            }, attempts)));
                 } finally {
                     sent.forget();
                 }
@@ -76,6 +105,28 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
         } catch (InterruptedException e) {
             throw interrupted(method, uri, e);
         }
+    }
+
+    /**
+     * Tells whether an answer has grown since it was asked last. S3 sends spaces while it completes an upload, for minutes. But not
+     * for ever.
+     */
+    private BooleanSupplier signsOfLife(AtomicLong received) {
+        long begun = System.nanoTime();
+        long most = options.stallTimeout().multipliedBy(LONGEST_COMPLETION).toNanos();
+        AtomicLong known = new AtomicLong();
+        return () -> {
+            long now = received.get();
+            return known.getAndSet(now) != now && System.nanoTime() - begun < most;
+        };
+    }
+
+    private static HttpResponse.BodySubscriber<byte[]> collected(AtomicLong received) {
+        ByteArrayOutputStream all = new ByteArrayOutputStream();
+        return BodySubscribers.mapping(BodySubscribers.ofByteArrayConsumer(part -> part.ifPresent(bytes -> {
+            all.writeBytes(bytes);
+            received.addAndGet(bytes.length);
+        })), end -> all.toByteArray());
     }
 
     private static HttpResponse<byte[]> checked(

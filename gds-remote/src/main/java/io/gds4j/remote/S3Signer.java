@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -86,8 +87,14 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
     }
 
     static String sha256(byte[] bytes) {
+        return sha256(ByteBuffer.wrap(bytes));
+    }
+
+    static String sha256(ByteBuffer bytes) {
         try {
-            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+            MessageDigest digest = MessageDigest.getInstance("SHA-256");
+            digest.update(bytes);
+            return HexFormat.of().formatHex(digest.digest());
         } catch (GeneralSecurityException e) {
             throw new AssertionError(e);
         }

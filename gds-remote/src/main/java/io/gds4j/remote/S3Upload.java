@@ -5,6 +5,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
@@ -49,8 +51,10 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         try (FileChannel channel = FileChannel.open(file)) {
             long size = channel.size();
             if (size <= PART) {
-                byte[] bytes = bytes(channel, 0, (int) size);
-                publish("PUT", names.url(key, Map.of()), bytes, Map.of(MARK, mark), key, mark);
+                try (Arena arena = Arena.ofShared()) {
+                    publish("PUT", names.url(key, Map.of()), bytes(channel, 0, size, arena), Map.of(MARK, mark), key,
+                            mark);
+                }
                 return;
             }
             parts(channel, size, key, mark);
@@ -72,14 +76,15 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
                         .formatted(i + 1, tags.get(i).replace("\"", "&quot;")));
             }
             byte[] all = xml.append("</CompleteMultipartUpload>").toString().getBytes(StandardCharsets.UTF_8);
-            publish("POST", names.url(key, Map.of("uploadId", id)), all, Map.of(), key, mark);
+            publish("POST", names.url(key, Map.of("uploadId", id)), MemorySegment.ofArray(all), Map.of(), key, mark);
         } catch (IOException | RuntimeException e) {
             throw abort(key, id, e);
         }
     }
 
     /** Sends the request that makes the object appear. Its answer may get lost, and then a repetition fails. */
-    private void publish(String method, URI uri, byte[] body, Map<String, String> headers, String key, String mark) {
+    private void publish(String method, URI uri, MemorySegment body, Map<String, String> headers, String key,
+            String mark) {
         Map<String, String> all = new HashMap<>(headers);
         if (onlyNew) {
             all.put("If-None-Match", "*");
@@ -119,10 +124,12 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
                 long start = at;
                 String number = String.valueOf(sent.size() + 1);
                 sent.add(threads.submit(() -> {
-                    byte[] bytes = bytes(channel, start, Math.toIntExact(Math.min(part, size - start)));
                     URI uri = names.url(key, Map.of("partNumber", number, "uploadId", id));
-                    return requests.send("PUT", uri, bytes).headers().firstValue("ETag").orElseThrow(
-                            () -> S3Requests.failure("PUT", uri, Errno.EIO, "the answer has no ETag", null));
+                    try (Arena arena = Arena.ofShared()) {
+                        MemorySegment bytes = bytes(channel, start, Math.min(part, size - start), arena);
+                        return requests.send("PUT", uri, bytes, Map.of()).headers().firstValue("ETag").orElseThrow(
+                                () -> S3Requests.failure("PUT", uri, Errno.EIO, "the answer has no ETag", null));
+                    }
                 }));
             }
             List<String> tags = new ArrayList<>();
@@ -176,14 +183,15 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         return (RuntimeException) failure;
     }
 
-    private static byte[] bytes(FileChannel channel, long start, int size) throws IOException {
-        ByteBuffer bytes = ByteBuffer.allocate(size);
+    private static MemorySegment bytes(FileChannel channel, long start, long size, Arena arena) throws IOException {
+        MemorySegment all = arena.allocate(size);
+        ByteBuffer bytes = all.asByteBuffer();
         while (bytes.hasRemaining()) {
             if (channel.read(bytes, start + bytes.position()) < 0) {
                 throw new IOException("the file became shorter while it was uploaded");
             }
         }
-        return bytes.array();
+        return all;
     }
 
     private static String text(HttpResponse<byte[]> response) {

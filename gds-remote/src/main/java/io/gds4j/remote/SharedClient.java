@@ -1,10 +1,13 @@
 package io.gds4j.remote;
 
 import java.net.http.HttpClient;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
-/** A client that several connections share; starts at its first request. Thread-safe. */
-final class SharedClient {
+/** The client of the JDK, which several connections share; starts at its first request. Thread-safe. */
+final class SharedClient implements Client {
     private final HttpOptions options;
     private @Nullable HttpClient client;
 
@@ -12,8 +15,13 @@ final class SharedClient {
         this.options = options;
     }
 
+    @Override
+    public <T> CompletableFuture<HttpResponse<T>> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+        return get().sendAsync(request, handler);
+    }
+
     /** Returns the client. HTTP/1.1, because HTTP/2 would send all ranges through one connection. */
-    synchronized HttpClient get() {
+    private synchronized HttpClient get() {
         HttpClient known = client;
         if (known == null) {
             HttpClient.Builder builder = HttpClient.newBuilder()

@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.net.InetSocketAddress;
 import java.net.ProxySelector;
 import java.net.URI;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -17,11 +18,13 @@ import java.util.Optional;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** S3 servers that stall, are slow or answer something else, and programs that are interrupted. */
@@ -116,6 +119,35 @@ class S3FaultTest {
                 ProxySelector.of(new InetSocketAddress("127.0.0.1", server.endpoint().getPort())));
         S3Options options = server.options().withHttp(proxied).withEndpoint(URI.create(endpoint), true);
         assertThat(Files.size(S3Files.path(URI.create("s3://models/a"), options))).isEqualTo(10);
+    }
+
+    /** S3 sends spaces while it completes an upload. They kept the connection open, but counted as no progress. */
+    @ParameterizedTest
+    @CsvSource({"2000, 25", "200, 1000"})
+    void uploadMayTakeLongToCompleteButNotForEver(int stallMillis, int spaces) throws IOException {
+        HttpOptions patient = OPTIONS.withPatience(Duration.ofMillis(stallMillis), 1, Duration.ZERO);
+        Path large = Files.write(folder.resolve("large"), new byte[17 << 20]);
+        server.on((exchange, request) -> {
+            boolean completes = exchange.getRequestMethod().equals("POST")
+                    && String.valueOf(exchange.getRequestURI().getQuery()).contains("uploadId=");
+            if (completes) {
+                exchange.getRequestBody().readAllBytes();
+                exchange.sendResponseHeaders(200, 0);
+                for (int i = 0; i < spaces; i++) {
+                    exchange.getResponseBody().write(' ');
+                    exchange.getResponseBody().flush();
+                    LockSupport.parkNanos(Duration.ofMillis(100).toNanos());
+                }
+                exchange.getResponseBody().write("<CompleteMultipartUploadResult/>".getBytes(StandardCharsets.UTF_8));
+            }
+            return completes;
+        });
+        if (spaces < 1000) {
+            S3Files.upload(large, path("slow", patient));
+        } else {
+            assertThatThrownBy(() -> S3Files.upload(large, path("slow", patient)))
+                    .hasMessageContaining("no progress for 0.2s");
+        }
     }
 
     @Test

@@ -213,6 +213,6 @@ final class JobRunner {
     }
 
     private CuFileException invalid(String line) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, line);
+        return CuFileException.invalid(function, line);
     }
 }

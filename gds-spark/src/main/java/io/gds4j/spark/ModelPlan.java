@@ -1,6 +1,5 @@
 package io.gds4j.spark;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
@@ -46,7 +45,7 @@ public record ModelPlan(
         rules = List.copyOf(rules);
         ParallelPlan.checkWorld(world);
         if (rank < 0 || rank >= world) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "ModelPlan",
+            throw CuFileException.invalid("ModelPlan",
                     "the rank is %s; %s ranks are 0 to %s".formatted(rank, world, world - 1));
         }
     }

@@ -104,7 +104,7 @@ public final class ModelRegistry implements AutoCloseable {
     public LoadedTensors forTask(String path, ModelPlan plan) {
         TaskContext task = TaskContext.get();
         if (task == null) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "ModelRegistry.forTask",
+            throw CuFileException.invalid("ModelRegistry.forTask",
                     "this thread runs no Spark task; acquire() works on any thread");
         }
         Model model = acquire(path, plan);

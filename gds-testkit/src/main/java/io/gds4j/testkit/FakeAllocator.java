@@ -43,7 +43,7 @@ final class FakeAllocator implements MemoryAllocator {
     @Override
     public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         if (size < 1) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is " + size + ", allowed is 1 or more");
+            throw CuFileException.invalid(ALLOCATE, "size is " + size + ", allowed is 1 or more");
         }
         if (kind.isHost()) {
             return allocateHost(kind, size);
@@ -87,7 +87,7 @@ final class FakeAllocator implements MemoryAllocator {
     public MemoryAllocation pin(MemorySegment segment) {
         MemoryRange range = MemoryRange.ofSegment(segment, MemoryKind.HOST_REGISTERED);
         if (range.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, PIN, "the segment is empty");
+            throw CuFileException.invalid(PIN, "the segment is empty");
         }
         range.checkAccess();
         if (memory.overlapsHost(range)) {
@@ -100,8 +100,7 @@ final class FakeAllocator implements MemoryAllocator {
     @Override
     public GrowableMemory growable(long maximum, int device) {
         if (maximum < 1) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
+            throw CuFileException.invalid(ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
         }
         return new FakeGrowth(memory, schedule, maximum, device);
     }
@@ -110,7 +109,7 @@ final class FakeAllocator implements MemoryAllocator {
     public void copyToHost(MemoryRange from, MemorySegment to) {
         checkRoom(to.byteSize(), from.length());
         if (to.isReadOnly()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, "the segment is read-only");
+            throw CuFileException.invalid(COPY, "the segment is read-only");
         }
         checkAccessible(to);
         copy(from.slice(0, to.byteSize()), to, true);
@@ -171,7 +170,7 @@ final class FakeAllocator implements MemoryAllocator {
 
     private static void checkWritable(MemoryRange range) {
         if (!range.isWritable()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, range + " is read-only");
+            throw CuFileException.invalid(COPY, range + " is read-only");
         }
     }
 

@@ -67,8 +67,7 @@ final class FakeBatch implements BackendBatch {
     /** Runs entries until enough are over; waits only for entries of other threads. */
     synchronized List<BatchEvent> status(int minimum, int maximum, Optional<Duration> timeout) {
         if (minimum < 0 || maximum < minimum) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, STATUS, "minimum is %s, allowed: 0 to %s".formatted(minimum, maximum));
+            throw CuFileException.invalid(STATUS, "minimum is %s, allowed: 0 to %s".formatted(minimum, maximum));
         }
         long begun = System.nanoTime();
         long nanos = timeout.map(FakeBatch::nanos).orElse(Long.MAX_VALUE);

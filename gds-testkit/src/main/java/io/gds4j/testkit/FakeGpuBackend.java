@@ -178,9 +178,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     public BackendBatch batchIoSetUp(int capacity) {
         long largest = config.get(CuFileKeys.IO_BATCHSIZE);
         if (capacity < 1 || capacity > largest) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileBatchIOSetUp",
+            throw CuFileException.invalid("cuFileBatchIOSetUp",
                     "capacity is %s, allowed: 1 to %s (properties.io_batchsize)".formatted(capacity, largest));
         }
         return new FakeBatch(capacity, this::move, random);
@@ -257,13 +255,13 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     @Override
     public synchronized void streamRegister(long stream, int bits) {
         if ((bits & ~StreamArguments.ALL_FLAGS) != 0) {
-            throw invalid(REGISTER_STREAM, "flags are 0x%x, allowed: 0 to 0xf".formatted(bits));
+            throw CuFileException.invalid(REGISTER_STREAM, "flags are 0x%x, allowed: 0 to 0xf".formatted(bits));
         }
         if (find(stream).isEmpty()) {
             throw unknownStream(REGISTER_STREAM, stream);
         }
         if (flags.putIfAbsent(stream, bits) != null) {
-            throw invalid(REGISTER_STREAM, "the stream is registered already");
+            throw CuFileException.invalid(REGISTER_STREAM, "the stream is registered already");
         }
     }
 
@@ -271,7 +269,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     public void streamDeregister(long stream) {
         synchronized (this) {
             if (flags.remove(stream) == null) {
-                throw invalid(DEREGISTER_STREAM, "the stream is not registered");
+                throw CuFileException.invalid(DEREGISTER_STREAM, "the stream is not registered");
             }
         }
         finish(operation -> operation.isOf(this) && operation.isOn(stream));
@@ -305,7 +303,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
                         .orElseThrow(() -> unknownStream(function, request.stream())));
             }
         } catch (IllegalStateException e) {
-            throw invalid(function, "the stream is closed");
+            throw CuFileException.invalid(function, "the stream is closed");
         }
     }
 
@@ -354,12 +352,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     }
 
     private static CuFileException unknownStream(String function, long stream) {
-        return invalid(
-                function,
+        return CuFileException.invalid(function,
                 "0x%x is no open stream of this fake GPU (FakeGpu.newStream) and no open HostStream".formatted(stream));
-    }
-
-    private static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
     }
 }

@@ -58,9 +58,7 @@ final class FakeGrowth implements GrowableMemory {
             throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, GROW, "the memory is closed");
         }
         if (bytes <= region.length() || bytes > maximum) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    GROW,
+            throw CuFileException.invalid(GROW,
                     "size is %s, allowed is more than %s and up to %s".formatted(bytes, region.length(), maximum));
         }
         allocation.close();

@@ -28,7 +28,7 @@ final class ReferenceAllocator implements MemoryAllocator {
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, ALLOCATE, "the reference backend has only host memory");
         }
         if (size < 1) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is below 1: " + size);
+            throw CuFileException.invalid(ALLOCATE, "size is below 1: " + size);
         }
         Arena arena = Arena.ofShared();
         try {

@@ -105,7 +105,7 @@ public final class ReferenceBackend implements CuFileBackend {
     public synchronized void bufRegister(MemoryRange range, int flags) {
         openImplicitly();
         if (range.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "cuFileBufRegister", "the range is empty");
+            throw CuFileException.invalid("cuFileBufRegister", "the range is empty");
         }
         if (buffers.putIfAbsent(range.address(), range) != null) {
             throw CuFileException.of(

@@ -6,3 +6,9 @@
 package io.gds4j.testkit;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   FakeGpuTest: FakeAllocator, FakeBatch, FakeGpuBackend, FakeMemory
+//   FaultInjectingBackendTest: ReferenceFile
+//   LeakDetectorTest: ForwardingAllocator
+//   FakeStreamTest: FakeSchedule

@@ -45,8 +45,8 @@ public final class GdsCommand implements Runnable {
 
     /** In the order of the help. */
     private static final List<String> SUBCOMMANDS = List.of(
-            "demo", "load", "convert", "records", "check", "io", "plot", "sample", "patterns", "stats", "completion",
-            "help");
+            "demo", "load", "convert", "records", "check", "io", "plot", "rdma", "sample", "patterns", "stats",
+            "completion", "help");
 
     /** These two print texts about all subcommands. */
     private static final List<String> ABOUT_ALL = List.of("completion", "help");
@@ -138,6 +138,7 @@ public final class GdsCommand implements Runnable {
             case "check" -> new CheckCommand(terminal);
             case "io" -> new IoCommand(terminal);
             case "plot" -> new PlotCommand(terminal);
+            case "rdma" -> new RdmaCommand(terminal);
             case "sample" -> new SampleCommand(terminal);
             case "patterns" -> new PatternsCommand(terminal);
             case "stats" -> new StatsCommand(terminal);

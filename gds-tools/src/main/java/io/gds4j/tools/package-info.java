@@ -6,3 +6,7 @@
 package io.gds4j.tools;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   IoCommandTest: IoOptions
+//   DistributionFilesTest: ManualPage

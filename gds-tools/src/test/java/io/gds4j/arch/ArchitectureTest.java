@@ -40,7 +40,7 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-native",
                         Rooms.BINDINGS,
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI)),
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, "javax.net.ssl..", Rooms.JSPECIFY, Rooms.FFI)),
                 Arguments.of(
                         "gds-engine",
                         new String[]{Rooms.ENGINE},
@@ -78,9 +78,15 @@ class ArchitectureTest {
                         Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, Rooms.FFI, Rooms.LOADER,
                                 Rooms.INTEROP, Rooms.FLIGHT_RECORDER, Rooms.MICROMETER, Rooms.DJL)),
                 Arguments.of(
+                        "gds-rdma",
+                        new String[]{Rooms.RDMA},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.JSPECIFY, "io.gds4j.ffi.verbs",
+                                "io.gds4j.ffi.cuda", Rooms.RDMA)),
+                Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.JDK, "javax.net.ssl..", "javax.crypto..",
+                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.INTERNAL_HTTP, Rooms.JDK, "javax.net.ssl..",
+                                "javax.crypto..",
                                 "javax.xml.stream..",
                                 Rooms.JSPECIFY,
                                 Rooms.REMOTE)),
@@ -92,7 +98,7 @@ class ArchitectureTest {
                         "samples",
                         new String[]{Rooms.SAMPLES},
                         Rooms.apiAnd(Rooms.JDK, Rooms.JSPECIFY, Rooms.LOADER, Rooms.DATASET, Rooms.INTEROP,
-                                Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.VERBS, "javax.crypto..", Rooms.SAMPLES)),
+                                Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.RDMA, "javax.crypto..", Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
                         Rooms.TESTKIT,
@@ -256,7 +262,7 @@ class ArchitectureTest {
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
                 .contains(Rooms.DATASET_PACKAGES)
-                .contains(Rooms.REMOTE, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
+                .contains(Rooms.REMOTE, Rooms.RDMA, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
                         "io.gds4j.tools");
     }
 }

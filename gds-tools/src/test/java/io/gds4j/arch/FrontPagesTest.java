@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.TreeSet;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
@@ -44,6 +47,41 @@ class FrontPagesTest {
         List<String> ofProfiles = matches(pom.substring(pom.indexOf("<profiles>")), "<module>(gds-[a-z-]+)</module>");
         assertThat(ofProfiles).containsExactly("gds-spark");
         assertThat(page("README.md")).contains("`mvn install -DskipTests` puts all but gds-spark", "`-Pspark`");
+    }
+
+    /** What a newcomer looks for is a link of the README, or a link of a page that the README links. */
+    @Test
+    void everyGuideIsAtMostTwoClicksFromTheReadme() throws IOException {
+        Set<Path> reached = new TreeSet<>(List.of(ROOT.resolve("README.md")));
+        for (int click = 0; click < 2; click++) {
+            for (Path page : List.copyOf(reached)) {
+                for (String link : matches(Files.readString(page), "]\\(([^)#:]+\\.md)(?:#[^)]*)?\\)")) {
+                    reached.add(page.resolveSibling(link).normalize());
+                }
+            }
+        }
+        try (Stream<Path> guides = Files.list(ROOT.resolve("docs"))) {
+            assertThat(guides.filter(guide -> guide.toString().endsWith(".md"))).hasSizeGreaterThan(30)
+                    .allMatch(reached::contains, "is at most two clicks from README.md");
+        }
+    }
+
+    /** Projects to copy, and snippets, depend on the version that this build makes. */
+    @Test
+    void snippetsAndExamplesHaveTheVersionOfTheBuild() throws IOException {
+        String version = matches(page("pom.xml"), "<version>([^<]+)</version>").get(0);
+        List<String> found = new ArrayList<>();
+        for (String place : List.of("README.md", "docs/spring-boot.md", "docs/testing.md", "docs/packaging.md",
+                "examples")) {
+            try (Stream<Path> files = Files.walk(ROOT.resolve(place))) {
+                for (Path file : files.filter(name -> name.toString().matches(".*\\.(md|xml|kts)")).toList()) {
+                    String text = Files.readString(file);
+                    found.addAll(matches(text, "\"io\\.gds4j:[a-z0-9-]+:([^\"]+)\""));
+                    found.addAll(matches(text, "<artifactId>gds[a-z0-9-]+</artifactId>\\s*<version>([^<]+)</version>"));
+                }
+            }
+        }
+        assertThat(found).hasSizeGreaterThan(9).containsOnly(version);
     }
 
     @Test

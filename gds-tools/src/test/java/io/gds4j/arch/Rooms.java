@@ -11,6 +11,7 @@ final class Rooms {
     static final String[] API = {
             "io.gds4j.internal.text",
             "io.gds4j.internal.file",
+            "io.gds4j.internal.http",
             "io.gds4j.error",
             "io.gds4j.internal.lifetime",
             "io.gds4j.memory",
@@ -31,6 +32,8 @@ final class Rooms {
     /** Those for modules that need no access to the others. */
     static final String INTERNAL_TEXT = "io.gds4j.internal.text";
 
+    static final String INTERNAL_HTTP = "io.gds4j.internal.http";
+
     static final String INTERNAL_FILE = "io.gds4j.internal.file";
 
     /** The packages of the engine, lowest first: each may know those before it. */
@@ -42,7 +45,7 @@ final class Rooms {
     /** The bindings: one package for each C library, and what they share. */
     static final String[] BINDINGS = {
             "io.gds4j.ffi", "io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.ffi.cufile", "io.gds4j.ffi.nvml",
-            "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack", "io.gds4j.ffi.nvtx", "io.gds4j.ffi.torch"
+            "io.gds4j.ffi.verbs", "io.gds4j.ffi.dlpack", "io.gds4j.ffi.nvtx", "io.gds4j.ffi.torch", "io.gds4j.ffi.curl"
     };
 
     /** The packages of gds-compat, lowest first. Batches and streams do not know each other: no two packages form a cycle. */
@@ -64,7 +67,8 @@ final class Rooms {
             "io.gds4j.loader.internal.metadata", "io.gds4j.loader.format.safetensors", "io.gds4j.loader.format.gguf",
             "io.gds4j.loader.format.torch",
             "io.gds4j.loader.format.numpy", "io.gds4j.loader.format.extents", "io.gds4j.loader.internal",
-            "io.gds4j.loader.parallel", "io.gds4j.loader", "io.gds4j.loader.save",
+            "io.gds4j.loader.internal.search", "io.gds4j.loader.parallel", "io.gds4j.loader.internal.load",
+            "io.gds4j.loader", "io.gds4j.loader.save",
             "io.gds4j.loader.internal.save"
     };
 
@@ -73,7 +77,7 @@ final class Rooms {
 
     static final String ENGINE = "io.gds4j.engine..";
     static final String FFI = "io.gds4j.ffi..";
-    static final String VERBS = "io.gds4j.ffi.verbs";
+    static final String RDMA = "io.gds4j.rdma";
     static final String JCUDA_INTEROP = "io.gds4j.jcuda..";
     static final String COMPAT = "io.gds4j.compat..";
     static final String LIBCUFILE = "io.gds4j.libcufile..";

@@ -32,7 +32,8 @@ class JarsIT {
                 .extracting(jar -> descriptor(jar).name())
                 .containsExactlyInAnyOrder("io.gds4j", "io.gds4j.ffi", "io.gds4j.engine", "io.gds4j.libcufile",
                         "io.gds4j.compat",
-                        "io.gds4j.jcuda", "io.gds4j.loader", "io.gds4j.dataset", "io.gds4j.interop", "io.gds4j.remote",
+                        "io.gds4j.jcuda", "io.gds4j.loader", "io.gds4j.dataset", "io.gds4j.interop", "io.gds4j.rdma",
+                        "io.gds4j.remote",
                         "io.gds4j.all");
     }
 

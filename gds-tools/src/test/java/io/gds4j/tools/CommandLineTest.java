@@ -89,7 +89,7 @@ class CommandLineTest {
 
     @Test
     void helpTextsFitEightyColumns() {
-        for (String command : new String[]{"demo", "load", "convert", "check", "records", "sample", "patterns",
+        for (String command : new String[]{"demo", "load", "convert", "check", "records", "rdma", "sample", "patterns",
                 "completion",
                 "help"}) {
             assertThat(gds("help", command).out().lines())

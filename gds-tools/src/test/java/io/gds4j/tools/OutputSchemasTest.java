@@ -57,6 +57,7 @@ class OutputSchemasTest {
                 "! io -f " + folder.resolve("missing"),
                 "records --record 1 --batch 65536 -t host --stats " + jobs,
                 "! records --record 7 " + folder.resolve("missing"),
+                "! rdma bw -d nothing localhost",
                 "patterns -p 1,3 -i 64K -s 256K --stats",
                 "sample --list",
                 "sample pattern-1 --size 256K --stats",

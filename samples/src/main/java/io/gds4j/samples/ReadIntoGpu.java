@@ -7,7 +7,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import java.nio.file.Path;
 
-/** The first example of the README: reads a file into GPU memory, or into host memory without a GPU. */
+/** The first program of docs/try.md: reads a file into GPU memory, or into host memory without a GPU. */
 public final class ReadIntoGpu {
     private ReadIntoGpu() {
     }

@@ -5,3 +5,6 @@
 package io.gds4j.internal.routing;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   RoutingBackendTest: BackendPair, RoutedBatch, RoutedFile, RoutedFiles, RoutedTransfers

@@ -7,3 +7,6 @@
 package io.gds4j.dataset.source;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   RecordFilesTest: HeaderFile, MegatronIndex

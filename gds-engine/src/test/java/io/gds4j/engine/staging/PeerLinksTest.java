@@ -7,6 +7,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
+import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
 import org.junit.jupiter.api.AfterEach;
@@ -31,8 +32,16 @@ class PeerLinksTest {
         return new GpuContext(handle, contexts.idOf(handle));
     }
 
-    private boolean isFaster(Long... times) {
-        Iterator<Long> clock = List.of(times).iterator();
+    /** @param durations of copies from the host and from the peer, in turns; the last two again and again */
+    private boolean isFaster(long... durations) {
+        List<Long> times = new ArrayList<>();
+        long now = 0;
+        for (int i = 0; i < 8; i++) {
+            times.add(now);
+            now += durations[i < durations.length ? i : durations.length - 2 + i % 2];
+            times.add(now);
+        }
+        Iterator<Long> clock = times.iterator();
         PeerLinks links = new PeerLinks(contexts, pool, clock::next);
         boolean answer = links.isFaster(context(0), 0, context(1), 1);
         assertThat(links.isFaster(context(0), 0, context(1), 1)).as("asked once").isEqualTo(answer);
@@ -41,13 +50,19 @@ class PeerLinksTest {
 
     @Test
     void fasterWayIsChosen() {
-        assertThat(isFaster(0L, 100L, 150L)).isTrue();
-        assertThat(isFaster(0L, 100L, 250L)).isFalse();
+        assertThat(isFaster(100, 50)).isTrue();
+        assertThat(isFaster(100, 150)).isFalse();
+    }
+
+    @Test
+    void disturbedCopiesDoNotCount() {
+        assertThat(isFaster(100, 150, 100, 50)).as("GPUs that are prepared meanwhile slow a copy down").isTrue();
+        assertThat(isFaster(300, 150, 100, 150)).isFalse();
     }
 
     @Test
     void hostServesGpusThatCannotReachEachOther() {
         cuda.failAlways(CudaFunction.CTX_ENABLE_PEER_ACCESS, FakeCuda.ERROR_NOT_SUPPORTED);
-        assertThat(isFaster()).isFalse();
+        assertThat(isFaster(100, 50)).isFalse();
     }
 }

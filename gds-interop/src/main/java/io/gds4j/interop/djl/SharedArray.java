@@ -71,16 +71,17 @@ public final class SharedArray implements AutoCloseable {
      */
     public static SharedArray of(LoadedTensor tensor, NDManager manager) {
         if (!(manager instanceof PtNDManager pytorch)) {
-            throw invalid("the manager is of the engine %s; allowed is PyTorch"
-                    .formatted(manager.getEngine().getEngineName()));
+            throw CuFileException.invalid(FUNCTION,
+                    "the manager is of the engine %s; allowed is PyTorch"
+                            .formatted(manager.getEngine().getEngineName()));
         }
         Integer type = TYPES.get(tensor.info().dtype());
         if (type == null) {
-            throw invalid("DJL has no type %s".formatted(tensor.info().dtype()));
+            throw CuFileException.invalid(FUNCTION, "DJL has no type %s".formatted(tensor.info().dtype()));
         }
         MemoryRange memory = tensor.range();
         if (memory.length() == 0) {
-            throw invalid("the tensor has no elements");
+            throw CuFileException.invalid(FUNCTION, "the tensor has no elements");
         }
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
             throw CuFileException.of(
@@ -111,10 +112,6 @@ public final class SharedArray implements AutoCloseable {
 
     private static long[] longs(List<Long> values) {
         return values.stream().mapToLong(Long::longValue).toArray();
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, detail);
     }
 
     /** Returns the array; writing to it writes to the tensor. */

@@ -7,3 +7,6 @@
 package io.gds4j.interop.metrics;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   GdsMetricsTest: FlightMeters

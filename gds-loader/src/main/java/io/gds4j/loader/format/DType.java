@@ -1,6 +1,5 @@
 package io.gds4j.loader.format;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -87,9 +86,7 @@ public record DType(String id, int blockElements, int blockBytes) implements Com
     public DType {
         Objects.requireNonNull(id, "id");
         if (blockElements < 1 || blockBytes < 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "DType",
+            throw CuFileException.invalid("DType",
                     "type %s has blocks of %s elements and %s bytes; allowed are 1 and more elements, 0 and more bytes"
                             .formatted(CheckpointException.quote(id), blockElements, blockBytes));
         }

@@ -1,6 +1,5 @@
 package io.gds4j.loader.format;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -39,9 +38,7 @@ public record DimensionOrder(List<Integer> dimensions) {
         BitSet seen = new BitSet();
         for (int dimension : dimensions) {
             if (dimension < 0 || dimension >= dimensions.size() || seen.get(dimension)) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE,
-                        "DimensionOrder",
+                throw CuFileException.invalid("DimensionOrder",
                         "the order %s must have each number from 0 to %s once"
                                 .formatted(dimensions, dimensions.size() - 1));
             }

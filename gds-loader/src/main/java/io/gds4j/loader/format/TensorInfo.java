@@ -1,6 +1,5 @@
 package io.gds4j.loader.format;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -55,10 +54,7 @@ public record TensorInfo(
     }
 
     private static CuFileException invalid(String name, String detail) {
-        return CuFileException.of(
-                CuFileError.INVALID_VALUE,
-                "TensorInfo",
-                "tensor %s %s".formatted(CheckpointException.quote(name), detail));
+        return CuFileException.invalid("TensorInfo", "tensor %s %s".formatted(CheckpointException.quote(name), detail));
     }
 
     /**

@@ -7,3 +7,7 @@
 package io.gds4j.loader.format;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CheckpointFilesTest: ShardIndex
+//   LibraryFilesTest: ForeignFile

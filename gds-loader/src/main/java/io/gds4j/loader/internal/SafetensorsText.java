@@ -1,6 +1,5 @@
 package io.gds4j.loader.internal;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.internal.text.StrictJson;
@@ -92,18 +91,14 @@ public final class SafetensorsText {
     }
 
     private CuFileException tooLarge(long length) {
-        return CuFileException.of(
-                CuFileError.INVALID_VALUE,
-                function,
+        return CuFileException.invalid(function,
                 "the header has %s bytes, at most %s are allowed".formatted(length, LARGEST_HEADER));
     }
 
     /** Throws INVALID_VALUE for an unpaired surrogate, which UTF-8 cannot encode. */
     public static void requireEncodable(String function, String value) {
         if (!StandardCharsets.UTF_8.newEncoder().canEncode(value)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    function,
+            throw CuFileException.invalid(function,
                     "%s contains an unpaired surrogate".formatted(InertText.quote(value)));
         }
     }

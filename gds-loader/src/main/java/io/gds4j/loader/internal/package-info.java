@@ -3,3 +3,7 @@
 package io.gds4j.loader.internal;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   TensorOrderTest: RowMajor
+//   SavePlanTest: SafetensorsText

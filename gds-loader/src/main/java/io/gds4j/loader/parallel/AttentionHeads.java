@@ -1,6 +1,5 @@
 package io.gds4j.loader.parallel;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.Metadata;
@@ -31,9 +30,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
      */
     public AttentionHeads {
         if (!isCount(heads) || !isCount(keyValueHeads) || headSize < 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "AttentionHeads",
+            throw CuFileException.invalid("AttentionHeads",
                     "there are %s heads of queries, and %s of keys and values, of %s elements; allowed are 1 to %s heads"
                             .formatted(heads, keyValueHeads, headSize, MOST_HEADS));
         }

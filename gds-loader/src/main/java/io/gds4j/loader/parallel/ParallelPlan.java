@@ -1,6 +1,5 @@
 package io.gds4j.loader.parallel;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
@@ -79,7 +78,7 @@ public final class ParallelPlan implements Serializable {
      */
     public static ParallelPlan of(String name, List<ParallelRule> rules) {
         if (rules.isEmpty()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, "the plan has no rules");
+            throw CuFileException.invalid(FUNCTION, "the plan has no rules");
         }
         return new ParallelPlan(name, rules);
     }
@@ -241,9 +240,7 @@ public final class ParallelPlan implements Serializable {
      */
     public static void checkWorld(int world) {
         if (world < 1 || world > MAX_WORLD) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "the number of ranks is %s; allowed are 1 to %s".formatted(world, MAX_WORLD));
         }
     }

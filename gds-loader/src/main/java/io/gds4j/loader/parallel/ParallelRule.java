@@ -1,6 +1,5 @@
 package io.gds4j.loader.parallel;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import java.io.Serializable;
@@ -33,16 +32,12 @@ public record ParallelRule(String pattern, Split split, boolean optional) implem
     public ParallelRule {
         Objects.requireNonNull(split, "split");
         if (pattern.isEmpty() || pattern.startsWith(".") || pattern.endsWith(".") || pattern.contains("..")) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "ParallelRule",
+            throw CuFileException.invalid("ParallelRule",
                     "the pattern %s has an empty component; write names with a dot between them"
                             .formatted(CheckpointException.quote(pattern)));
         }
         if (pattern.length() > MAX_PATTERN) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "ParallelRule",
+            throw CuFileException.invalid("ParallelRule",
                     "the pattern %s has %s characters; allowed are %s"
                             .formatted(CheckpointException.quote(pattern), pattern.length(), MAX_PATTERN));
         }

@@ -1,6 +1,5 @@
 package io.gds4j.loader.parallel;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.io.Serializable;
 import java.util.List;
@@ -48,8 +47,9 @@ public sealed interface Split extends Serializable {
          */
         public Part {
             if (share < 1 || heads < GATHERED || headSize < 0) {
-                throw invalid("a part has share %s and %s heads of %s elements; allowed are 1 and more, and 0 and more"
-                        .formatted(share, heads, headSize));
+                throw CuFileException.invalid("Split",
+                        "a part has share %s and %s heads of %s elements; allowed are 1 and more, and 0 and more"
+                                .formatted(share, heads, headSize));
             }
         }
 
@@ -108,7 +108,8 @@ public sealed interface Split extends Serializable {
          */
         public Expert {
             if (dimension < 0) {
-                throw invalid("the dimension of experts is %s; allowed are 0 and more".formatted(dimension));
+                throw CuFileException.invalid("Split",
+                        "the dimension of experts is %s; allowed are 0 and more".formatted(dimension));
             }
         }
     }
@@ -128,7 +129,8 @@ public sealed interface Split extends Serializable {
          */
         public Dimension {
             if (dimension < 0) {
-                throw invalid("the dimension is %s; allowed are 0 and more".formatted(dimension));
+                throw CuFileException.invalid("Split",
+                        "the dimension is %s; allowed are 0 and more".formatted(dimension));
             }
             parts = checked(parts);
         }
@@ -147,7 +149,7 @@ public sealed interface Split extends Serializable {
          */
         public Owner {
             if (rank < 0) {
-                throw invalid("the owner is rank %s; allowed are 0 and more".formatted(rank));
+                throw CuFileException.invalid("Split", "the owner is rank %s; allowed are 0 and more".formatted(rank));
             }
         }
     }
@@ -192,12 +194,8 @@ public sealed interface Split extends Serializable {
 
     private static List<Part> checked(List<Part> parts) {
         if (parts.isEmpty()) {
-            throw invalid("a split has no parts; allowed are 1 and more");
+            throw CuFileException.invalid("Split", "a split has no parts; allowed are 1 and more");
         }
         return List.copyOf(parts);
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "Split", detail);
     }
 }

@@ -6,3 +6,9 @@
 package io.gds4j.loader.parallel;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   TensorSliceTest: TensorSlicer
+//   ParallelLayoutsTest: AttentionLayers, CompressedLayer, GroupedLayer, Layers, ModelConfig
+//   ParallelLoadTest: WholeTensor
+//   ParallelPlanTest: PlanFile

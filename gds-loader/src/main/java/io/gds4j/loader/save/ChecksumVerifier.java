@@ -10,14 +10,13 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckedFiles;
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.FileVersion;
-import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.EnumMap;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -48,7 +47,7 @@ public final class ChecksumVerifier {
     private final List<String> unchecked = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
 
-    private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint) {
+    private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint, FileCalls calls) {
         this.driver = driver;
         this.checkpoint = checkpoint;
         Map<Path, FileVersion> versions = new HashMap<>();
@@ -57,7 +56,7 @@ public final class ChecksumVerifier {
             @Override
             protected CuFileHandle openFile(Path path) {
                 try {
-                    FileCalls.SYSTEM.dropCached(path);
+                    calls.dropCached(path);
                 } catch (CuFileException e) {
                     throw unopened(path, e);
                 }
@@ -92,12 +91,17 @@ public final class ChecksumVerifier {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static ChecksumReport verify(CuFileDriver driver, Path path) {
-        return new ChecksumVerifier(driver, Checkpoint.open(path)).run();
+        return verify(driver, path, FileCalls.SYSTEM);
+    }
+
+    /** Verifies with file system calls that a test may replace. */
+    static ChecksumReport verify(CuFileDriver driver, Path path, FileCalls calls) {
+        return new ChecksumVerifier(driver, Checkpoint.open(path), calls).run();
     }
 
     private ChecksumReport run() {
         long start = System.nanoTime();
-        Map<IoPath, Long> before = driver.bytesByPath();
+        MovedBytes moved = new MovedBytes(driver);
         checkpoint.files().forEach(this::expect);
         int[] crcs = new int[parts.size()];
         try (files) {
@@ -107,16 +111,9 @@ public final class ChecksumVerifier {
             files.finish();
         }
         List<String> different = compare(crcs);
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
-            if (moved > 0) {
-                paths.put(path, moved);
-            }
-        });
         long bytes = tensors.stream().mapToLong(TensorInfo::length).sum();
         return new ChecksumReport(
-                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, paths);
+                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, moved.byPath());
     }
 
     private void expect(CheckpointFile file) {

@@ -30,6 +30,9 @@ interface FileCalls {
     /** Creates or replaces a small file, and forces it to the disk; if that fails there is none. */
     void write(Path file, byte[] content);
 
+    /** Creates an empty file, and returns what it is; empty if anything has its name. */
+    Optional<StatxResult> create(Path file);
+
     /** Returns what the file system tells of a file, or of a link itself; empty if there is none, and only then. */
     Optional<StatxResult> status(Path file);
 

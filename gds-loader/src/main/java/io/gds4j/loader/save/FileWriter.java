@@ -86,12 +86,12 @@ final class FileWriter implements AutoCloseable {
     }
 
     /** Opens the temporary files as one of several writers, and returns which they are. */
-    List<ShareFile.Identity> openShare(Publication publication) {
+    List<ShareFile.Identity> openShare(Publication publication, GuessableName names) {
         openOriginals();
         List<ShareFile.Identity> claimed = new ArrayList<>();
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
-            StatxResult file = GuessableName.claim(publication.temporary(i));
+            StatxResult file = names.claim(publication.temporary(i));
             outputs.expect(publication.temporary(i), file.version());
             claimed.add(ShareFile.Identity.of(file));
         }
@@ -153,10 +153,11 @@ final class FileWriter implements AutoCloseable {
      *
      * @param files which the temporary files are
      */
-    void writeShared(Publication publication, List<ShareFile.Identity> files, List<ShareFile.Fragment> ranges) {
+    void writeShared(Publication publication, GuessableName names, List<ShareFile.Identity> files,
+            List<ShareFile.Fragment> ranges) {
         for (int i = 0; i < content.files().size(); i++) {
             Path path = publication.temporary(i);
-            StatxResult file = GuessableName.check(path);
+            StatxResult file = names.check(path);
             if (!files.get(i).isSameAs(ShareFile.Identity.of(file))) {
                 throw SaveFailure.replaced(path);
             }

@@ -1,6 +1,5 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.internal.SafetensorsText;
 import java.util.Arrays;
@@ -31,8 +30,7 @@ final class SaveFile {
         for (int i = 0; i < ends.length; i++) {
             end += tensors.get(i).bytes();
             if (end < 0) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, "the tensors of a file exceed 2^63-1 bytes");
+                throw CuFileException.invalid(SaveFailure.FUNCTION, "the tensors of a file exceed 2^63-1 bytes");
             }
             ends[i] = end;
         }

@@ -7,11 +7,10 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.internal.CheckpointEvent;
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
-import io.gds4j.statistics.IoPath;
-import java.util.EnumMap;
-import java.util.Map;
 import java.util.Optional;
+import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /** One run of a plan on a thread of its own, which a program can cancel until it publishes. */
@@ -60,8 +59,8 @@ abstract class SaveJob implements SaveControl {
     /** Does the work and reports it. */
     final SaveReport run() {
         runner = Thread.currentThread();
-        Map<IoPath, Long> before = driver.bytesByPath();
-        CheckpointEvent event = CheckpointEvent.begin(true);
+        MovedBytes moved = new MovedBytes(driver);
+        CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(true) : null;
         boolean done = false;
         try {
             work();
@@ -71,13 +70,6 @@ abstract class SaveJob implements SaveControl {
                 event.record(plan.target().path(), tensors(), writtenBytes(), done);
             }
         }
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
-            if (moved > 0) {
-                paths.put(path, moved);
-            }
-        });
         return new SaveReport(
                 plan.files().size(),
                 tensors(),
@@ -86,7 +78,7 @@ abstract class SaveJob implements SaveControl {
                 (System.nanoTime() - start) / 1e9,
                 (releasedAt - start) / 1e9,
                 syncNanos / 1e9,
-                paths);
+                moved.byPath());
     }
 
     final void createFolder() {

@@ -1,6 +1,5 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import java.io.Serializable;
@@ -53,16 +52,19 @@ public record SaveOptions(
     public SaveOptions {
         Objects.requireNonNull(consistency, "consistency");
         if (align < LEAST_ALIGN || align > MOST_ALIGN || Long.bitCount(align) != 1) {
-            throw invalid("align must be a power of two from %s to %s: %s".formatted(LEAST_ALIGN, MOST_ALIGN, align));
+            throw CuFileException.invalid("SaveOptions",
+                    "align must be a power of two from %s to %s: %s".formatted(LEAST_ALIGN, MOST_ALIGN, align));
         }
         if (maxShardBytes < 1) {
-            throw invalid("the largest size of a shard must be 1 byte or more: " + maxShardBytes);
+            throw CuFileException.invalid("SaveOptions",
+                    "the largest size of a shard must be 1 byte or more: " + maxShardBytes);
         }
         if (writesInFlight < 1 || writesInFlight > MOST_WRITES) {
-            throw invalid("writes in flight must be 1 to %s: %s".formatted(MOST_WRITES, writesInFlight));
+            throw CuFileException.invalid("SaveOptions",
+                    "writes in flight must be 1 to %s: %s".formatted(MOST_WRITES, writesInFlight));
         }
         if (stagingDevice < MemoryRange.NO_DEVICE) {
-            throw invalid("there is no GPU " + stagingDevice);
+            throw CuFileException.invalid("SaveOptions", "there is no GPU " + stagingDevice);
         }
     }
 
@@ -99,9 +101,5 @@ public record SaveOptions(
     /** Returns the options with another {@link #stagingDevice}. */
     public SaveOptions withStagingDevice(int device) {
         return new SaveOptions(align, maxShardBytes, consistency, checksums, direct, writesInFlight, device);
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "SaveOptions", detail);
     }
 }

@@ -175,8 +175,9 @@ public final class SavePlan {
         private static SaveTensor inMemory(String who, String name, DType dtype, IoMemory memory, long... shape) {
             long bytes = bytes(who, dtype, shape);
             if (memory.range().length() != bytes) {
-                throw invalid("%s of type %s and shape %s has %s bytes, its memory has %s"
-                        .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
+                throw CuFileException.invalid(SaveFailure.FUNCTION,
+                        "%s of type %s and shape %s has %s bytes, its memory has %s"
+                                .formatted(who, dtype, Arrays.toString(shape), bytes, memory.range().length()));
             }
             return new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.InMemory(memory));
         }
@@ -307,7 +308,8 @@ public final class SavePlan {
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, value);
             if (RESERVED.contains(key)) {
-                throw invalid("the metadata key %s is gds4j's own".formatted(key));
+                throw CuFileException.invalid(SaveFailure.FUNCTION,
+                        "the metadata key %s is gds4j's own".formatted(key));
             }
             metadata.put(key, value);
             typed.remove(key);
@@ -374,14 +376,15 @@ public final class SavePlan {
         private Builder add(String who, SaveTensor tensor) {
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, tensor.name());
             if (tensor.name().equals(SafetensorsText.METADATA)) {
-                throw invalid("no tensor may be named " + SafetensorsText.METADATA);
+                throw CuFileException.invalid(SaveFailure.FUNCTION,
+                        "no tensor may be named " + SafetensorsText.METADATA);
             }
             if (!DType.ofSafetensors().contains(tensor.dtype())) {
-                throw invalid(
+                throw CuFileException.invalid(SaveFailure.FUNCTION,
                         "%s has type %s; safetensors has %s".formatted(who, tensor.dtype(), DType.ofSafetensors()));
             }
             if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
-                throw invalid(who + " exists already");
+                throw CuFileException.invalid(SaveFailure.FUNCTION, who + " exists already");
             }
             return this;
         }
@@ -389,7 +392,7 @@ public final class SavePlan {
         private static long bytes(String who, DType dtype, long... shape) {
             boolean negative = Arrays.stream(shape).anyMatch(dimension -> dimension < 0);
             OptionalLong bytes = negative ? OptionalLong.empty() : dtype.bytes(Arrays.stream(shape).boxed().toList());
-            return bytes.orElseThrow(() -> invalid(
+            return bytes.orElseThrow(() -> CuFileException.invalid(SaveFailure.FUNCTION,
                     "%s of type %s has no valid size: %s".formatted(who, dtype, Arrays.toString(shape))));
         }
 
@@ -496,7 +499,7 @@ public final class SavePlan {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
         content.elsewhere().findFirst().ifPresent(tensor -> {
-            throw invalid(
+            throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "tensor %s has no memory here; SharedSave writes it".formatted(InertText.quote(tensor.name())));
         });
         return SaveFuture.start(released -> new PlanSave(content, driver, listener, calls, released));
@@ -504,10 +507,6 @@ public final class SavePlan {
 
     SaveContent content() {
         return content;
-    }
-
-    private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail);
     }
 
     @Override

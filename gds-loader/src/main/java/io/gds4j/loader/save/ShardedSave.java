@@ -40,14 +40,15 @@ public final class ShardedSave implements AutoCloseable {
     /** A file in each temporary folder: what lacks it is not deleted. */
     private static final String MARK = ".gds4j-save";
 
-    private final FileCalls calls = FileCalls.SYSTEM;
+    private final FileCalls calls;
     private final SaveTarget target;
     private final Path parent;
     private final Path temporary;
     private @Nullable SaveLock lock;
 
-    private ShardedSave(Path folder, Path parent, SaveLock lock) {
+    private ShardedSave(Path folder, Path parent, FileCalls calls, SaveLock lock) {
         this.target = SaveTarget.folder(folder);
+        this.calls = calls;
         this.parent = parent;
         this.temporary = parent.resolve(folder.getFileName() + SUFFIX);
         this.lock = lock;
@@ -62,14 +63,19 @@ public final class ShardedSave implements AutoCloseable {
      *         the errno of the call that failed
      */
     public static ShardedSave begin(Path folder) {
+        return begin(folder, FileCalls.SYSTEM);
+    }
+
+    /** Begins a save whose file system calls a test may replace. */
+    static ShardedSave begin(Path folder, FileCalls calls) {
         Path place = SaveTarget.absolute(folder);
         Path parent = place.getParent();
         if (parent == null) {
             throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
         }
-        FileCalls.SYSTEM.createFolder(parent);
-        SaveLock lock = FileCalls.SYSTEM.lock(parent, "." + place.getFileName() + ".lock");
-        ShardedSave save = new ShardedSave(place, parent, lock);
+        calls.createFolder(parent);
+        SaveLock lock = calls.lock(parent, "." + place.getFileName() + ".lock");
+        ShardedSave save = new ShardedSave(place, parent, calls, lock);
         boolean begun = false;
         try {
             save.prepare();
@@ -148,8 +154,7 @@ public final class ShardedSave implements AutoCloseable {
      */
     public List<Path> commit(List<Path> parts) {
         if (parts.isEmpty()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, "there are no shards; allowed are 1 and more");
+            throw CuFileException.invalid(SaveFailure.FUNCTION, "there are no shards; allowed are 1 and more");
         }
         Map<String, TensorInfo> tensors = new LinkedHashMap<>();
         List<Path> filled = new ArrayList<>();

@@ -1,6 +1,5 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.ArrayList;
 import java.util.Collection;
@@ -40,9 +39,7 @@ final class Shards {
             shards.add(shard);
         }
         if (shards.size() > MOST_FILES) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    SaveFailure.FUNCTION,
+            throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "shards of %s bytes make %s files, at most %s are allowed"
                             .formatted(largest, shards.size(), MOST_FILES));
         }

@@ -1,6 +1,5 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
 import java.io.ByteArrayOutputStream;
@@ -71,8 +70,7 @@ final class SharedPages {
 
     private CuFileException unusable(int file, int tensor, String detail) {
         String name = files.get(file).tensors().get(tensor).name();
-        return CuFileException.of(
-                CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, detail.formatted(InertText.quote(name)));
+        return CuFileException.invalid(SaveFailure.FUNCTION, detail.formatted(InertText.quote(name)));
     }
 
     private static boolean follows(ShareFile.Fragment before, ShareFile.Fragment after) {
@@ -85,9 +83,7 @@ final class SharedPages {
         boolean whole = first.offset() == Piece.down(first.offset())
                 && (last.end() == Piece.down(last.end()) || last.end() == files.get(first.file()).size());
         if (!whole) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    SaveFailure.FUNCTION,
+            throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "writers have left bytes %s to %s of file %s, which are no whole pages"
                             .formatted(first.offset(), last.end(), first.file()));
         }

@@ -82,11 +82,9 @@ public final class SharedSave {
     public static SharedSave of(SavePlan plan, String name, int rank, int world) {
         Objects.requireNonNull(name, "name");
         if (world < 1 || world > MOST_WRITERS || rank < 0 || rank >= world) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "SharedSave.of",
-                    "writer %s of %s: allowed are 1 to %s writers, numbered from 0".formatted(rank, world,
-                            MOST_WRITERS));
+            throw CuFileException.invalid("SharedSave.of",
+                    "writer %s of %s: allowed are 1 to %s writers, numbered from 0"
+                            .formatted(rank, world, MOST_WRITERS));
         }
         return new SharedSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
     }
@@ -174,7 +172,7 @@ public final class SharedSave {
      * @throws CuFileException with an errno if a file cannot be deleted
      */
     public void abandon() {
-        for (String id : ids(SharedSecret.find(secret))) {
+        for (String id : ids(secret(new GuessableName(calls)).find())) {
             Publication publication = publication(id);
             if (!publication.isLive()) {
                 publication.abandon();
@@ -186,6 +184,7 @@ public final class SharedSave {
 
     /** The work of one writer. */
     private final class Write extends SaveJob {
+        private final GuessableName names = new GuessableName(SharedSave.this.calls);
         private List<ShareFile.Tensor> tensors = List.of();
 
         Write(CuFileDriver driver, SaveListener listener, Runnable onRelease) {
@@ -195,7 +194,7 @@ public final class SharedSave {
         @Override
         void work() {
             createFolder();
-            List<String> ids = ids(SharedSecret.layOrFind(secret));
+            List<String> ids = ids(secret(names).layOrFind());
             Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes
             for (String id : ids) {
@@ -206,7 +205,7 @@ public final class SharedSave {
             List<Run> runs = Run.of(content.files());
             try (Snapshot sources = sources();
                     FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
-                List<ShareFile.Identity> opened = writer.openShare(publication);
+                List<ShareFile.Identity> opened = writer.openShare(publication, names);
                 try {
                     writeShare(publication, writer, runs, opened);
                 } finally {
@@ -248,6 +247,8 @@ public final class SharedSave {
 
     /** Puts the shares of all writers together; cannot be cancelled. */
     private final class Commit extends SaveJob {
+        private final GuessableName names = new GuessableName(SharedSave.this.calls);
+
         Commit(CuFileDriver driver, Runnable onRelease) {
             super(content, driver, SaveListener.NONE, SharedSave.this.calls, onRelease);
         }
@@ -268,7 +269,7 @@ public final class SharedSave {
             SaveTarget target = content.target();
             SaveLock lock = calls.lock(target.folder(), target.lockName());
             try {
-                List<String> ids = ids(SharedSecret.find(secret));
+                List<String> ids = ids(secret(names).find());
                 Publication publication = publication(ids);
                 Optional<Publication> published =
                         ids.stream().map(SharedSave.this::publication).filter(SharedSave.this::isPublished).findFirst();
@@ -287,7 +288,7 @@ public final class SharedSave {
                 try (Snapshot sources = Snapshot.none(content);
                         FileWriter writer = new FileWriter(content, driver, sources, this, listener)) {
                     try {
-                        writer.writeShared(publication, files, new SharedPages(content.files()).of(shares));
+                        writer.writeShared(publication, names, files, new SharedPages(content.files()).of(shares));
                     } finally {
                         removeIfLost(writer, publication);
                     }
@@ -305,6 +306,10 @@ public final class SharedSave {
                 lock.close();
             }
         }
+    }
+
+    private SharedSecret secret(GuessableName names) {
+        return new SharedSecret(secret, calls, names);
     }
 
     /** Returns the files of this save, none of which belongs to the checkpoint. */

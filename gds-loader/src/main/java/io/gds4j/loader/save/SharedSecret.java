@@ -9,6 +9,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.SecureRandom;
 import java.util.HexFormat;
+import java.util.Optional;
 import java.util.regex.Pattern;
 
 /**
@@ -20,7 +21,14 @@ final class SharedSecret {
     private static final Pattern SECRET = Pattern.compile("[0-9a-f]{" + 2 * BYTES + "}");
     private static final int MOST_ATTEMPTS = 100;
 
-    private SharedSecret() {
+    private final Path link;
+    private final FileCalls calls;
+    private final GuessableName names;
+
+    SharedSecret(Path link, FileCalls calls, GuessableName names) {
+        this.link = link;
+        this.calls = calls;
+        this.names = names;
     }
 
     /**
@@ -29,9 +37,9 @@ final class SharedSecret {
      * @return empty where the file system knows no symbolic links
      * @throws CuFileException EPERM if the link is not one of this user
      */
-    static String layOrFind(Path link) {
+    String layOrFind() {
         for (int i = 0; i < MOST_ATTEMPTS; i++) {
-            String found = find(link);
+            String found = find();
             if (!found.isEmpty()) {
                 return found;
             }
@@ -51,20 +59,19 @@ final class SharedSecret {
     }
 
     /** Returns the secret; empty if there is none. */
-    static String find(Path link) {
+    String find() {
         try {
-            StatxResult there = GuessableName.describe(link);
+            Optional<StatxResult> found = calls.status(link);
+            if (found.isEmpty()) {
+                return "";
+            }
+            StatxResult there = found.get();
             String secret = there.isSymbolicLink() ? Files.readSymbolicLink(link).toString() : "";
             if (!SECRET.matcher(secret).matches()) {
                 throw SaveFailure.of(link, "use the link: a save has not made it", Errno.EPERM);
             }
-            GuessableName.checkOwn(link, there);
+            names.checkOwn(link, there);
             return secret;
-        } catch (CuFileException e) {
-            if (e.errno().orElse(0) == Errno.ENOENT) {
-                return "";
-            }
-            throw e;
         } catch (IOException e) {
             return ""; // a commit has removed it meanwhile
         }

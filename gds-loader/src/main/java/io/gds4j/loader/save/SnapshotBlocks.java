@@ -52,9 +52,7 @@ final class SnapshotBlocks implements AutoCloseable {
         sizes.forEach((pool, size) -> {
             MemoryAllocation block = blocks.get(pool);
             if (block == null || block.length() < size) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE,
-                        FUNCTION,
+                throw CuFileException.invalid(FUNCTION,
                         "the plan needs %s bytes of %s memory, the snapshot memory has %s"
                                 .formatted(size, pool.kind, block == null ? 0 : block.length()));
             }

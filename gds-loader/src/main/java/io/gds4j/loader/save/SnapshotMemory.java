@@ -1,7 +1,6 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
 
@@ -36,8 +35,7 @@ public final class SnapshotMemory implements AutoCloseable {
      */
     public static SnapshotMemory allocate(CuFileDriver driver, SavePlan plan) {
         if (plan.options().consistency() == Consistency.STOP) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION,
-                    "the plan takes no snapshot: it has mode STOP");
+            throw CuFileException.invalid(FUNCTION, "the plan takes no snapshot: it has mode STOP");
         }
         MemoryAllocator allocator = driver.allocator();
         return new SnapshotMemory(SnapshotBlocks.allocate(allocator, Snapshot.sizes(plan.content(), allocator)));

@@ -137,6 +137,23 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
+    public Optional<StatxResult> create(Path file) {
+        int flags = PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL;
+        int fd = posix().open(file.toString(), flags, MODE_OF_FILES);
+        if (fd == -Errno.EEXIST) {
+            return Optional.empty();
+        }
+        check(file, "create the file", fd);
+        StatxResult status = posix().statx(fd);
+        posix().close(fd);
+        if (status.error() != 0) {
+            posix().unlink(file.toString());
+        }
+        check(file, "find out about the new file", status.error());
+        return Optional.of(status);
+    }
+
+    @Override
     public Optional<StatxResult> status(Path file) {
         int fd = posix().open(file.toString(), PosixConstants.O_PATH | PosixConstants.O_NOFOLLOW, 0);
         if (fd < 0) {

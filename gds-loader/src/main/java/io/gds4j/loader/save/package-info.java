@@ -7,3 +7,10 @@
 package io.gds4j.loader.save;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   SavePlanTest: FileWriter, PageOrder, Piece, SaveFile, SaveJob, SaveTarget, Snapshot
+//   SaveCrashTest: OutputFiles, Publication
+//   SharedSaveTest: GuessableName, ShareFile
+//   ChecksumTest: Checksums
+//   TensorOrderTest: ReorderedTensors

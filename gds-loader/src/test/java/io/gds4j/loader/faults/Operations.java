@@ -60,7 +60,10 @@ final class Operations {
             all.add(Operation.of("register", kind, Io.DIRECT, Operations::register));
             all.add(Operation.of("load", kind, Io.CACHED, Operations::load));
             all.add(Operation.of("save", kind, Io.CACHED, MatrixSaves::save));
+            all.add(Operation.of("shared save", kind, Io.CACHED, MatrixSaves::saveShared));
         }
+        all.add(Operation.of("sharded save", MemoryKind.HOST, Io.CACHED, MatrixSaves::saveSharded));
+        all.add(Operation.of("verify", MemoryKind.HOST, Io.CACHED, MatrixSaves::verify));
         all.add(Operation.of("read", MemoryKind.CUDA_MANAGED, Io.DIRECT, Operations::read));
         all.add(Operation.of("stream", MemoryKind.HOST, Io.DIRECT, Operations::hostStream));
         all.add(Operation.of("stream", MemoryKind.CUDA_DEVICE, Io.DIRECT, Operations::stream));

@@ -12,6 +12,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.testkit.GuardedFile;
@@ -68,7 +69,7 @@ public final class Stage implements AutoCloseable {
         }
         attempted = true;
         try {
-            return Optional.of(machine.calls().during(part));
+            return Optional.of(OpenedFile.with(posix(), () -> machine.calls().during(part)));
         } catch (CuFileException e) {
             failure = e;
             NativeCalls.Fault fault = machine.calls().failed().orElseThrow(() -> e);

@@ -5,13 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.loader.faults.Stage;
 import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryKind;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 
-/** The operation "save" of the fault matrix, which makes a save's own system calls fail, too. */
+/** The saves of the fault matrix, which makes their own system calls fail, too. */
 public final class MatrixSaves {
     private static final int OLD = 1;
     private static final int NEW = 2;
+    private static final int WRITERS = 2;
 
     private MatrixSaves() {
     }
@@ -32,6 +36,71 @@ public final class MatrixSaves {
                 }
             }
             assertThat(folder.toFile().list()).as("files of the folder").hasSize(1);
+        }
+    }
+
+    /** Two writers whose tensors share pages, and the commit: a writer that failed begins again, and so does all. */
+    public static void saveShared(Stage stage, MemoryKind kind) throws Exception {
+        FileCalls calls = new SystemFileCalls(stage::posix);
+        Path folder = stage.folder().resolve("saved");
+        try (Tensors before = tensors(stage, OLD, kind); Tensors after = tensors(stage, NEW, kind)) {
+            before.plan().toFolder(folder).save(stage.driver());
+            for (int round = 0; round < 2; round++) {
+                List<SharedSave> writers = IntStream.range(0, WRITERS)
+                        .mapToObj(rank -> SharedSave.of(
+                                after.plan(tensor -> tensor.length() % WRITERS == rank).toFolder(folder),
+                                "step", rank, WRITERS).with(calls))
+                        .toList();
+                Optional<SaveReport> saved = stage.attempt(() -> {
+                    writers.forEach(writer -> writer.write(stage.driver()));
+                    return writers.getFirst().commit(stage.driver());
+                });
+                assertThat(Tensors.seedOf(folder, OLD, NEW)).as("whose tensors are there")
+                        .isIn((long) OLD, (long) NEW);
+                if (saved.isPresent()) {
+                    after.check(folder);
+                }
+            }
+            assertThat(folder.toFile().list()).as("files of the folder").hasSize(1);
+        }
+    }
+
+    /** Two shards in a new folder, which appears whole or not at all. */
+    public static void saveSharded(Stage stage, MemoryKind kind) throws Exception {
+        FileCalls calls = new SystemFileCalls(stage::posix);
+        Path parent = stage.folder().resolve("steps");
+        try (Tensors tensors = tensors(stage, NEW, kind)) {
+            for (int round = 0; round < 2; round++) {
+                Path folder = parent.resolve("step-" + round);
+                Optional<List<Path>> saved = stage.attempt(() -> {
+                    try (ShardedSave save = ShardedSave.begin(folder, calls)) {
+                        Path part = ShardedSave.part(save.temporary(), 0, 1);
+                        tensors.plan().toFile(part).start(stage.driver(), SaveListener.NONE, calls).await();
+                        return save.commit(List.of(part));
+                    }
+                });
+                if (saved.isPresent() || Files.exists(folder)) {
+                    tensors.check(folder);
+                }
+            }
+            assertThat(parent.resolve("step-1")).exists();
+        }
+    }
+
+    /** Checksums of all tensors: a failure is reported, and never a difference. */
+    public static void verify(Stage stage, MemoryKind kind) throws Exception {
+        FileCalls calls = new SystemFileCalls(stage::posix);
+        Path folder = stage.folder().resolve("saved");
+        try (Tensors tensors = tensors(stage, NEW, kind)) {
+            tensors.plan().options(SaveOptions.DEFAULTS.withChecksums(true)).toFolder(folder).save(stage.driver());
+            for (int round = 0; round < 2; round++) {
+                Optional<ChecksumReport> report =
+                        stage.attempt(() -> ChecksumVerifier.verify(stage.driver(), folder, calls));
+                report.ifPresent(found -> {
+                    assertThat(found.tensors()).isEqualTo(tensors.count());
+                    assertThat(found.different()).isEmpty();
+                });
+            }
         }
     }
 

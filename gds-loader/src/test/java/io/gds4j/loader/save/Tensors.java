@@ -16,6 +16,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.function.Predicate;
 
 /** Tensors in memory whose bytes a seed decides, so that every byte of a saved checkpoint can be checked. */
 final class Tensors implements AutoCloseable {
@@ -58,10 +59,19 @@ final class Tensors implements AutoCloseable {
     }
 
     SavePlan.Builder plan() {
+        return plan(tensor -> true);
+    }
+
+    /** Returns a plan; tensors that are not {@code here} are elsewhere. */
+    SavePlan.Builder plan(Predicate<String> here) {
         SavePlan.Builder builder = SavePlan.builder();
         for (Tensor tensor : tensors) {
             long bytes = tensor.dtype.bytes(Arrays.stream(tensor.shape).boxed().toList()).orElseThrow();
-            builder.tensor(tensor.name, tensor.dtype, tensor.memory.range().slice(0, bytes), tensor.shape);
+            if (here.test(tensor.name)) {
+                builder.tensor(tensor.name, tensor.dtype, tensor.memory.range().slice(0, bytes), tensor.shape);
+            } else {
+                builder.elsewhere(tensor.name, tensor.dtype, tensor.shape);
+            }
         }
         return builder;
     }

@@ -161,6 +161,11 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
+    public Optional<StatxResult> create(Path file) {
+        return system.create(file);
+    }
+
+    @Override
     public Optional<StatxResult> status(Path file) {
         return system.status(file);
     }

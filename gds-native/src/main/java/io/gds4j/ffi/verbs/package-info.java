@@ -1,6 +1,5 @@
 /**
- * Memory regions of InfiniBand verbs, by libibverbs through the Java FFM API: registers host memory, GPU memory and dma-bufs with
- * an RDMA device, where there is one. For programs that move bytes over the network themselves.
+ * libibverbs through the Java FFM API: the interface {@link io.gds4j.ffi.verbs.Verbs}, its FFM class and a class for each struct.
  */
 @NullMarked
 package io.gds4j.ffi.verbs;

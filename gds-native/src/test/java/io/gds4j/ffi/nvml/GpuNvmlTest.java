@@ -6,7 +6,6 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.cuda.GpuCapabilities;
-import io.gds4j.ffi.verbs.RdmaDevices;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
@@ -29,7 +28,6 @@ class GpuNvmlTest {
             assertThat(bar1.total()).isGreaterThan(128L << 20);
             assertThat(bar1.free() + bar1.used()).isLessThanOrEqualTo(bar1.total());
             System.out.println("capabilities: " + GpuCapabilities.of(cuda.driver(), ordinal));
-            System.out.println("rdma: " + RdmaDevices.detect());
             System.out.println("nvml: " + gpu + ", driver " + nvml.driverVersion());
         }
     }

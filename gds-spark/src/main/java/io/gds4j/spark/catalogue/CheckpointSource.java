@@ -1,6 +1,5 @@
 package io.gds4j.spark.catalogue;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import java.nio.file.Path;
@@ -54,7 +53,7 @@ public final class CheckpointSource implements TableProvider, DataSourceRegister
     public Table getTable(StructType schema, Transform[] partitioning, Map<String, String> properties) {
         @Nullable String path = new CaseInsensitiveStringMap(properties).get(PATH);
         if (path == null || path.isEmpty()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "CheckpointSource",
+            throw CuFileException.invalid("CheckpointSource",
                     "%s needs one path: spark.read().format(\"%s\").load(PATH)".formatted(NAME, NAME));
         }
         return new CheckpointTable(NAME + " " + path, TensorRows.of(Checkpoint.open(Path.of(path).toAbsolutePath())));

@@ -4,7 +4,6 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.dataset.RecordLoader;
 import io.gds4j.dataset.Share;
 import io.gds4j.dataset.source.RecordSource;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -80,7 +79,7 @@ public final class RecordPartitions implements Serializable {
     public <T> JavaRDD<T> epoch(
             SparkSession spark, int partitions, long epoch, FlatMapFunction<RecordLoader, T> work) {
         if (partitions < 1 || epoch < 0 || epoch == Long.MAX_VALUE) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "RecordPartitions.epoch",
+            throw CuFileException.invalid("RecordPartitions.epoch",
                     "%s partitions, epoch %s; allowed are 1 and more partitions, epoch 0 and later"
                             .formatted(partitions, epoch));
         }

@@ -25,6 +25,8 @@ import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.concurrent.locks.LockSupport;
 
@@ -34,6 +36,7 @@ final class Scenarios {
     private static final int SMALL = 4096;
     private static final long MILLISECOND = 1_000_000;
     private static final int BATCHES = 40;
+    private static final long BATCHES_NANOS = TimeUnit.SECONDS.toNanos(10);
     private static final int ENTRIES = 11;
     private static final int[] SIZES = {64 << 10, 4096, MIB, 300_000, 3 * MIB, 128 << 10};
 
@@ -219,6 +222,7 @@ final class Scenarios {
         DataFile file = file(place, 20 * MIB);
         CuFileDriver driver = place.driver();
         AtomicReference<Throwable> failure = new AtomicReference<>();
+        AtomicLong entries = new AtomicLong();
         List<Thread> all = new ArrayList<>();
         try (CuFileHandle handle = driver.openFile(file.path())) {
             for (int i = 0; i < threads; i++) {
@@ -226,7 +230,7 @@ final class Scenarios {
                 SplittableRandom random = new SplittableRandom(place.random().nextLong());
                 all.add(Thread.ofPlatform().daemon().start(() -> {
                     try {
-                        batches(driver, handle, file, kind, adjacent, random);
+                        entries.addAndGet(batches(driver, handle, file, kind, adjacent, random));
                     } catch (Throwable e) {
                         failure.set(e);
                     }
@@ -242,16 +246,19 @@ final class Scenarios {
             throw new AssertionError("a batch failed", failure.get());
         }
         Bench.check("bounce buffers hold", driver.statistics().engine().bouncePoolBytes(), 0);
-        return (long) threads * BATCHES * ENTRIES;
+        return entries.get();
     }
 
-    private static void batches(
+    /** Returns the number of entries; ends early where a single small bounce buffer serves all threads, which takes long. */
+    private static long batches(
             CuFileDriver driver, CuFileHandle handle, DataFile file, MemoryKind kind, boolean adjacent,
             SplittableRandom random) {
         int size = adjacent ? MIB : MIB / 4;
+        long begun = System.nanoTime();
+        int done = 0;
         try (GuardedMemory memory = GuardedMemory.allocate(driver.allocator(), kind, ENTRIES * size);
                 CuFileBatch batch = driver.batch(ENTRIES)) {
-            for (int i = 0; i < BATCHES; i++) {
+            while (done < BATCHES && System.nanoTime() - begun < BATCHES_NANOS) {
                 List<CuFileBatch.Request> requests = new ArrayList<>();
                 int at = SMALL * random.nextInt((file.size() - ENTRIES * size) / SMALL);
                 for (int k = 0; k < ENTRIES; k++) {
@@ -266,9 +273,11 @@ final class Scenarios {
                         left--;
                     }
                 }
+                done++;
             }
             memory.verify();
         }
+        return (long) done * ENTRIES;
     }
 
     /** A source whose bytes are zeros and come late. */

@@ -5,3 +5,6 @@
 package io.gds4j.testkit.random;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CampaignTest: BatchSteps, Bench, DataFile, Ground, OwnFile, ReadSteps, Round, Scenarios, SharedFile, StreamSteps, Worker

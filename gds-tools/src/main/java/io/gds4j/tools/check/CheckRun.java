@@ -12,8 +12,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
-import io.gds4j.ffi.verbs.RdmaAvailability;
-import io.gds4j.ffi.verbs.RdmaDevices;
+import io.gds4j.rdma.RdmaAvailability;
+import io.gds4j.rdma.RdmaDevices;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
@@ -145,7 +145,7 @@ public final class CheckRun {
             path.toRealPath();
         } catch (IOException e) {
             return new CheckedPath(
-                    PathReport.failed(path, CuFileException.of(CuFileError.INVALID_VALUE, "check", e.toString())),
+                    PathReport.failed(path, CuFileException.invalid("check", e.toString())),
                     Optional.of(ErrorReport.of(e)));
         }
         PathReport report = driver.diagnose(path).paths().getFirst();

@@ -5,7 +5,7 @@ import io.gds4j.config.UnknownKey;
 import io.gds4j.diagnosis.Gpu;
 import io.gds4j.diagnosis.PathReport;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.rdma.RdmaAvailability;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;

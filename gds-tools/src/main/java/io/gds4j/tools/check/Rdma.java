@@ -1,7 +1,7 @@
 package io.gds4j.tools.check;
 
 import io.gds4j.engine.machine.SystemFiles;
-import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.rdma.RdmaAvailability;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;

@@ -1,6 +1,6 @@
 package io.gds4j.tools.check;
 
-import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.rdma.RdmaAvailability;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;

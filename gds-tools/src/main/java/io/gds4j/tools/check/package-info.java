@@ -3,3 +3,6 @@
 package io.gds4j.tools.check;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CheckCommandTest: CheckJson

@@ -3,3 +3,6 @@
 package io.gds4j.tools.convert;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   ConvertCommandTest: ConvertRun, RemoteFolder

@@ -6,3 +6,6 @@
 package io.gds4j.tools.demo;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   DemoCommandTest: DemoRun

@@ -3,3 +3,6 @@
 package io.gds4j.tools.io;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   IoCommandTest: IoJob, IoResult, IoRun, JobFile, JobRig, PlainFile, Round, Worker

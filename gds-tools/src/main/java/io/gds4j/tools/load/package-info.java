@@ -6,3 +6,6 @@
 package io.gds4j.tools.load;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   LoadCommandTest: LoadResult, LoadRun

@@ -14,13 +14,14 @@ import java.util.Comparator;
 import java.util.List;
 
 /**
- * An output file of {@code gds io --json}.
+ * An output file of {@code gds io --json} or {@code gds rdma --json}.
  *
  * @param label label in the legend
  * @param measurements measurements, smallest request size first
  */
 record ResultFile(String label, List<Measurement> measurements) {
     private static final String SCHEMA = "gds4j.io/";
+    private static final String RDMA_SCHEMA = "gds4j.rdma/";
     private static final int MOST_BYTES = 64 << 20;
 
     ResultFile {
@@ -42,7 +43,8 @@ record ResultFile(String label, List<Measurement> measurements) {
             long line = e.getLocation() == null ? 1 : e.getLocation().getLineNr();
             throw wrong(file, "line " + line + " is not JSON: " + e.getOriginalMessage());
         }
-        if (!object.path("schema").asText().startsWith(SCHEMA)) {
+        boolean rdma = object.path("schema").asText().startsWith(RDMA_SCHEMA);
+        if (!rdma && !object.path("schema").asText().startsWith(SCHEMA)) {
             throw wrong(file, "is not output of gds io --json: no schema " + SCHEMA + "N");
         }
         if (object.has("error")) {
@@ -50,19 +52,19 @@ record ResultFile(String label, List<Measurement> measurements) {
         }
         List<Measurement> points = new ArrayList<>();
         for (JsonNode result : object.path("results")) {
-            points.add(point(file, result));
+            points.add(point(file, result, rdma ? "size" : "ioSize"));
         }
         if (points.isEmpty()) {
             throw wrong(file, "has no results");
         }
         points.sort(Comparator.comparingLong(Measurement::ioSize));
-        return new ResultFile(label(file, object), points);
+        return new ResultFile(rdma ? rdmaLabel(file, object) : label(file, object), points);
     }
 
-    private static Measurement point(Path file, JsonNode result) {
+    private static Measurement point(Path file, JsonNode result, String size) {
         JsonNode latency = result.path("latencyMicros");
         Measurement point = new Measurement(
-                result.path("ioSize").asLong(),
+                result.path(size).asLong(),
                 result.path("bytesPerSecond").asDouble(),
                 latency.path("p50").asDouble(),
                 latency.path("p99").asDouble());
@@ -89,6 +91,16 @@ record ResultFile(String label, List<Measurement> measurements) {
                 object.path("backend").asText());
         // XML has no control characters, not even escaped ones
         return Text.oneLine(label);
+    }
+
+    private static String rdmaLabel(Path file, JsonNode object) {
+        Path name = file.getFileName();
+        return Text.oneLine("%s: RDMA %s, %s, %s queue pair%s".formatted(
+                name == null ? file : name,
+                object.path("operation").asText(),
+                object.path("memory").asText(),
+                object.path("queuePairs").asInt(),
+                object.path("queuePairs").asInt() == 1 ? "" : "s"));
     }
 
     private static CommandFailure wrong(Path file, String what) {

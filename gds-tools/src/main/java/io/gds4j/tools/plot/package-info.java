@@ -3,3 +3,6 @@
 package io.gds4j.tools.plot;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   PlotCommandTest: Axis, LineChart, PanelDrawing

@@ -3,3 +3,6 @@
 package io.gds4j.tools.records;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   RecordsCommandTest: FirstBytes, RecordSums, RecordsRun

@@ -3,3 +3,7 @@
 package io.gds4j.tools.sample;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   PatternsCommandTest: PatternsResult, PatternsRun
+//   SampleCommandTest: SampleRun

@@ -3,3 +3,6 @@
 package io.gds4j.tools.stats;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   StatsCommandTest: RunningJvm, StatsText

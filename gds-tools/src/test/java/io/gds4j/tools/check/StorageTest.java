@@ -9,7 +9,7 @@ import io.gds4j.diagnosis.Platform;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.ffi.verbs.RdmaAvailability;
+import io.gds4j.rdma.RdmaAvailability;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;

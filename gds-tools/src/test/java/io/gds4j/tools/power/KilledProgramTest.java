@@ -35,7 +35,7 @@ class KilledProgramTest {
                 int mark = random.nextInt(1, 2 * MARKS);
                 Progress progress = killAfter(mark, cache.port(), root.getParent());
                 try {
-                    progress.check(operations, root, true);
+                    progress.check(operations, root, true, true);
                 } catch (Exception | AssertionError e) {
                     throw new AssertionError("seed %s, killed in %s".formatted(seed, progress), e);
                 }
@@ -48,7 +48,7 @@ class KilledProgramTest {
         List<String> command = new ArrayList<>(List.of(
                 Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
                 "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-cp", System.getProperty("java.class.path"),
-                PowerRecord.class.getName(), Integer.toString(port), "100", root.toString(),
+                PowerRecord.class.getName(), Integer.toString(port), "100", "0", root.toString(),
                 Recording.EXT4_KILLED.toString()));
         Process process = new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.to(new File(root.toString(), "errors")))

@@ -12,18 +12,23 @@ final class PowerRecord {
     private PowerRecord() {
     }
 
-    /** @param arguments port of the server, rounds, folder, then {@link Recording}s, which are mounted in it under their names */
+    /**
+     * @param arguments port of the server, rounds, how many operations have returned before on these disks, folder, then
+     *        {@link Recording}s, which are mounted in it under their names
+     */
     public static void main(String[] arguments) throws Exception {
         int rounds = Integer.parseInt(arguments[1]);
+        int before = Integer.parseInt(arguments[2]);
         try (CuFileDriver driver = CuFileDriver.open();
                 CachedReads cache = new CachedReads(Integer.parseInt(arguments[0]));
                 Marks marks = new Marks()) {
-            for (String argument : List.of(arguments).subList(3, arguments.length)) {
+            for (String argument : List.of(arguments).subList(4, arguments.length)) {
                 Recording recording = Recording.valueOf(argument);
-                Path root = Path.of(arguments[2], argument);
+                Path root = Path.of(arguments[3], argument);
                 List<Operation> operations = recording.operations(driver, cache);
-                for (int round = 1; round <= rounds; round++) {
-                    for (Operation operation : operations) {
+                for (int round = 1 + before / operations.size(); round <= rounds; round++) {
+                    int first = round == 1 + before / operations.size() ? before % operations.size() : 0;
+                    for (Operation operation : operations.subList(first, operations.size())) {
                         String id = operation.name() + "." + round + ".";
                         marks.add(recording, id + Operation.BEGUN);
                         operation.run(root, round, phase -> marks.add(recording, id + phase));

@@ -12,6 +12,7 @@ import java.util.Map;
 import java.util.SortedSet;
 import java.util.TreeMap;
 import java.util.TreeSet;
+import java.util.function.Predicate;
 
 /**
  * Records the operations in the guest, replays the logs here, and kills the guest: {@code dev/guest.sh power}. Status 5 if a promise
@@ -60,7 +61,7 @@ final class PowerRun {
                     run.kill(recording);
                 }
             }
-            run.printTable();
+            run.printTables();
             good = run.good && run.controlsAreFound();
         }
         if (!good) {
@@ -74,9 +75,16 @@ final class PowerRun {
         if (missing.isEmpty()) {
             return;
         }
-        Process guest = new ProcessBuilder(Recording.guest(missing, folder, cache.port(), rounds)).inheritIO().start();
-        if (guest.waitFor() != 0) {
-            throw new IOException("the guest ended with status " + guest.exitValue());
+        Process guest =
+                new ProcessBuilder(Recording.guest(missing, folder, cache.port(), rounds, 0)).inheritIO().start();
+        int status = guest.waitFor();
+        if (status != 0) {
+            // such as 124: time ran out. A log that is not whole would count as recorded
+            for (Recording recording : missing) {
+                Files.deleteIfExists(log(recording));
+            }
+            System.err.println("the guest ended with status " + status);
+            System.exit(status);
         }
     }
 
@@ -90,18 +98,22 @@ final class PowerRun {
                 PowerCuts.run(log(recording), recording, recording.operations(driver, cache), cuts, seed);
         results.put(recording, result);
         double seconds = (System.nanoTime() - start) / 1e9;
-        result.failures().forEach(System.out::println);
         System.out.printf("%s: %s cuts, %s broken, %.0f s, seed %s%n",
                 recording, result.sum(), result.failures().size(), seconds, seed);
         good &= recording.isControl() || result.failures().isEmpty();
     }
 
     private void kill(Recording recording) throws IOException, InterruptedException {
-        List<String> failures = PowerKills.run(
+        if (kills == 0) {
+            return;
+        }
+        PowerCuts.Result result = PowerKills.run(
                 recording, recording.operations(driver, cache), folder, kills, cache.port(), seed);
-        failures.forEach(System.out::println);
-        System.out.printf("%s: killed %s times, %s broken, seed %s%n", recording, kills, failures.size(), seed);
-        good &= failures.isEmpty();
+        results.put(recording, result);
+        result.failures().forEach(System.out::println);
+        System.out.printf("%s: killed %s times, %s broken, seed %s%n",
+                recording, result.sum(), result.failures().size(), seed);
+        good &= result.failures().isEmpty();
     }
 
     /** Returns whether each omission was found on a file system at least. */
@@ -117,8 +129,14 @@ final class PowerRun {
         return !found.containsValue(false);
     }
 
-    private void printTable() {
-        List<Recording> columns = results.keySet().stream().filter(recording -> !recording.isControl()).toList();
+    private void printTables() {
+        printTable("cuts", Recording::logs);
+        printTable("kills", recording -> !recording.logs());
+    }
+
+    private void printTable(String unit, Predicate<Recording> choice) {
+        List<Recording> columns =
+                results.keySet().stream().filter(choice.and(recording -> !recording.isControl())).toList();
         if (columns.isEmpty()) {
             return;
         }
@@ -133,6 +151,6 @@ final class PowerRun {
             lines.add("| %s | %s |".formatted(row.isEmpty() ? "none yet" : row, String.join(" | ", cells)));
         }
         lines.forEach(System.out::println);
-        System.out.printf("%s cuts%n", columns.stream().mapToInt(column -> results.get(column).sum()).sum());
+        System.out.printf("%s %s%n", columns.stream().mapToInt(column -> results.get(column).sum()).sum(), unit);
     }
 }

@@ -31,8 +31,8 @@ enum Recording {
     /** Mark of the moment when the file system is mounted. */
     static final String MOUNTED = "mounted";
     private static final long BLOCK_OF_XFS = 4096;
+    private static final long SUPERBLOCK_OF_EXT4 = 1024;
     private static final long LOG_MEGABYTES = 4096;
-    private static final int LONGEST_SECONDS = 5400;
 
     private final String type;
     private final String options;
@@ -79,11 +79,19 @@ enum Recording {
     }
 
     /**
-     * Returns how many bytes of a write the disk writes wholly or not at all: a sector. XFS takes blocks of 4096 bytes for that, and does
-     * not mount after it has lost a part of a folder's block.
+     * Returns how many bytes of a write the disk writes wholly or not at all: a sector, and what a file system takes for that and does
+     * not mount without. XFS does so with the blocks of its folders, and ext4 with its superblock, which it reads before the journal
+     * that could mend it.
      */
     long atomicBytes(WriteLog.Entry write, int sector) {
-        return type.equals("xfs") && write.isMetadata() ? Math.max(BLOCK_OF_XFS, sector) : sector;
+        if (!write.isMetadata()) {
+            return sector;
+        }
+        return Math.max(sector, switch (type) {
+            case "xfs" -> BLOCK_OF_XFS;
+            case "ext4" -> SUPERBLOCK_OF_EXT4;
+            default -> 0;
+        });
     }
 
     /** Returns whether each write to the disk is logged. */
@@ -111,16 +119,22 @@ enum Recording {
         return all;
     }
 
-    /** Returns the command that runs the operations in the guest, on disks in a folder. */
-    static List<String> guest(List<Recording> recordings, Path folder, int port, int rounds) {
+    /**
+     * Returns the command that runs the operations in the guest, on disks in a folder.
+     *
+     * @param before operations that have returned on these disks, in another guest; 0 for new disks
+     */
+    static List<String> guest(List<Recording> recordings, Path folder, int port, int rounds, int before) {
         List<String> program = new ArrayList<>(List.of(System.getProperty("gds4j.guest.java"),
-                PowerRecord.class.getName(), Integer.toString(port), Integer.toString(rounds), MOUNTS));
+                PowerRecord.class.getName(), Integer.toString(port), Integer.toString(rounds), Integer.toString(before),
+                MOUNTS));
         recordings.forEach(recording -> program.add(recording.toString()));
         List<String> command =
                 new ArrayList<>(
-                        List.of(System.getProperty("gds4j.guest"), "run", "-t", Integer.toString(LONGEST_SECONDS)));
+                        List.of(System.getProperty("gds4j.guest"), "run", "-t",
+                                System.getProperty("gds4j.guest.limit")));
         command.addAll(disks(recordings, folder.toString()));
-        command.add(command(recordings, String.join(" ", program)));
+        command.add(command(recordings, before == 0, String.join(" ", program)));
         return command;
     }
 
@@ -137,8 +151,8 @@ enum Recording {
         return options;
     }
 
-    /** Returns the shell command that makes and mounts the disks in the guest, runs a program and ends the logs. */
-    private static String command(List<Recording> recordings, String program) {
+    /** Returns the shell command that makes new disks, mounts them in the guest, runs a program and ends the logs. */
+    private static String command(List<Recording> recordings, boolean areNew, String program) {
         List<String> before = new ArrayList<>();
         List<String> after = new ArrayList<>();
         int disks = 0;
@@ -150,11 +164,13 @@ enum Recording {
                         .formatted(recording, disk, (char) ('a' + disks++)));
                 disk = "/dev/mapper/" + recording;
             }
-            before.add(switch (recording.type) {
-                case "ext4" -> "mkfs.ext4 -q -J size=8 ";
-                case "xfs" -> "mkfs.xfs -q -f --unsupported ";
-                default -> "mkfs.btrfs -q -f ";
-            } + disk);
+            if (areNew) {
+                before.add(switch (recording.type) {
+                    case "ext4" -> "mkfs.ext4 -q -J size=8 ";
+                    case "xfs" -> "mkfs.xfs -q -f --unsupported ";
+                    default -> "mkfs.btrfs -q -f ";
+                } + disk);
+            }
             String options = recording.options.isEmpty() ? "rw" : recording.options;
             before.add("mkdir -p " + recording.mountPoint());
             before.add("mount -t %s -o %s %s %s".formatted(recording.type, options, disk, recording.mountPoint()));

@@ -1,6 +1,5 @@
 package io.gds4j.loader.format.gguf;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
@@ -64,9 +63,7 @@ public final class GgufFormat implements CheckpointFormat {
     public GgufFormat withType(int number, String id, int blockElements, int blockBytes) {
         DType known = GgufTypes.known(number);
         if (known != null || blockBytes < 1) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "GgufFormat.withType",
+            throw CuFileException.invalid("GgufFormat.withType",
                     known != null
                             ? "type %s is %s of ggml and cannot be changed".formatted(number, known)
                             : "a block must have 1 byte or more: %s".formatted(blockBytes));

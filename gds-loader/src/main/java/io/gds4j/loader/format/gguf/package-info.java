@@ -6,3 +6,6 @@
 package io.gds4j.loader.format.gguf;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   GgufFormatTest: GgufCursor, GgufHeader, GgufMetadata, SplitKeys

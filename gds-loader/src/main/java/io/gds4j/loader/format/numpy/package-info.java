@@ -3,3 +3,6 @@
 package io.gds4j.loader.format.numpy;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   NumpyFormatTest: NpyTypes, PythonLiteral

@@ -3,3 +3,6 @@
 package io.gds4j.loader.format.safetensors;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   SafetensorsValidityTest: SafetensorsHeader

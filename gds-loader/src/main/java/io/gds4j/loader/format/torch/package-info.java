@@ -6,3 +6,6 @@
 package io.gds4j.loader.format.torch;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   TorchFormatTest: LeftOut, PickleInput, PickleMachine, PickleValue, StateDict, TensorBuilder

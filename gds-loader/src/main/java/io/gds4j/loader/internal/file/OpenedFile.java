@@ -21,6 +21,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
+import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -32,6 +33,9 @@ public final class OpenedFile implements AutoCloseable {
     private static final int NONE = -1;
     /** No errno. */
     private static final int NO_LIBC = Integer.MIN_VALUE;
+
+    /** Another libc than that of the process. */
+    private static final ScopedValue<Posix> LIBC = ScopedValue.newInstance();
 
     private final Path path;
     private final FileChannel channel;
@@ -61,8 +65,8 @@ public final class OpenedFile implements AutoCloseable {
         Optional<Path> place = Optional.empty();
         boolean opened = false;
         try {
-            if (fd >= 0 && !posix().statx(fd).isRegularFile()) {
-                throw new FileSystemException(path.toString(), null, "not a regular file");
+            if (fd >= 0) {
+                checkRegular(path, posix().statx(fd));
             }
             place = place(fd);
             Links.check(path, place.isPresent() ? place.get() : path.toRealPath());
@@ -74,6 +78,15 @@ public final class OpenedFile implements AutoCloseable {
             if (fd >= 0 && !opened) {
                 posix().close(fd);
             }
+        }
+    }
+
+    private static void checkRegular(Path path, StatxResult status) throws IOException {
+        if (status.error() != 0) {
+            throw failure(path, -status.error());
+        }
+        if (!status.isRegularFile()) {
+            throw new FileSystemException(path.toString(), null, "not a regular file");
         }
     }
 
@@ -150,7 +163,12 @@ public final class OpenedFile implements AutoCloseable {
     }
 
     private static Posix posix() {
-        return FfmPosix.instance();
+        return LIBC.isBound() ? LIBC.get() : FfmPosix.instance();
+    }
+
+    /** Returns the result of an action whose files the thread opens by another libc: tests let its calls fail. */
+    public static <T> T with(Posix libc, Callable<T> action) throws Exception {
+        return ScopedValue.where(LIBC, libc).call(action::call);
     }
 
     /** Returns the channel to read from. */

@@ -1,6 +1,5 @@
 package io.gds4j.loader.internal.metadata;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.Metadata;
@@ -60,11 +59,9 @@ public record MetadataText(String text, String type) {
             case MetadataValue.Array array -> {
                 StringBuilder json = new StringBuilder();
                 if (!append(json, array)) {
-                    throw CuFileException.of(
-                            CuFileError.INVALID_VALUE,
-                            function,
-                            "metadata %s has %s elements, more than a header of %s bytes holds".formatted(
-                                    InertText.quote(key), array.size(), LONGEST));
+                    throw CuFileException.invalid(function,
+                            "metadata %s has %s elements, more than a header of %s bytes holds"
+                                    .formatted(InertText.quote(key), array.size(), LONGEST));
                 }
                 yield new MetadataText(json.toString(), ARRAY + array.elementType() + " " + array.size());
             }
@@ -198,7 +195,8 @@ public record MetadataText(String text, String type) {
         @Override
         public synchronized List<MetadataValue> values(long first, int count) {
             if (first < 0 || count < 0 || first > size - count) {
-                throw invalid("%s elements from %s on are not within the array of %s".formatted(count, first, size));
+                throw CuFileException.invalid("MetadataValue.Array.values",
+                        "%s elements from %s on are not within the array of %s".formatted(count, first, size));
             }
             try {
                 StrictJson in = at(first);
@@ -216,7 +214,8 @@ public record MetadataText(String text, String type) {
                 return Collections.unmodifiableList(elements);
             } catch (Malformed | NumberFormatException e) {
                 parser = null;
-                throw invalid("the array is broken: " + InertText.line(String.valueOf(e.getMessage()), 200));
+                throw CuFileException.invalid("MetadataValue.Array.values",
+                        "the array is broken: " + InertText.line(String.valueOf(e.getMessage()), 200));
             }
         }
 
@@ -285,10 +284,6 @@ public record MetadataText(String text, String type) {
                 count++;
             }
             return new TextArray(type, count, Arrays.copyOfRange(json, begin, in.mark() + 1));
-        }
-
-        private static CuFileException invalid(String detail) {
-            return CuFileException.of(CuFileError.INVALID_VALUE, "MetadataValue.Array.values", detail);
         }
 
         @Override

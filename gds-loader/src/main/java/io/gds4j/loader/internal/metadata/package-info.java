@@ -3,3 +3,6 @@
 package io.gds4j.loader.internal.metadata;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CopiedMetadataTest: MetadataText

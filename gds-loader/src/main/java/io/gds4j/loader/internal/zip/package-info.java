@@ -3,3 +3,6 @@
 package io.gds4j.loader.internal.zip;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   ZipArchiveTest: EndRecord

@@ -1,0 +1,91 @@
+package io.gds4j.internal.http;
+
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.net.URI;
+import java.time.Duration;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * Sends HTTP requests by a library of the system. gds-native has one by libcurl; gds-remote finds it by
+ * {@link java.util.ServiceLoader}. Thread-safe.
+ */
+public interface NativeHttp {
+    /** {@return why the library cannot be used; empty if it can} */
+    Optional<String> problem();
+
+    /** {@return a connection, which opens with its first request} */
+    Wire open();
+
+    /**
+     * A request. Redirects are not followed, and nothing but these headers and those of HTTP itself is sent.
+     *
+     * @param headers name and value
+     * @param body native memory to send; empty for a request without a body
+     * @param authorities certificates to trust, in PEM, in native memory that lives as long as the program; empty trusts none
+     * @param connectTimeout longest time until a server takes the connection
+     * @param proxy a proxy of HTTP, which tunnels https; its name is resolved by the library
+     * @param proxyHeaders headers for the proxy of a tunnel
+     */
+    record Request(
+            String method,
+            URI uri,
+            Map<String, List<String>> headers,
+            Optional<MemorySegment> body,
+            MemorySegment authorities,
+            Duration connectTimeout,
+            Optional<InetSocketAddress> proxy,
+            Map<String, List<String>> proxyHeaders) {
+
+        /**
+         * Returns a copy with a body.
+         *
+         * @param bytes native memory, which stays valid while the request is sent
+         * @return the copy
+         */
+        public Request withBody(MemorySegment bytes) {
+            return new Request(
+                    method, uri, headers, Optional.of(bytes), authorities, connectTimeout, proxy, proxyHeaders);
+        }
+    }
+
+    /** Receives the answer, on the thread that sends. What it throws ends the request. */
+    interface Answer {
+        /** {@return whether nobody waits for the answer any more} */
+        boolean isAbandoned();
+
+        /** Takes the number of bytes of the body that were sent so far. */
+        void sent(long bytes);
+
+        /** Takes status and headers, before the body. */
+        void head(int status, Map<String, List<String>> headers);
+
+        /**
+         * Takes the next bytes of the body.
+         *
+         * @param bytes valid during the call
+         * @return false to end the request, which counts as an answer
+         */
+        boolean body(MemorySegment bytes);
+    }
+
+    /** One connection to one server at a time; keeps it open between requests. One thread sends; any thread may wake it. */
+    interface Wire extends AutoCloseable {
+        /**
+         * Sends a request and returns when the answer has ended, or was abandoned.
+         *
+         * @throws IOException if there is no whole answer
+         */
+        void send(Request request, Answer answer) throws IOException;
+
+        /** Lets a request in progress look at {@link Answer#isAbandoned}. Does nothing after {@link #close}. */
+        void wake();
+
+        /** Closes the connection. Idempotent. */
+        @Override
+        void close();
+    }
+}

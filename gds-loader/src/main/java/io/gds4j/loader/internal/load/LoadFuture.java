@@ -1,0 +1,72 @@
+package io.gds4j.loader.internal.load;
+
+import io.gds4j.loader.internal.Workers;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The future of a load; cancelling it ends the load.
+ *
+ * @param <T> what the load returns
+ */
+public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture<T> {
+    /** A load that runs once and can be ended from another thread. */
+    interface Job<T extends AutoCloseable> {
+        /** Loads, or frees everything and throws. */
+        T run();
+
+        /** Ends the load and returns at once. */
+        void cancel();
+
+        /** Returns true on threads that the load waits for. */
+        boolean isOwnThread();
+    }
+
+    private final Job<T> job;
+    private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile @Nullable T loaded;
+
+    private LoadFuture(Job<T> job) {
+        this.job = job;
+    }
+
+    /** Starts the load on a thread of its own. */
+    public static <T extends AutoCloseable> LoadFuture<T> start(Job<T> job) {
+        LoadFuture<T> future = new LoadFuture<>(job);
+        Thread.ofPlatform().name("gds-load").daemon().start(future::work);
+        return future;
+    }
+
+    private void work() {
+        try {
+            T result = job.run();
+            loaded = result;
+            if (!complete(result)) {
+                result.close(); // the program does not receive it
+            }
+        } catch (Throwable e) {
+            // first: completing runs dependent actions, for which a cancel does not wait
+            ended.countDown();
+            completeExceptionally(e);
+        } finally {
+            ended.countDown();
+        }
+    }
+
+    /** Returns whether the program has received the tensors: the load has ended, and only dependent actions may still run. */
+    private boolean isDelivered() {
+        return loaded != null && isDone() && !isCompletedExceptionally() && resultNow() == loaded;
+    }
+
+    @Override
+    public boolean cancel(boolean mayInterruptIfRunning) {
+        boolean cancelled = super.cancel(mayInterruptIfRunning);
+        // needed even if the future was completed by other means: the load may still run
+        job.cancel();
+        if (!isDelivered() && !job.isOwnThread()) {
+            Workers.awaitUninterruptibly(ended);
+        }
+        return cancelled;
+    }
+}

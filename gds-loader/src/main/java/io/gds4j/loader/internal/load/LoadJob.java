@@ -1,0 +1,297 @@
+package io.gds4j.loader.internal.load;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.CheckpointEvent;
+import io.gds4j.loader.internal.Closing;
+import io.gds4j.loader.internal.MovedBytes;
+import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.load.Layout.BlockSpec;
+import io.gds4j.loader.internal.load.Layout.Extent;
+import io.gds4j.loader.internal.load.Layout.Gather;
+import io.gds4j.loader.internal.load.Layout.Piece;
+import io.gds4j.loader.internal.load.Layout.Read;
+import io.gds4j.loader.internal.load.Layout.Work;
+import io.gds4j.loader.parallel.StridedCopy;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.FileVersion;
+import io.gds4j.spi.TraceRanges;
+import io.gds4j.statistics.IoPath;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.BiFunction;
+import jdk.jfr.FlightRecorder;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One run of a plan: opens files, allocates memory, and lets worker threads take the work in order. It either returns all tensors
+ * or frees everything and throws.
+ *
+ * @param <R> what the load returns
+ */
+public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R> {
+    /**
+     * What is loaded and for whom.
+     *
+     * @param path path of the checkpoint
+     * @param headerNanos time to read its headers
+     * @param tensors number of tensors
+     * @param bytes bytes of these tensors in the checkpoint
+     * @param progress receives what is in place
+     * @param started called when files are open and memory is allocated
+     * @param result makes the result of tensors that are in place
+     */
+    public record Order<R extends AutoCloseable>(
+            Path path,
+            long headerNanos,
+            Layout layout,
+            LoadOptions options,
+            int tensors,
+            long bytes,
+            Progress progress,
+            Runnable started,
+            BiFunction<LoadJob<R>, Outcome, R> result) {
+    }
+
+    /** Receives what is in place, one call at a time. */
+    public interface Progress {
+        /** Called after each request, with the file of the request and the time since the load began. */
+        void moved(long bytes, long totalBytes, Path file, long nanos);
+
+        /** Called when all bytes of a tensor are in place. */
+        void placed(TensorInfo tensor);
+    }
+
+    /**
+     * What a load did.
+     *
+     * @param requests number of reads by the driver
+     * @param nanos duration, with that of reading the headers
+     * @param memoryNanos the part of it for allocating destination memory
+     * @param ioPaths bytes by I/O path
+     * @param peakStagingBytes peak of the host memory for staging, of driver and loader together
+     */
+    public record Outcome(int requests, long nanos, long memoryNanos, Map<IoPath, Long> ioPaths,
+            long peakStagingBytes) {
+    }
+
+    private final Order<R> order;
+    private final Layout layout;
+    private final CuFileDriver driver;
+    private final ProgressCount progress;
+    /** Destination memory, in the order of the layout. */
+    private final List<DestinationBlock> blocks = new ArrayList<>();
+    /** Host memory of the loader. */
+    private final AtomicLong stagingBytes = new AtomicLong();
+    private final DataFiles handles;
+    private final AtomicInteger requests = new AtomicInteger();
+    private final Workers workers;
+    private volatile boolean stopped;
+    private boolean opened;
+    private volatile @Nullable Thread runner;
+
+    public LoadJob(Order<R> order, CuFileDriver driver) {
+        this.order = order;
+        this.layout = order.layout;
+        this.driver = driver;
+        this.handles = new DataFiles(driver, order.options, layout.files());
+        this.progress = new ProgressCount(layout, order.progress);
+        int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
+        this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
+    }
+
+    /** Loads; an interrupt of the calling thread ends the load. */
+    @Override
+    public R run() {
+        runner = Thread.currentThread();
+        long start = System.nanoTime();
+        long range = TraceRanges.ACTIVE ? TraceRanges.beginLoad(order.path.toString(), order.bytes) : 0;
+        CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(false) : null;
+        boolean done = false;
+        try {
+            MovedBytes moved = new MovedBytes(driver);
+            DirectStorageDemand.checkMemory(order.options.directStorage(), layout.blocks());
+            handles.openAll(this::checkStopped);
+            opened = true;
+            long memoryStart = System.nanoTime();
+            allocate();
+            long memoryNanos = System.nanoTime() - memoryStart;
+            order.started.run();
+            work();
+            handles.finish();
+            R result = order.result.apply(this, outcome(start, memoryNanos, moved));
+            done = true;
+            return result;
+        } finally {
+            if (TraceRanges.ACTIVE) {
+                TraceRanges.end(range);
+            }
+            if (event != null) {
+                event.record(order.path, order.tensors, order.bytes, done);
+            }
+            if (!done) {
+                try {
+                    handles.close();
+                } finally {
+                    Closing.all(blocks, DestinationBlock::release);
+                }
+            }
+        }
+    }
+
+    /** Ends the load: pieces in flight end first, then {@link #run} frees everything and throws. */
+    @Override
+    public void cancel() {
+        stopped = true;
+        workers.stop();
+    }
+
+    @Override
+    public boolean isOwnThread() {
+        return Thread.currentThread() == runner || workers.isOwnThread();
+    }
+
+    private void allocate() {
+        for (BlockSpec spec : layout.blocks()) {
+            checkStopped();
+            blocks.add(DestinationBlock.of(spec, driver.allocator()));
+        }
+    }
+
+    private void work() {
+        boolean done;
+        try {
+            done = workers.run();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+            throw interrupted();
+        }
+        workers.<RuntimeException>throwFailure();
+        if (!done) {
+            throw interrupted();
+        }
+    }
+
+    /** Returns whether all files were open, each as its header describes it. */
+    boolean isOpened() {
+        return opened;
+    }
+
+    /** Does the work of one thread; reuses its staging memory from one gather to the next. */
+    private final class Reader implements Workers.Worker {
+        private @Nullable StagingMemory staging;
+
+        @Override
+        public void work(int number) {
+            Work work = layout.works().get(number);
+            if (work instanceof Read read) {
+                read(read);
+            } else if (work instanceof Gather gather) {
+                StagingMemory memory = staging();
+                for (Extent extent : gather.extents()) {
+                    read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), extent.stagingOffset());
+                }
+                memory.place(gather, blocks);
+            }
+            progress.done(work);
+        }
+
+        /** Reads straight to the place if there is only one: that needs no slab on the host. */
+        private void read(Read read) {
+            List<ScatterCopy> copies = new ArrayList<>(read.pieces().size());
+            for (Piece piece : read.pieces()) {
+                DestinationBlock block = blocks.get(piece.block());
+                StridedCopy copy = piece.copy();
+                copies.addAll(new ScatterCopy(
+                        copy.fileOffset(),
+                        copy.filePitch(),
+                        copy.width(),
+                        copy.rows(),
+                        block.memory(),
+                        block.origin() + copy.sliceOffset(),
+                        copy.slicePitch()).part(read.fileOffset(), read.length()));
+            }
+            ScatterCopy first = copies.getFirst();
+            if (copies.size() == 1 && first.bytes() == read.length()) {
+                MemoryRange memory = first.destination().range();
+                read(read.file(), memory, read.length(), read.fileOffset(), first.destinationOffset());
+            } else {
+                requests.incrementAndGet();
+                handles.read(read.file(), read.fileOffset(), read.length(),
+                        handle -> handle.readScattered(read.fileOffset(), read.length(), copies));
+            }
+        }
+
+        private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
+            requests.incrementAndGet();
+            handles.read(file, fileOffset, length, handle -> handle.read(memory, length, fileOffset, bufferOffset));
+        }
+
+        private StagingMemory staging() {
+            StagingMemory known = staging;
+            if (known == null) {
+                long bytes = layout.gatherBytes();
+                known = new StagingMemory(driver.allocator(), bytes);
+                staging = known;
+                stagingBytes.addAndGet(2 * bytes);
+            }
+            return known;
+        }
+
+        @Override
+        public void close() {
+            if (staging != null) {
+                staging.close();
+            }
+        }
+    }
+
+    public Layout layout() {
+        return layout;
+    }
+
+    /** Returns the destination memory, in the order of the layout. */
+    public List<DestinationBlock> blocks() {
+        return blocks;
+    }
+
+    public CuFileDriver driver() {
+        return driver;
+    }
+
+    /** Returns the versions of the files when their headers were read. */
+    public Map<Path, FileVersion> versions() {
+        return handles.versions();
+    }
+
+    private void checkStopped() {
+        if (stopped || Thread.currentThread().isInterrupted()) {
+            throw interrupted();
+        }
+    }
+
+    private CuFileInterruptedException interrupted() {
+        return CuFileException.builder("LoadPlan.load")
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EINTR)
+                .path(order.path)
+                .transferred(progress.bytes())
+                .detail("the load was cancelled; its memory is freed")
+                .buildInterrupted();
+    }
+
+    private Outcome outcome(long start, long memoryNanos, MovedBytes moved) {
+        long nanos = System.nanoTime() - start + order.headerNanos;
+        return new Outcome(
+                requests.get(), nanos, memoryNanos, moved.byPath(), driver.peakStagingBytes() + stagingBytes.get());
+    }
+}

@@ -1,0 +1,105 @@
+package io.gds4j.loader.internal.load;
+
+import io.gds4j.config.DirectStorage;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.util.function.Function;
+import java.util.function.Predicate;
+import org.jspecify.annotations.Nullable;
+
+/** The options of a {@code LoadPlan}, whose methods document and check the values. */
+public record LoadOptions(
+        Predicate<TensorInfo> filter, Target target, long alignment, Io io, DirectStorage directStorage) {
+
+    public static final LoadOptions DEFAULTS = new LoadOptions(
+            tensor -> true,
+            new Target(MemoryKind.HOST, MemoryRange.NO_DEVICE, null, null),
+            256,
+            new Io(64L << 20, 0, 0, false),
+            DirectStorage.AUTO);
+
+    /** Memory that the load allocates, one range of the caller, or memory of the caller for each tensor. */
+    public record Target(
+            MemoryKind kind,
+            int device,
+            @Nullable MemoryRange into,
+            @Nullable Function<TensorInfo, MemoryRange> destinations) {
+    }
+
+    /** How to read; the loader chooses a request size of 0 and a number of requests of 0. */
+    public record Io(long stagingBudget, long requestSize, int requestsInFlight, boolean direct) {
+
+        /** Bounds, in bytes, of a request whose size the loader chooses. The engine's threads wait at the end of each. */
+        private static final long LEAST_AUTOMATIC_REQUEST = 128L << 20;
+        private static final long MOST_AUTOMATIC_REQUEST = 256L << 20;
+
+        /** Bounds of the number of requests in flight that the loader chooses. */
+        private static final int LEAST_IN_FLIGHT = 4;
+        private static final int MOST_IN_FLIGHT = 16;
+        /**
+         * Bytes in flight up to which the loader adds requests. The threads of one request wait for each other at its end, so few short
+         * requests are slow.
+         */
+        private static final long ENOUGH_IN_FLIGHT = 512L << 20;
+
+        /**
+         * Returns the largest size of the next request, in bytes. Automatic sizes are large while much is left and shrink towards
+         * the end (guided self-scheduling), so that threads seldom change requests and still end together.
+         *
+         * @param left bytes of the load that no request covers yet
+         */
+        public long requestSize(long left) {
+            if (requestSize > 0) {
+                return requestSize;
+            }
+            return Math.clamp(left / (2L * leastInFlight()), LEAST_AUTOMATIC_REQUEST, MOST_AUTOMATIC_REQUEST) & -4096L;
+        }
+
+        /** Returns the number of requests in flight if these are long. */
+        public int leastInFlight() {
+            return requestsInFlight > 0 ? requestsInFlight : LEAST_IN_FLIGHT;
+        }
+
+        /**
+         * Returns the number of requests of a load that are in flight.
+         *
+         * @param processors number of processors of the machine
+         */
+        public int inFlight(Layout layout, int processors) {
+            if (requestsInFlight > 0) {
+                return requestsInFlight;
+            }
+            // any thread may come to gather, and the budget limits all of them together
+            long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
+            long most = Math.clamp(Math.min(affordable, processors), LEAST_IN_FLIGHT, MOST_IN_FLIGHT);
+            long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.storageBytes()));
+            return (int) Math.clamp(wanted, LEAST_IN_FLIGHT, most);
+        }
+
+        /** Returns the largest number of bytes of one half of a worker's {@link StagingMemory}. */
+        public long gatherBytes() {
+            return Math.min(16L << 20, stagingBudget / (2L * leastInFlight())) & -4096L;
+        }
+    }
+
+    public LoadOptions with(Predicate<TensorInfo> narrower) {
+        return new LoadOptions(filter.and(narrower), target, alignment, io, directStorage);
+    }
+
+    public LoadOptions with(Target other) {
+        return new LoadOptions(filter, other, alignment, io, directStorage);
+    }
+
+    public LoadOptions withAlignment(long bytes) {
+        return new LoadOptions(filter, target, bytes, io, directStorage);
+    }
+
+    public LoadOptions with(Io other) {
+        return new LoadOptions(filter, target, alignment, other, directStorage);
+    }
+
+    public LoadOptions with(DirectStorage demand) {
+        return new LoadOptions(filter, target, alignment, io, demand);
+    }
+}

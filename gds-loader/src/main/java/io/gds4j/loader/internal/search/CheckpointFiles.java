@@ -1,0 +1,331 @@
+package io.gds4j.loader.internal.search;
+
+import io.gds4j.internal.text.InertText;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFolder;
+import io.gds4j.loader.format.CheckpointFormat;
+import io.gds4j.loader.format.CheckpointParts;
+import io.gds4j.loader.format.CheckpointRule;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.OpenFiles;
+import io.gds4j.loader.internal.file.Links;
+import io.gds4j.loader.internal.file.OpenedFile;
+import io.gds4j.source.FileVersion;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.file.FileSystems;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashMap;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.Set;
+import java.util.function.Supplier;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * The files that a path leads to: one file, a set, the shards of an index, or the files of a folder.
+ *
+ * @param format format of all files
+ * @param files the files with their headers read
+ * @param warnings findings that are no errors, one line each
+ * @param hasIndex whether an index names the files
+ */
+public record CheckpointFiles(
+        CheckpointFormat format, List<CheckpointFile> files, List<String> warnings, boolean hasIndex) {
+
+    private static final String JSON_SUFFIX = ".json";
+    /** Number of looks at a folder that is being saved: a save of shards replaces the index twice. */
+    private static final int MOST_LOOKS = 8;
+    /** What a look meets while a save replaces the index and the files. */
+    private static final Set<CheckpointRule> SEEN_BESIDE_A_SAVE = Set.of(
+            CheckpointRule.FILE_NOT_FOUND,
+            CheckpointRule.FILE_CHANGED,
+            CheckpointRule.LINK_OUTSIDE,
+            CheckpointRule.NO_CHECKPOINT,
+            CheckpointRule.MISSING_SHARD,
+            CheckpointRule.TENSOR_NOT_IN_SHARD,
+            CheckpointRule.TENSOR_IN_TWO_FILES);
+    /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
+    private static final int MOST_NAME_CHARACTERS = 4096;
+    private static final int LONGEST_WARNING = 4096;
+
+    public CheckpointFiles {
+        files = List.copyOf(files);
+        warnings = oneLineEach(warnings);
+    }
+
+    private static List<String> oneLineEach(List<String> warnings) {
+        List<String> lines = new ArrayList<>(warnings.size());
+        for (String warning : warnings) {
+            lines.add(InertText.line(warning, LONGEST_WARNING));
+        }
+        return List.copyOf(lines);
+    }
+
+    /** Finds the files, recognises their format and reads their headers. */
+    public static CheckpointFiles open(Path path, boolean followLinks) {
+        return settled(() -> bound(path, followLinks, () -> look(path)));
+    }
+
+    /** Finds the files of a format and reads their headers. */
+    public static CheckpointFiles open(Path path, CheckpointFormat format, boolean followLinks) {
+        return settled(() -> bound(path, followLinks, () -> look(path, format)));
+    }
+
+    private static CheckpointFiles bound(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {
+        if (followLinks) {
+            return look.get();
+        }
+        try {
+            return Links.bind(path, look);
+        } catch (IOException e) {
+            throw CheckpointException.of(path, OpenedFile.loopOr(path, e));
+        }
+    }
+
+    /** Looks again after what a save beside causes. The same failure twice is no accident. */
+    private static CheckpointFiles settled(Supplier<CheckpointFiles> look) {
+        String before = "";
+        for (int looks = 1;; looks++) {
+            try {
+                return look.get();
+            } catch (CheckpointException e) {
+                if (looks == MOST_LOOKS || !SEEN_BESIDE_A_SAVE.contains(e.rule()) || e.getMessage().equals(before)) {
+                    throw e;
+                }
+                before = e.getMessage();
+            }
+        }
+    }
+
+    private static CheckpointFiles look(Path path) {
+        if (FormatInput.isFolder(path)) {
+            return openFolder(CheckpointFolder.open(path));
+        }
+        CheckpointFormat format = formatOf(path);
+        if (format == null) {
+            return openIndex(path, null);
+        }
+        return readNamed(path, format);
+    }
+
+    private static CheckpointFiles look(Path path, CheckpointFormat format) {
+        if (FormatInput.isFolder(path)) {
+            CheckpointFolder folder = CheckpointFolder.open(path);
+            return read(folder, format,
+                    format.partsIn(folder).orElseThrow(() -> NoCheckpoint.in(folder, List.of(format))));
+        }
+        boolean index;
+        try (FormatInput in = FormatInput.open(path)) {
+            index = format.recognize(in) instanceof Recognition.Unrecognized && isIndex(in);
+        }
+        return index ? openIndex(path, format) : readNamed(path, format);
+    }
+
+    private static CheckpointFiles openFolder(CheckpointFolder folder) {
+        Map<CheckpointFormat, CheckpointParts> found = new LinkedHashMap<>();
+        for (CheckpointFormat format : Formats.all()) {
+            // before its index is read: files of a copy may be missing
+            if (found.keySet().stream().noneMatch(format::yieldsTo)) {
+                Optional<CheckpointParts> parts = format.partsIn(folder);
+                if (parts.isPresent() && parts.get().index().isPresent()) {
+                    // an index decides; no other file is asked for, which may be many objects of a bucket
+                    return read(folder, format, parts.get());
+                }
+                parts.ifPresent(known -> found.put(format, known));
+            }
+        }
+        if (found.isEmpty()) {
+            throw NoCheckpoint.in(folder, Formats.all());
+        }
+        if (found.size() > 1) {
+            throw CheckpointException.of(
+                    CheckpointRule.MIXED_FORMATS,
+                    folder.path(),
+                    "the folder has checkpoints of %s; name a file or an index in it, or pass the format to Checkpoint.open"
+                            .formatted(found.keySet().stream().map(CheckpointFormat::id)
+                                    .collect(Collectors.joining(" and "))));
+        }
+        Map.Entry<CheckpointFormat, CheckpointParts> one = found.entrySet().iterator().next();
+        return read(folder, one.getKey(), one.getValue());
+    }
+
+    private static CheckpointFiles read(CheckpointFolder folder, CheckpointFormat format, CheckpointParts parts) {
+        return read(format, parts, NoCheckpoint.leftOut(folder, parts, Formats.all()));
+    }
+
+    /** Reads the files that belong to a file which the user named. */
+    private static CheckpointFiles readNamed(Path path, CheckpointFormat format) {
+        CheckpointParts parts = format.partsOf(path);
+        return read(format, parts, parts.files().size() == 1 ? NoCheckpoint.partAlone(path) : List.of());
+    }
+
+    private static CheckpointFiles openIndex(Path path, @Nullable CheckpointFormat format) {
+        CheckpointParts parts = CheckpointParts.of(ShardIndex.read(path));
+        CheckpointFormat known = format;
+        if (known == null) {
+            for (Path file : parts.files()) {
+                CheckpointFormat ofFile = formatOf(file);
+                if (ofFile == null) {
+                    throw CheckpointException.of(
+                            CheckpointRule.UNKNOWN_FORMAT, file, "an index names this file, which is an index");
+                }
+                if (known != null && !known.id().equals(ofFile.id())) {
+                    throw CheckpointException.of(
+                            CheckpointRule.MIXED_FORMATS,
+                            path,
+                            "the index names files of %s and %s".formatted(known.id(), ofFile.id()));
+                }
+                known = ofFile;
+            }
+        }
+        return read(known == null ? Formats.all().getFirst() : known, parts, List.of());
+    }
+
+    private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts, List<String> findings) {
+        List<CheckpointFile> files = new ArrayList<>(parts.files().size());
+        Map<Path, FileVersion> versions = new HashMap<>();
+        for (Path path : parts.files()) {
+            try (FormatInput in = FormatInput.open(path)) {
+                Recognition recognition = format.recognize(in);
+                if (recognition instanceof Recognition.Unrecognized) {
+                    recognition = Recognition.ofForeign(in);
+                }
+                if (recognition instanceof Recognition.Unsupported unsupported) {
+                    throw unsupported(path, unsupported);
+                }
+                CheckpointFile file = format.read(in);
+                versions.put(file.path(), file.path().equals(path) ? in.version() : file.version());
+                files.add(file);
+            }
+        }
+        List<String> warnings = new ArrayList<>(findings);
+        if (parts.index().isPresent()) {
+            ShardIndex index = parts.index().get();
+            warnings.addAll(index.warnings(files));
+            files = index.select(files);
+            if (!index.isCurrent()) {
+                throw OpenFiles.changed(index.path(), "the index was replaced while the headers were read");
+            }
+        }
+        List<CheckpointFile> combined = new ArrayList<>();
+        for (CheckpointFile file : format.combine(files)) {
+            combined.add(file.withVersion(identified(
+                    file.path(), versions.getOrDefault(file.path(), file.version()))));
+            for (String warning : file.warnings()) {
+                warnings.add(file.path() + ": " + warning);
+            }
+        }
+        combined.forEach(CheckpointFiles::checkNames);
+        return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
+    }
+
+    /** Returns a version that tells the file from others: a format may know the size only, and never have opened the file. */
+    private static FileVersion identified(Path path, FileVersion version) {
+        if (!version.file().isEmpty() || path.getFileSystem() != FileSystems.getDefault()) {
+            return version;
+        }
+        try (FormatInput in = FormatInput.open(path)) {
+            OpenFiles.check(path, version, in.version());
+            return in.version();
+        }
+    }
+
+    private static void checkNames(CheckpointFile file) {
+        for (TensorInfo tensor : file.tensors()) {
+            String name = tensor.name();
+            if (name.length() > MOST_NAME_CHARACTERS) {
+                throw CheckpointException.of(
+                        CheckpointRule.TENSOR_NAME,
+                        file.path(),
+                        -1,
+                        name.substring(0, MOST_NAME_CHARACTERS),
+                        "the name of tensor %s has %s characters, at most %s are allowed"
+                                .formatted(CheckpointException.quote(name), name.length(), MOST_NAME_CHARACTERS));
+            }
+        }
+    }
+
+    /** Returns the format of a file; null for an index. */
+    private static @Nullable CheckpointFormat formatOf(Path path) {
+        try (FormatInput in = FormatInput.open(path)) {
+            Recognition.Unsupported unsupported = null;
+            for (CheckpointFormat format : Formats.all()) {
+                Recognition recognition = format.recognize(in);
+                if (recognition instanceof Recognition.Recognized) {
+                    return format;
+                }
+                if (recognition instanceof Recognition.Unsupported one && unsupported == null) {
+                    unsupported = one;
+                }
+            }
+            if (unsupported == null && Recognition.ofForeign(in) instanceof Recognition.Unsupported foreign) {
+                unsupported = foreign;
+            }
+            if (unsupported != null) {
+                throw unsupported(path, unsupported);
+            }
+            if (isIndex(in)) {
+                return null;
+            }
+            return bySuffix(in);
+        }
+    }
+
+    /** Returns the format that explains best what is wrong with a file that no format recognises. */
+    private static CheckpointFormat bySuffix(FormatInput in) {
+        String name = in.path().toString();
+        for (CheckpointFormat format : Formats.all()) {
+            if (NoCheckpoint.endsWithOne(name, format.suffixes())) {
+                return format;
+            }
+        }
+        throw CheckpointException.of(
+                CheckpointRule.UNKNOWN_FORMAT,
+                in.path(),
+                "%s; known are %s and an index (JSON)"
+                        .formatted(in.size() == 0 ? "the file is empty" : "its content matches none", known()));
+    }
+
+    static CheckpointException unsupported(Path path, Recognition.Unsupported unsupported) {
+        return CheckpointException.of(
+                CheckpointRule.UNSUPPORTED_FORMAT,
+                path,
+                "this is %s; %s".formatted(unsupported.what(), unsupported.remedy()));
+    }
+
+    /** Returns whether a file is JSON. An empty or broken file whose name ends with .json gets the message of an index. */
+    private static boolean isIndex(FormatInput in) {
+        ByteBuffer first = in.first();
+        while (first.hasRemaining()) {
+            byte b = first.get();
+            if (b == '{') {
+                return true;
+            }
+            if (b != ' ' && b != '\t' && b != '\n' && b != '\r') {
+                break;
+            }
+        }
+        return in.path().toString().endsWith(JSON_SUFFIX);
+    }
+
+    private static String known() {
+        return known(Formats.all());
+    }
+
+    /** Lists formats, such as {@code safetensors *.safetensors}. */
+    static String known(List<CheckpointFormat> formats) {
+        return formats.stream()
+                .map(format -> format.suffixes().stream().map(suffix -> " *" + suffix)
+                        .collect(Collectors.joining("", format.id(), "")))
+                .collect(Collectors.joining(", "));
+    }
+}

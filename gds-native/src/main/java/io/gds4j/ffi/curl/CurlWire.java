@@ -1,0 +1,271 @@
+package io.gds4j.ffi.curl;
+
+import static java.lang.foreign.ValueLayout.ADDRESS;
+import static java.lang.foreign.ValueLayout.JAVA_BYTE;
+import static java.lang.foreign.ValueLayout.JAVA_INT;
+import static java.lang.foreign.ValueLayout.JAVA_LONG;
+
+import io.gds4j.ffi.CString;
+import io.gds4j.ffi.Linkage;
+import io.gds4j.ffi.NativeSegments;
+import io.gds4j.internal.http.NativeHttp;
+import java.io.IOException;
+import java.lang.foreign.Arena;
+import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.Linker;
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandles;
+import java.net.InetSocketAddress;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ConcurrentMap;
+
+/** A connection of libcurl: a multi handle, which keeps it and can be woken, and a handle for each request, one at a time. */
+final class CurlWire implements NativeHttp.Wire {
+    private static final FunctionDescriptor CALLBACK =
+            FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
+    private static final MemorySegment ON_HEADER = upcall("onHeader");
+    private static final MemorySegment ON_BODY = upcall("onBody");
+
+    /** Answers in progress by their handle: one function serves all connections, so that it is compiled once. */
+    private static final ConcurrentMap<Long, CurlAnswer> ANSWERS = new ConcurrentHashMap<>();
+
+    private static final int ERROR_BYTES = 256;
+    private static final int BLOB_BYTES = 24;
+    /** Longer reads of the socket leave the processor's cache. */
+    private static final long BUFFER_BYTES = 256 << 10;
+    private static final int LONGEST_POLL_MILLIS = 1000;
+    private static final int KEPT_CONNECTIONS = 2;
+    private static final int MULTI_MAXCONNECTS = 6;
+    private static final int INFO_RESPONSE_TO_CONNECT = 0x200000 + 22;
+    private static final int INFO_SIZE_UPLOAD = 0x600000 + 7;
+    /** Where a CURLMsg has its result. */
+    private static final long MESSAGE_RESULT = 16;
+    private static final int NO_RESULT = -1;
+
+    /** The text of an error, the struct of the certificates, and an out-parameter. */
+    private final MemorySegment error;
+    private final MemorySegment blob;
+    private final MemorySegment out;
+
+    private long multi;
+
+    CurlWire() {
+        Arena arena = Arena.ofAuto();
+        error = arena.allocate(ERROR_BYTES);
+        blob = arena.allocate(BLOB_BYTES, Long.BYTES);
+        out = arena.allocate(JAVA_LONG);
+        try {
+            multi = some((long) CurlFunctions.MULTI_INIT.invokeExact());
+            check((int) CurlFunctions.MULTI_SETOPT.invokeExact(multi, MULTI_MAXCONNECTS, (long) KEPT_CONNECTIONS));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    @Override
+    public void send(NativeHttp.Request request, NativeHttp.Answer receiver) throws IOException {
+        CurlAnswer answer = new CurlAnswer(receiver);
+        try (Arena arena = Arena.ofConfined()) {
+            long easy = some((long) CurlFunctions.EASY_INIT.invokeExact());
+            ANSWERS.put(easy, answer);
+            try {
+                error.set(JAVA_BYTE, 0, (byte) 0);
+                configure(easy, request, arena);
+                int result = run(easy, request.body().isPresent(), receiver);
+                if (!answer.end() && result != 0 && result != NO_RESULT) {
+                    throw CurlErrors.of(result, text(result), tunnelStatus(easy));
+                }
+            } finally {
+                ANSWERS.remove(easy);
+                CurlFunctions.EASY_CLEANUP.invokeExact(easy);
+            }
+        } catch (IOException e) {
+            throw e;
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private int run(long easy, boolean sends, NativeHttp.Answer receiver) throws Throwable {
+        check((int) CurlFunctions.MULTI_ADD.invokeExact(multi, easy));
+        try {
+            return drive(easy, sends, receiver);
+        } finally {
+            check((int) CurlFunctions.MULTI_REMOVE.invokeExact(multi, easy));
+        }
+    }
+
+    /** Runs the request until it has ended, or nobody waits for it. */
+    private int drive(long easy, boolean sends, NativeHttp.Answer receiver) throws Throwable {
+        while (true) {
+            check((int) CurlFunctions.MULTI_PERFORM.invokeExact(multi, out));
+            boolean runs = out.get(JAVA_INT, 0) != 0;
+            if (sends && (int) CurlFunctions.EASY_GETINFO.invokeExact(easy, INFO_SIZE_UPLOAD, out) == 0) {
+                receiver.sent(out.get(JAVA_LONG, 0));
+            }
+            if (!runs) {
+                long message = (long) CurlFunctions.MULTI_INFO_READ.invokeExact(multi, out);
+                return NativeSegments.of(message, MESSAGE_RESULT + Integer.BYTES).get(JAVA_INT, MESSAGE_RESULT);
+            }
+            if (receiver.isAbandoned()) {
+                return NO_RESULT;
+            }
+            check((int) CurlFunctions.MULTI_POLL.invokeExact(multi, 0L, 0, LONGEST_POLL_MILLIS, 0L));
+        }
+    }
+
+    private void configure(long easy, NativeHttp.Request request, Arena arena) throws Throwable {
+        set(easy, CurlOption.NOSIGNAL, 1);
+        set(easy, CurlOption.ERRORBUFFER, error.address());
+        set(easy, CurlOption.URL, arena.allocateFrom(request.uri().toASCIIString()).address());
+        set(easy, CurlOption.PROTOCOLS, CurlOption.HTTP_AND_HTTPS);
+        set(easy, CurlOption.HTTP_VERSION, CurlOption.HTTP_1_1);
+        set(easy, CurlOption.PATH_AS_IS, 1);
+        set(easy, CurlOption.HTTP_CONTENT_DECODING, 0);
+        set(easy, CurlOption.SUPPRESS_CONNECT_HEADERS, 1);
+        set(easy, CurlOption.BUFFERSIZE, BUFFER_BYTES);
+        set(easy, CurlOption.CONNECTTIMEOUT_MS, request.connectTimeout().toMillis());
+        set(easy, CurlOption.SSLVERSION, CurlOption.TLS_1_2);
+        // The certificates of the system do not count, but those that the JVM trusts.
+        set(easy, CurlOption.CAPATH, arena.allocateFrom("/dev/null").address());
+        MemorySegment authorities = request.authorities();
+        if (authorities.byteSize() > 0) {
+            blob.set(ADDRESS, 0, authorities);
+            blob.set(JAVA_LONG, Long.BYTES, authorities.byteSize());
+            set(easy, CurlOption.CAINFO_BLOB, blob.address());
+        } else {
+            set(easy, CurlOption.CAINFO, arena.allocateFrom("/dev/null").address());
+        }
+        // The library must not look at variables of proxies: the program names one, or none.
+        set(easy, CurlOption.NOPROXY, arena.allocateFrom("").address());
+        set(easy, CurlOption.PROXY, arena.allocateFrom(request.proxy().map(CurlWire::url).orElse("")).address());
+        set(easy, CurlOption.HTTPHEADER, lines(request.headers(), arena));
+        set(easy, CurlOption.PROXYHEADER, lines(request.proxyHeaders(), arena));
+        set(easy, CurlOption.HEADERFUNCTION, ON_HEADER.address());
+        set(easy, CurlOption.HEADERDATA, easy);
+        set(easy, CurlOption.WRITEFUNCTION, ON_BODY.address());
+        set(easy, CurlOption.WRITEDATA, easy);
+        if (request.body().isPresent()) {
+            MemorySegment body = request.body().get();
+            set(easy, CurlOption.POSTFIELDSIZE_LARGE, body.byteSize());
+            set(easy, CurlOption.POSTFIELDS, body.byteSize() == 0 ? arena.allocateFrom("").address() : body.address());
+        } else if (request.method().equals("HEAD")) {
+            set(easy, CurlOption.NOBODY, 1);
+        }
+        set(easy, CurlOption.CUSTOMREQUEST, arena.allocateFrom(request.method()).address());
+    }
+
+    private static void set(long easy, int option, long value) throws Throwable {
+        check((int) CurlFunctions.EASY_SETOPT.invokeExact(easy, option, value));
+    }
+
+    private static long some(long handle) {
+        if (handle == 0) {
+            throw new OutOfMemoryError("libcurl has no memory for a connection");
+        }
+        return handle;
+    }
+
+    private static void check(int result) {
+        if (result != 0) {
+            throw new IllegalStateException("libcurl refuses a call: " + result);
+        }
+    }
+
+    private static String url(InetSocketAddress proxy) {
+        String host = proxy.getHostString();
+        return "http://%s:%s".formatted(host.indexOf(':') < 0 ? host : "[" + host + "]", proxy.getPort());
+    }
+
+    /** Makes a list of headers, a struct curl_slist for each. Those that libcurl would add are left out. */
+    private static long lines(Map<String, List<String>> headers, Arena arena) {
+        long next = 0;
+        for (String unasked : new String[]{"Accept:", "Content-Type:", "Expect:"}) {
+            if (!headers.containsKey(unasked.substring(0, unasked.length() - 1))) {
+                next = node(unasked, next, arena);
+            }
+        }
+        for (Map.Entry<String, List<String>> header : headers.entrySet()) {
+            for (String value : header.getValue()) {
+                // A semicolon stands for an empty value; a colon would leave the header out.
+                next = node(header.getKey() + (value.isBlank() ? ";" : ": " + value), next, arena);
+            }
+        }
+        return next;
+    }
+
+    private static long node(String line, long next, Arena arena) {
+        MemorySegment node = arena.allocate(2L * Long.BYTES, Long.BYTES);
+        node.set(ADDRESS, 0, arena.allocateFrom(line));
+        node.set(JAVA_LONG, Long.BYTES, next);
+        return node.address();
+    }
+
+    private String text(int result) throws IOException {
+        try {
+            String own = CString.at(error.address(), ERROR_BYTES);
+            return own.isEmpty()
+                    ? CString.at((long) CurlFunctions.EASY_STRERROR.invokeExact(result), ERROR_BYTES)
+                    : own;
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private long tunnelStatus(long easy) {
+        try {
+            int got = (int) CurlFunctions.EASY_GETINFO.invokeExact(easy, INFO_RESPONSE_TO_CONNECT, out);
+            return got == 0 ? out.get(JAVA_LONG, 0) : 0;
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    private static MemorySegment upcall(String name) {
+        try {
+            return Linker.nativeLinker().upcallStub(
+                    MethodHandles.lookup().findStatic(CurlWire.class, name, CALLBACK.toMethodType()), CALLBACK,
+                    Arena.global());
+        } catch (ReflectiveOperationException e) {
+            throw new AssertionError(e);
+        }
+    }
+
+    /** Takes a line of the head. An answer other than the number of bytes ends the request. */
+    private static long onHeader(long data, long size, long count, long id) {
+        CurlAnswer answer = ANSWERS.get(id);
+        return answer != null && answer.header(NativeSegments.of(data, size * count)) ? size * count : 0;
+    }
+
+    private static long onBody(long data, long size, long count, long id) {
+        CurlAnswer answer = ANSWERS.get(id);
+        return answer != null && answer.body(NativeSegments.of(data, size * count)) ? size * count : 0;
+    }
+
+    @Override
+    public synchronized void wake() {
+        if (multi != 0) {
+            try {
+                check((int) CurlFunctions.MULTI_WAKEUP.invokeExact(multi));
+            } catch (Throwable t) {
+                throw Linkage.rethrow(t);
+            }
+        }
+    }
+
+    @Override
+    public synchronized void close() {
+        if (multi == 0) {
+            return;
+        }
+        try {
+            check((int) CurlFunctions.MULTI_CLEANUP.invokeExact(multi));
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        } finally {
+            multi = 0;
+        }
+    }
+}

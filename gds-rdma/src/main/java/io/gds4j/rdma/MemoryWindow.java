@@ -1,0 +1,224 @@
+package io.gds4j.rdma;
+
+import io.gds4j.Experimental;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Lifetime;
+import java.util.Optional;
+import java.util.Set;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * A part of a region with a key and rights of its own ({@code ibv_mw}), bound and revoked without a new registration. Each bind
+ * makes a new key and kills the last one. Thread-safe. A forgotten window is logged and freed.
+ *
+ * @since 0.1
+ */
+@Experimental
+public final class MemoryWindow implements AutoCloseable {
+    /** What peers reach through the window. */
+    private record Binding(MemoryRegion region, QueuePair queuePair, RemoteMemory remote, Set<RdmaAccess> rights) {
+    }
+
+    private final DomainHandle domain;
+    private final long handle;
+    private final WindowType type;
+    private final Lifetime lifetime;
+    private @Nullable Binding binding;
+
+    /** Made by a domain, which the release unclaims. */
+    MemoryWindow(DomainHandle domain, Lifetime domainLifetime, long handle, WindowType type) {
+        this.domain = domain;
+        this.handle = handle;
+        this.type = type;
+        this.lifetime = Lifetime.of(this, "MemoryWindow of " + domain.device(), () -> {
+            try {
+                domain.check("ibv_dealloc_mw", domain.verbs().deallocMw(handle));
+            } finally {
+                domainLifetime.unclaim();
+            }
+        });
+    }
+
+    /** {@return its type} */
+    public WindowType type() {
+        return type;
+    }
+
+    /** {@return what a peer needs to reach it, while it is bound} */
+    public synchronized Optional<RemoteMemory> remote() {
+        return Optional.ofNullable(binding).map(Binding::remote);
+    }
+
+    /** {@return the rights of peers, while it is bound; else none} */
+    public synchronized Set<RdmaAccess> rights() {
+        return binding == null ? Set.of() : binding.rights();
+    }
+
+    /** {@return the region that it is bound to} */
+    public synchronized Optional<MemoryRegion> region() {
+        return Optional.ofNullable(binding).map(Binding::region);
+    }
+
+    /**
+     * Binds the window to a part of a region: a window of type 1 by {@code ibv_bind_mw}, one of type 2 by a posted request, after
+     * which only this queue pair serves the key. A window that is bound already loses its key first. Returns when the device has
+     * bound it: later requests of the queue pair, and messages to the peer, come after it.
+     *
+     * @param queuePair a connected queue pair of the same domain
+     * @param region the region of the same domain, with WINDOW_BIND, and LOCAL_WRITE if peers may write
+     * @param offset first byte, from the first byte of the region
+     * @param length bytes; 0 invalidates
+     * @param rights of peers: REMOTE_READ, REMOTE_WRITE and REMOTE_ATOMIC, at least one
+     * @return what a peer needs to reach the window, with a key that it never had before
+     * @throws CuFileException MEMORY_NOT_REGISTERED if something is closed or of another domain, INVALID_MAPPING_RANGE if the part
+     *         is not inside the region, PERMISSION_DENIED (EACCES) if the region does not allow it, INVALID_VALUE for other rights,
+     *         or that of the failed request
+     */
+    public RemoteMemory bind(
+            QueuePair queuePair, MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
+        domain.requireSame(queuePair.domain(), "ibv_bind_mw", "the queue pair");
+        domain.requireSame(region.domain(), "ibv_bind_mw", "the region");
+        check(region, offset, length, rights);
+        enter();
+        try {
+            synchronized (this) {
+                invalidate();
+                if (length == 0) {
+                    return new RemoteMemory(region.ioAddress() + offset, 0, domain.verbs().windowKey(handle));
+                }
+                return bindNow(queuePair, region, offset, length, rights);
+            }
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    private RemoteMemory bindNow(
+            QueuePair queuePair, MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
+        region.bound(this);
+        boolean done = false;
+        try {
+            long address = region.ioAddress() + offset;
+            int bits = RdmaAccess.bits(rights);
+            int key = type == WindowType.TYPE_1
+                    ? queuePair.bindByCall(handle, region.handle(), address, length, bits)
+                    : queuePair.bindByRequest(this, handle, region.handle(), address, length, bits);
+            binding = new Binding(region, queuePair, new RemoteMemory(address, length, key), Set.copyOf(rights));
+            done = true;
+            return binding.remote();
+        } catch (CuFileException e) {
+            if (Requests.isUndecided(e)) {
+                // It may be bound now or later: only freeing the window ends that.
+                done = true;
+                binding = new Binding(region, queuePair, new RemoteMemory(0, 0, queuePair.lastKey(handle)), Set.of());
+            }
+            throw e;
+        } finally {
+            if (!done) {
+                region.unbound(this);
+            }
+        }
+    }
+
+    private static void check(MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
+        if (offset < 0 || length < 0 || offset > region.length() - length) {
+            throw CuFileException.builder("ibv_bind_mw")
+                    .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .range(-1, length)
+                    .detail("offset %d, of a region of %d bytes".formatted(offset, region.length()))
+                    .build();
+        }
+        Set<RdmaAccess> allowed =
+                Set.of(RdmaAccess.REMOTE_READ, RdmaAccess.REMOTE_WRITE, RdmaAccess.REMOTE_ATOMIC);
+        if (rights.isEmpty() && length > 0 || !allowed.containsAll(rights)) {
+            throw RdmaFailure.invalid("ibv_bind_mw", "rights %s: some of %s".formatted(rights, allowed));
+        }
+        if (!region.rights().contains(RdmaAccess.WINDOW_BIND)) {
+            throw denied("the region was registered without WINDOW_BIND");
+        }
+        if (RdmaAccess.writes(rights) && !region.rights().contains(RdmaAccess.LOCAL_WRITE)) {
+            throw denied("REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE of the region");
+        }
+    }
+
+    private static CuFileException denied(String detail) {
+        return RdmaFailure.of(CuFileError.PERMISSION_DENIED, "ibv_bind_mw", Errno.EACCES, detail);
+    }
+
+    /**
+     * Kills the key, through the queue pair that bound the window. Nothing happens if it is not bound.
+     *
+     * @throws CuFileException that of the failed request; {@link #close} and a bind by another queue pair kill the key in any case
+     */
+    public void invalidate() {
+        enter();
+        try {
+            synchronized (this) {
+                Binding last = binding;
+                if (last != null) {
+                    if (type == WindowType.TYPE_1) {
+                        last.queuePair().bindByCall(handle, last.region().handle(), last.region().ioAddress(), 0, 0);
+                    } else {
+                        last.queuePair().invalidateByRequest(last.remote().key());
+                    }
+                    unbound();
+                }
+            }
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    /** The peer invalidated the key by a message. */
+    void invalidatedByPeer(int key) {
+        synchronized (this) {
+            if (binding != null && binding.remote().key() == key) {
+                unbound();
+            }
+        }
+    }
+
+    private void unbound() {
+        Binding last = binding;
+        if (last != null) {
+            binding = null;
+            last.region().unbound(this);
+            if (type == WindowType.TYPE_2) {
+                last.queuePair().unbound(last.remote().key());
+            }
+        }
+    }
+
+    private void enter() {
+        if (!lifetime.enter()) {
+            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", "the window is closed");
+        }
+    }
+
+    /** {@return true until {@link #close}} */
+    public boolean isOpen() {
+        return lifetime.isOpen();
+    }
+
+    /** Kills the key and frees the window ({@code ibv_dealloc_mw}), also where its queue pair has failed. Idempotent. */
+    @Override
+    public void close() {
+        try {
+            lifetime.close(this, "ibv_dealloc_mw");
+        } finally {
+            // The device has revoked the key by now.
+            if (!lifetime.isOpen()) {
+                synchronized (this) {
+                    unbound();
+                }
+            }
+        }
+    }
+
+    @Override
+    public String toString() {
+        return "MemoryWindow[%s, %s, %s]".formatted(domain.device(), type, remote());
+    }
+}

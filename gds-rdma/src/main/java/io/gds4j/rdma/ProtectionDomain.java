@@ -1,0 +1,302 @@
+package io.gds4j.rdma;
+
+import io.gds4j.Experimental;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.ffi.cuda.CudaPointers;
+import io.gds4j.ffi.verbs.DeviceAttributes;
+import io.gds4j.ffi.verbs.Verbs;
+import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.memory.MemoryAccess;
+import io.gds4j.memory.DmaBuf;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import java.util.EnumSet;
+import java.util.Set;
+import java.util.function.LongSupplier;
+import java.util.function.Supplier;
+
+/**
+ * A protection domain of an open RDMA device: its regions, windows and queue pairs work with each other only. Cannot be closed
+ * while it has any. Close windows first, then queue pairs, regions, and the domain, which closes the device. Thread-safe.
+ *
+ * @since 0.1
+ */
+@Experimental
+public final class ProtectionDomain implements AutoCloseable {
+    private final DomainHandle domain;
+    private final Supplier<CudaAvailability> cuda;
+    private final Lifetime lifetime;
+
+    private ProtectionDomain(DomainHandle domain, Supplier<CudaAvailability> cuda) {
+        this.domain = domain;
+        this.cuda = cuda;
+        this.lifetime = Lifetime.of(this, "ProtectionDomain of " + domain.device(), domain::release);
+    }
+
+    /** Makes a domain that closes the device. If that fails, closes the device itself. */
+    static ProtectionDomain on(Verbs verbs, Supplier<CudaAvailability> cuda, String device, long context) {
+        long handle = verbs.allocPd(context);
+        if (handle < 0) {
+            verbs.closeDevice(context);
+        }
+        RdmaFailure.check("ibv_alloc_pd", device, handle);
+        return new ProtectionDomain(new DomainHandle(verbs, device, context, handle), cuda);
+    }
+
+    /**
+     * Registers memory by its address ({@code ibv_reg_mr}): host memory, or GPU memory where the module nvidia-peermem is
+     * loaded. The memory cannot be freed before the region is closed. Synchronous CUDA copies from and to GPU memory return
+     * when they are complete from then on (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS).
+     *
+     * @param memory the memory, of any alignment
+     * @param rights what may be done with it
+     * @return the region, to be closed before the domain
+     * @throws CuFileException INVALID_VALUE for empty memory or rights that contradict each other, PERMISSION_DENIED for
+     *         LOCAL_WRITE to a read-only segment, MEMORY_NOT_REGISTERED if the domain is closed, NOMEM_ERROR,
+     *         IO_NOT_SUPPORTED or GPU_MEMORY_PINNING_FAILED with the errno where verbs refused, CUDA_MEMORY_TYPE_INVALID for
+     *         managed memory, which migrates, CUDA_POINTER_INVALID for GPU memory that the driver does not know
+     */
+    public MemoryRegion register(MemoryRange memory, Set<RdmaAccess> rights) {
+        return register(memory, memory.address(), rights);
+    }
+
+    /**
+     * Registers memory under addresses of choice ({@code ibv_reg_mr_iova}).
+     *
+     * @param memory the memory, of any alignment
+     * @param ioAddress how the device and peers name the first byte; its offset in a page must be that of the memory
+     * @param rights what may be done with it
+     * @return the region, to be closed before the domain
+     * @throws CuFileException as {@link #register(MemoryRange, Set)}
+     */
+    public MemoryRegion register(MemoryRange memory, long ioAddress, Set<RdmaAccess> rights) {
+        int bits = RdmaAccess.toBits(rights);
+        check(memory, rights);
+        MemoryAccess.claim(memory);
+        boolean own = ioAddress == memory.address();
+        return region(
+                own ? "ibv_reg_mr" : "ibv_reg_mr_iova",
+                () -> {
+                    synchronise(memory);
+                    return own
+                            ? domain.verbs().regMr(domain.handle(), ioAddress, memory.length(), bits)
+                            : domain.verbs()
+                                    .regMrIova(domain.handle(), memory.address(), memory.length(), ioAddress, bits);
+                },
+                ioAddress, memory, rights, () -> MemoryAccess.unclaim(memory));
+    }
+
+    private static void check(MemoryRange memory, Set<RdmaAccess> rights) {
+        if (memory.length() == 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, "ibv_reg_mr", "the range is empty");
+        }
+        if (rights.contains(RdmaAccess.LOCAL_WRITE) && !memory.isWritable()) {
+            throw CuFileException.of(
+                    CuFileError.PERMISSION_DENIED, "ibv_reg_mr", "LOCAL_WRITE to a segment that is read-only");
+        }
+        if (memory.kind() == MemoryKind.CUDA_MANAGED) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID,
+                    "ibv_reg_mr",
+                    "managed memory migrates: no device can hold on to it");
+        }
+    }
+
+    /**
+     * Registers GPU memory that was exported as a dma-buf ({@code ibv_reg_dmabuf_mr}). The buffer cannot be closed before the
+     * region.
+     *
+     * @param buffer the buffer
+     * @param rights what may be done with it
+     * @return the region, whose addresses are those of the GPU memory; to be closed before the domain
+     * @throws CuFileException as {@link #register(MemoryRange, Set)}; CUDA_POINTER_INVALID if the buffer is closed,
+     *         IO_NOT_SUPPORTED (EOPNOTSUPP) if libibverbs is older than rdma-core 34 or the device cannot
+     */
+    public MemoryRegion register(DmaBuf buffer, Set<RdmaAccess> rights) {
+        return register(buffer, buffer.range().address(), rights);
+    }
+
+    /**
+     * Registers a dma-buf under addresses of choice ({@code ibv_reg_dmabuf_mr}).
+     *
+     * @param buffer the buffer
+     * @param ioAddress how the device and peers name the first byte
+     * @param rights what may be done with it
+     * @return the region, to be closed before the domain
+     * @throws CuFileException as {@link #register(DmaBuf, Set)}
+     */
+    public MemoryRegion register(DmaBuf buffer, long ioAddress, Set<RdmaAccess> rights) {
+        int bits = RdmaAccess.toBits(rights);
+        if (!MemoryAccess.lifetime(buffer).claim()) {
+            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", "the dma-buf is closed");
+        }
+        return region(
+                "ibv_reg_dmabuf_mr",
+                () -> domain.verbs()
+                        .regDmaBufMr(domain.handle(), buffer.offset(), buffer.length(), ioAddress, buffer.fd(), bits),
+                ioAddress, buffer.range(), rights, () -> MemoryAccess.lifetime(buffer).unclaim());
+    }
+
+    /** Makes synchronous copies to GPU memory complete on return, because the device may read what they wrote. */
+    private void synchronise(MemoryRange memory) {
+        if (!memory.kind().isCuda()) {
+            return;
+        }
+        CudaContexts contexts = cuda.get().cudaContexts().orElseThrow(() -> CuFileException.of(
+                CuFileError.CUDA_POINTER_INVALID, "ibv_reg_mr", "there is no CUDA driver that knows " + memory));
+        CudaPointers pointers = new CudaPointers(contexts.cuda());
+        long context = contexts.contextOf(memory.address(), memory.device());
+        int synced = contexts.in(context, () -> pointers.synchronise(memory.address()));
+        if (synced != Cuda.ERROR_NOT_SUPPORTED) {
+            CudaErrors.check(contexts.cuda(), "cuPointerSetAttribute", synced);
+        }
+    }
+
+    private MemoryRegion region(
+            String verb, LongSupplier registration, long ioAddress, MemoryRange memory, Set<RdmaAccess> rights,
+            Runnable letGo) {
+        boolean claimed = lifetime.claim();
+        boolean made = false;
+        try {
+            if (!claimed) {
+                throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the domain is closed");
+            }
+            long handle = registration.getAsLong();
+            if (handle < 0) {
+                throw notRegistered(verb, (int) -handle, memory.length());
+            }
+            MemoryRegion region = new MemoryRegion(
+                    domain, lifetime, handle, ioAddress, memory.length(), rights, "MemoryRegion of " + memory, letGo);
+            made = true;
+            return region;
+        } finally {
+            if (!made) {
+                letGo.run();
+                if (claimed) {
+                    lifetime.unclaim();
+                }
+            }
+        }
+    }
+
+    private CuFileException notRegistered(String verb, int errno, long length) {
+        return CuFileException.builder(verb)
+                .error(switch (errno) {
+                    case Errno.ENOMEM -> CuFileError.NOMEM_ERROR;
+                    case Errno.EOPNOTSUPP, Errno.ENOSYS -> CuFileError.IO_NOT_SUPPORTED;
+                    default -> CuFileError.GPU_MEMORY_PINNING_FAILED;
+                })
+                .errno(errno)
+                .range(-1, length)
+                .detail(domain.device() + " did not register the memory")
+                .build();
+    }
+
+    /**
+     * Makes a memory window ({@code ibv_alloc_mw}), not bound yet.
+     *
+     * @param type its type
+     * @return the window, to be closed before the domain
+     * @throws CuFileException IO_NOT_SUPPORTED (EOPNOTSUPP) where the device has no such windows, NOMEM_ERROR where it has no
+     *         more, MEMORY_NOT_REGISTERED if the domain is closed
+     */
+    public MemoryWindow window(WindowType type) {
+        DomainHandle.claim(lifetime, "ibv_alloc_mw");
+        boolean made = false;
+        try {
+            long handle = domain.check("ibv_alloc_mw", domain.verbs().allocMw(domain.handle(), type.code()));
+            MemoryWindow window = new MemoryWindow(domain, lifetime, handle, type);
+            made = true;
+            return window;
+        } finally {
+            if (!made) {
+                lifetime.unclaim();
+            }
+        }
+    }
+
+    /** {@return a builder of queue pairs} */
+    public QueuePair.Builder queuePair() {
+        return new QueuePair.Builder(domain, lifetime);
+    }
+
+    /**
+     * Asks the device for its limits ({@code ibv_query_device}).
+     *
+     * @return the answer
+     * @throws CuFileException with the errno if the device does not answer
+     */
+    public RdmaDevice device() {
+        DeviceAttributes answer = new DeviceAttributes();
+        DomainHandle.enter(lifetime, "ibv_query_device");
+        try {
+            domain.check("ibv_query_device", domain.verbs().queryDevice(domain.context(), answer));
+        } finally {
+            lifetime.exit();
+        }
+        Set<WindowType> windows = EnumSet.noneOf(WindowType.class);
+        if ((answer.flags() & DeviceAttributes.MEM_WINDOW) != 0) {
+            windows.add(WindowType.TYPE_1);
+        }
+        if ((answer.flags() & (DeviceAttributes.MEM_WINDOW_2A | DeviceAttributes.MEM_WINDOW_2B)) != 0) {
+            windows.add(WindowType.TYPE_2);
+        }
+        return new RdmaDevice(
+                domain.device(), answer.ports(), answer.maxQueuePairs(), answer.maxRequests(), answer.maxRegions(),
+                answer.maxWindows(), answer.maxReads(), answer.atomics() != 0, Set.copyOf(windows));
+    }
+
+    /**
+     * Asks for a port ({@code ibv_query_port}).
+     *
+     * @param number of the port, from 1
+     * @return the answer
+     * @throws CuFileException INVALID_VALUE (EINVAL) if there is none
+     */
+    public RdmaPort port(int number) {
+        DomainHandle.enter(lifetime, "ibv_query_port");
+        try {
+            return RdmaPort.query(domain, number);
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    /**
+     * Asks for an address of a port ({@code ibv_query_gid}).
+     *
+     * @param port number of the port, from 1
+     * @param index of the address, from 0
+     * @return the address, zeros where the index is free
+     * @throws CuFileException INVALID_VALUE (EINVAL) or another code with the errno if there is none
+     */
+    public Gid gid(int port, int index) {
+        DomainHandle.enter(lifetime, "ibv_query_gid");
+        try {
+            return Gid.query(domain, port, index);
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    /** {@return true until {@link #close}} */
+    public boolean isOpen() {
+        return lifetime.isOpen();
+    }
+
+    /**
+     * Gives the domain back and closes the device. Idempotent.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it has regions, windows or queue pairs
+     */
+    @Override
+    public void close() {
+        lifetime.close(this, "ibv_dealloc_pd");
+    }
+}

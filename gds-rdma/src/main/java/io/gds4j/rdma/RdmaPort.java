@@ -1,0 +1,42 @@
+package io.gds4j.rdma;
+
+import io.gds4j.Experimental;
+import io.gds4j.ffi.verbs.PortAttributes;
+
+/**
+ * A port of an RDMA device.
+ *
+ * @param number its number, from 1
+ * @param active whether it has a link
+ * @param ethernet whether its link is Ethernet (RoCE), not InfiniBand
+ * @param mtu bytes of the largest packet's data
+ * @param gids number of addresses
+ * @param lid local identifier; 0 on Ethernet
+ *
+ * @since 0.1
+ */
+@Experimental
+public record RdmaPort(int number, boolean active, boolean ethernet, int mtu, int gids, int lid) {
+
+    private static final int SMALLEST_MTU_SHIFT = 7;
+    private static final int MOST_PORTS = 255;
+
+    static RdmaPort query(DomainHandle domain, int number) {
+        if (number < 1 || number > MOST_PORTS) {
+            throw RdmaFailure.invalid("ibv_query_port", "%s has no port %d".formatted(domain.device(), number));
+        }
+        PortAttributes answer = new PortAttributes();
+        int result = domain.verbs().queryPort(domain.context(), number, answer);
+        if (result < 0) {
+            throw RdmaFailure.of("ibv_query_port", -result, "%s has no port %d".formatted(domain.device(), number));
+        }
+        return new RdmaPort(
+                number, answer.state() == PortAttributes.ACTIVE, answer.linkLayer() == PortAttributes.ETHERNET,
+                1 << SMALLEST_MTU_SHIFT + answer.activeMtu(), answer.gids(), answer.lid());
+    }
+
+    /** Returns {@code enum ibv_mtu} of a size in bytes. */
+    static int mtuCode(int bytes) {
+        return Integer.numberOfTrailingZeros(bytes) - SMALLEST_MTU_SHIFT;
+    }
+}

@@ -1,0 +1,36 @@
+package io.gds4j.rdma;
+
+import io.gds4j.Experimental;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+
+/**
+ * A part of a memory region, for a request of a queue pair.
+ *
+ * @param region the region
+ * @param offset first byte, from the first byte of the region
+ * @param length bytes, at most 2 GiB - 1
+ *
+ * @since 0.1
+ */
+@Experimental
+public record RegionSlice(MemoryRegion region, long offset, int length) {
+    /**
+     * Checks the range.
+     *
+     * @throws CuFileException INVALID_MAPPING_RANGE if it is not inside the region
+     */
+    public RegionSlice {
+        if (offset < 0 || length < 0 || offset > region.length() - length) {
+            throw CuFileException.builder("RegionSlice")
+                    .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .range(-1, length)
+                    .detail("offset %d, of a region of %d bytes".formatted(offset, region.length()))
+                    .build();
+        }
+    }
+
+    long address() {
+        return region.ioAddress() + offset;
+    }
+}

@@ -1,0 +1,276 @@
+package io.gds4j.rdma;
+
+import static java.nio.file.StandardOpenOption.READ;
+import static java.nio.file.StandardOpenOption.WRITE;
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Failures;
+import java.io.IOException;
+import java.lang.foreign.ValueLayout;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.time.Duration;
+import java.util.Random;
+import java.util.concurrent.Callable;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Files to peers: two ends in this process, on threads of their own. */
+abstract class TransferContract {
+    private static final int SLAB = 8192;
+    private static final Duration SILENCE = Duration.ofSeconds(1);
+    private static final Duration SHORT = Duration.ofSeconds(10);
+
+    @TempDir
+    Path folder;
+
+    private CuFileDriver driver;
+    private ProtectionDomain domain;
+    private QueuePair from;
+    private QueuePair to;
+    private RdmaTransfer sender;
+    private RdmaTransfer receiver;
+
+    abstract RdmaDevices devices();
+
+    abstract String device();
+
+    abstract int gidIndex();
+
+    abstract int largeSize();
+
+    @BeforeEach
+    void connect() {
+        driver = CuFileDriver.open();
+        domain = devices().open(device());
+        from = domain.queuePair().port(1, gidIndex()).build();
+        to = domain.queuePair().port(1, gidIndex()).build();
+        sender = RdmaTransfer.builder(driver, domain).slabs(4, SLAB).timeout(SILENCE).sender(from);
+        receiver = RdmaTransfer.builder(driver, domain).slabs(4, SLAB).timeout(SILENCE).receiver(to);
+        from.connect(to.local());
+        to.connect(from.local());
+    }
+
+    @AfterEach
+    void disconnect() {
+        sender.close();
+        receiver.close();
+        receiver.close();
+        domain.close();
+        driver.close();
+    }
+
+    private CuFileHandle file(String name, byte[] bytes) throws IOException {
+        Path path = folder.resolve(name);
+        Files.write(path, bytes);
+        return driver.openFile(path, READ, WRITE);
+    }
+
+    private static byte[] random(int size) {
+        byte[] bytes = new byte[size];
+        new Random(size).nextBytes(bytes);
+        return bytes;
+    }
+
+    private static <T> FutureTask<T> start(Callable<T> work) {
+        FutureTask<T> task = new FutureTask<>(work);
+        Thread.ofPlatform().start(task);
+        return task;
+    }
+
+    private static Throwable failureOf(FutureTask<?> task) throws Exception {
+        try {
+            task.get(20, TimeUnit.SECONDS);
+            throw new AssertionError("it did not fail");
+        } catch (ExecutionException e) {
+            return e.getCause();
+        }
+    }
+
+    private FutureTask<Boolean> sending(CuFileHandle file, long offset, long size) {
+        return start(() -> {
+            sender.send(file, offset, size);
+            return true;
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1, SLAB, SLAB + 1, 37 * SLAB + 4321})
+    void fileArrivesInAFile(int size) throws Exception {
+        byte[] bytes = random(size + 5);
+        try (CuFileHandle source = file("a", bytes); CuFileHandle target = file("b", new byte[0])) {
+            for (int round = 0; round < 2; round++) {
+                FutureTask<Boolean> sent = sending(source, 5, size);
+                assertThat(receiver.receive(target, 3)).isEqualTo(size);
+                assertThat(sent.get(20, TimeUnit.SECONDS)).isTrue();
+            }
+        }
+        byte[] expected = new byte[size == 0 ? 0 : size + 3];
+        if (size > 0) {
+            System.arraycopy(bytes, 5, expected, 3, size);
+        }
+        assertThat(Files.readAllBytes(folder.resolve("b"))).isEqualTo(expected);
+    }
+
+    @Test
+    void largeFileArrivesInMemory() throws Exception {
+        byte[] bytes = random(largeSize());
+        try (CuFileHandle source = file("a", bytes);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, bytes.length)) {
+            FutureTask<Boolean> sent = sending(source, 0, bytes.length);
+            assertThat(receiver.receive(memory.range())).isEqualTo(bytes.length);
+            assertThat(sent.get(60, TimeUnit.SECONDS)).isTrue();
+            assertThat(memory.range().segment().orElseThrow().asSlice(0, bytes.length).toArray(ValueLayout.JAVA_BYTE))
+                    .isEqualTo(bytes);
+        }
+    }
+
+    @Test
+    void errorOfTheSenderReachesTheReceiver() throws Exception {
+        try (CuFileHandle source = file("a", random(10 * SLAB)); CuFileHandle target = file("b", new byte[0])) {
+            FutureTask<Boolean> sent = sending(source, 0, 11 * SLAB);
+            assertThat(Failures.expect(CuFileError.IO_ERROR, Errno.EIO, () -> receiver.receive(target, 0)))
+                    .hasMessageContaining("the peer failed").hasMessageContaining("the file ends at " + 10 * SLAB);
+            assertThat(failureOf(sent)).hasMessageContaining("the file ends");
+            Failures.expect(CuFileError.INVALID_VALUE, () -> receiver.receive(target, 0));
+        }
+    }
+
+    @Test
+    void errorOfTheReceiverReachesTheSender() throws Exception {
+        try (CuFileHandle source = file("a", random(40 * SLAB));
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SLAB + 1)) {
+            FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
+            Failures.expect(
+                    CuFileError.INVALID_MAPPING_RANGE, () -> receiver.receive(memory.range().slice(0, SLAB + 1)));
+            assertThat(failureOf(sent)).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("the peer failed").hasMessageContaining("room");
+        }
+    }
+
+    @Test
+    void targetThatCannotBeWrittenEndsBoth() throws Exception {
+        try (CuFileHandle source = file("a", random(40 * SLAB))) {
+            Path path = folder.resolve("read-only");
+            Files.createFile(path);
+            try (CuFileHandle target = driver.openFile(path, READ)) {
+                FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
+                Failures.expect(() -> receiver.receive(target, 0));
+                assertThat(failureOf(sent)).hasMessageContaining("the peer failed");
+            }
+        }
+    }
+
+    @Test
+    void deadSenderEndsTheReceiver() throws Exception {
+        try (CuFileHandle target = file("b", new byte[0])) {
+            FutureTask<Long> received = start(() -> receiver.receive(target, 0));
+            from.close();
+            assertThat(failureOf(received)).isInstanceOf(CuFileException.class).hasMessageContaining("answer");
+        }
+    }
+
+    @Test
+    void deadReceiverEndsTheSender() throws Exception {
+        try (CuFileHandle source = file("a", random(40 * SLAB))) {
+            to.close();
+            FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
+            assertThat(failureOf(sent)).isInstanceOf(CuFileException.class).hasMessageContaining("answer");
+        }
+    }
+
+    @Test
+    void silentPeersAreNotWaitedForWithoutEnd() throws Exception {
+        try (CuFileHandle source = file("a", random(40 * SLAB)); CuFileHandle target = file("b", new byte[0])) {
+            FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
+            assertThat(failureOf(sent)).hasMessageContaining("said nothing for 1 s");
+            // The words of the sender are there when the receiver comes.
+            assertThat(Failures.expect(() -> receiver.receive(target, 0))).hasMessageContaining("said nothing");
+        }
+    }
+
+    @Test
+    void interruptEndsBoth() throws Exception {
+        try (CuFileHandle target = file("b", new byte[0]); CuFileHandle source = file("a", random(SLAB))) {
+            CompletableFuture<Throwable> failure = new CompletableFuture<>();
+            Thread waiting = Thread.ofPlatform().start(() -> {
+                try {
+                    receiver.receive(target, 0);
+                } catch (RuntimeException e) {
+                    failure.complete(e);
+                }
+            });
+            waiting.interrupt();
+            assertThat(failure.get(20, TimeUnit.SECONDS)).hasMessageContaining("interrupted");
+            assertThat(failureOf(sending(source, 0, SLAB))).hasMessageContaining("the peer failed");
+        }
+    }
+
+    @Test
+    void endsThatDoNotFitAreRefused() throws Exception {
+        try (CuFileHandle file = file("a", new byte[0])) {
+            Failures.expect(CuFileError.INVALID_VALUE, () -> sender.receive(file, 0));
+            Failures.expect(CuFileError.INVALID_VALUE, () -> receiver.send(file, 0, 0));
+            Failures.expect(CuFileError.INVALID_VALUE, () -> sender.send(file, -1, 0));
+        }
+        RdmaTransfer.Builder builder = RdmaTransfer.builder(driver, domain);
+        Failures.expect(CuFileError.INVALID_VALUE, () -> builder.sender(from));
+        Failures.expect(CuFileError.INVALID_VALUE, () -> builder.slabs(4, 1000));
+        try (QueuePair small = domain.queuePair().port(1, gidIndex()).depth(4, 4).build()) {
+            Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> builder.receiver(small));
+        }
+    }
+
+    @Test
+    void peersMeetByTcp() throws Exception {
+        try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                QueuePair one = domain.queuePair().port(1, gidIndex()).build();
+                QueuePair other = domain.queuePair().port(1, gidIndex()).build()) {
+            FutureTask<RdmaPeer> connected = start(() -> {
+                try (TcpExchange exchange = TcpExchange.accept(listener, SHORT)) {
+                    return one.connect(exchange);
+                }
+            });
+            InetSocketAddress address =
+                    new InetSocketAddress(listener.getInetAddress(), listener.getLocalPort());
+            try (TcpExchange exchange = TcpExchange.connect(address, SHORT)) {
+                assertThat(other.connect(exchange)).isEqualTo(one.local());
+            }
+            assertThat(connected.get(20, TimeUnit.SECONDS)).isEqualTo(other.local());
+
+            FutureTask<Boolean> nonsense = start(() -> {
+                try (TcpExchange exchange = TcpExchange.accept(listener, SHORT)) {
+                    exchange.send(new byte[]{1, 2, 3});
+                    exchange.receive();
+                    return true;
+                }
+            });
+            try (TcpExchange exchange = TcpExchange.connect(address, SHORT);
+                    QueuePair third = domain.queuePair().port(1, gidIndex()).build()) {
+                Failures.expect(CuFileError.INVALID_VALUE, () -> third.connect(exchange));
+            }
+            nonsense.get(20, TimeUnit.SECONDS);
+            assertThatThrownBy(() -> TcpExchange.accept(listener, Duration.ofMillis(10)))
+                    .isInstanceOf(IOException.class);
+        }
+    }
+}

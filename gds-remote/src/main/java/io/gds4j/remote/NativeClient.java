@@ -1,0 +1,129 @@
+package io.gds4j.remote;
+
+import io.gds4j.internal.http.NativeHttp;
+import java.lang.foreign.MemorySegment;
+import java.net.URI;
+import java.net.http.HttpRequest;
+import java.net.http.HttpResponse;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.ServiceLoader;
+import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.LinkedBlockingQueue;
+import java.util.concurrent.ThreadPoolExecutor;
+import java.util.concurrent.TimeUnit;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One connection of a library of the system, and the thread that uses it. Both begin with a request, and end some seconds after the
+ * last one. What only the JVM's TLS can do is left to its client.
+ */
+final class NativeClient implements Client {
+    private static final String CHOICE = "gds4j.http";
+    private static final long IDLE_SECONDS = 5;
+    private static final String PROXY_AUTHORIZATION = "Proxy-Authorization";
+
+    /** The library, found once; empty if this system has none that fits. */
+    private static final class Library {
+        static final Optional<NativeHttp> FOUND = ServiceLoader
+                .load(NativeHttp.class, NativeClient.class.getClassLoader()).findFirst()
+                .filter(Library::isUsable);
+
+        private static boolean isUsable(NativeHttp library) {
+            Optional<String> problem = library.problem();
+            problem.ifPresent(why -> System.getLogger("io.gds4j.remote")
+                    .log(System.Logger.Level.DEBUG, "HTTP by the client of the JDK: {0}", why));
+            return problem.isEmpty();
+        }
+    }
+
+    private final NativeHttp library;
+    private final HttpOptions options;
+    private final SharedClient other;
+    private final ThreadPoolExecutor thread;
+
+    private NativeClient(NativeHttp library, HttpOptions options, SharedClient other) {
+        this.library = library;
+        this.options = options;
+        this.other = other;
+        thread = new ThreadPoolExecutor(
+                1, 1, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), WireThread::new);
+        thread.allowCoreThreadTimeOut(true);
+    }
+
+    /**
+     * Returns a client of a library; empty if there is none, the program has its own TLS, or wants the client of the JDK.
+     *
+     * @param other sends what the library cannot
+     */
+    static Optional<Client> of(HttpOptions options, SharedClient other) {
+        return options.tls().isPresent() || "jdk".equals(System.getProperty(CHOICE)) ? Optional.empty()
+                : Library.FOUND.map(library -> new NativeClient(library, options, other));
+    }
+
+    @Override
+    public <T> CompletableFuture<HttpResponse<T>> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+        boolean isTls = request.uri().getScheme().equalsIgnoreCase("https");
+        Optional<MemorySegment> authorities =
+                isTls ? Authorities.ofTheJvm() : Optional.of(MemorySegment.NULL);
+        if (authorities.isEmpty()) {
+            return other.send(request, handler);
+        }
+        NativeExchange<T> exchange = new NativeExchange<>(request, handler);
+        NativeHttp.Request sent = sent(request, authorities.get(), isTls);
+        thread.execute(() -> {
+            if (!exchange.isAbandoned() && Thread.currentThread() instanceof WireThread here) {
+                exchange.run(here.wire(library), sent);
+            }
+        });
+        return exchange.future();
+    }
+
+    private NativeHttp.Request sent(HttpRequest request, MemorySegment authorities, boolean isTls) {
+        URI uri = request.uri();
+        Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        request.headers().map().forEach((name, values) -> headers.put(name, new ArrayList<>(values)));
+        Map<String, List<String>> ofProxy = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
+        if (isTls && headers.containsKey(PROXY_AUTHORIZATION)) {
+            ofProxy.put(PROXY_AUTHORIZATION, headers.remove(PROXY_AUTHORIZATION));
+        }
+        return new NativeHttp.Request(
+                request.method(), uri, headers, Optional.empty(), authorities, options.connectTimeout(),
+                options.proxyOf(uri),
+                ofProxy);
+    }
+
+    /** The thread of a connection. */
+    private static final class WireThread extends Thread {
+        private NativeHttp.@Nullable Wire wire;
+
+        WireThread(Runnable work) {
+            super(null, work, "gds4j-http", 0, false);
+            setDaemon(true);
+        }
+
+        NativeHttp.Wire wire(NativeHttp library) {
+            NativeHttp.Wire open = wire;
+            if (open == null) {
+                open = library.open();
+                wire = open;
+            }
+            return open;
+        }
+
+        @Override
+        public void run() {
+            try {
+                super.run();
+            } finally {
+                NativeHttp.Wire open = wire;
+                if (open != null) {
+                    open.close();
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+package io.gds4j.spring;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.interop.metrics.GdsMetrics;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.DType;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.FakeGpu;
+import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Locale;
+import java.util.concurrent.atomic.AtomicReference;
+import java.util.regex.Pattern;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
+import org.springframework.boot.diagnostics.FailureAnalysis;
+import org.springframework.boot.health.contributor.Health;
+import org.springframework.boot.health.contributor.HealthIndicator;
+import org.springframework.boot.health.contributor.Status;
+import org.springframework.boot.test.context.FilteredClassLoader;
+import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+
+/** What an application gets that has the starter on its class path. */
+class GdsAutoConfigurationTest {
+    @TempDir
+    private Path folder;
+
+    private ApplicationContextRunner application = new ApplicationContextRunner();
+    private String model = "";
+
+    @BeforeEach
+    void writeCheckpoint() {
+        model = folder.resolve("model.safetensors").toString();
+        new SafetensorsWriter(Path.of(model)).durable(false)
+                .tensor("model.norm.weight", DType.F32, 8)
+                .tensor("lm_head.weight", DType.BF16, 32, 8)
+                .write(new TensorPattern(0));
+        application = application.withConfiguration(AutoConfigurations.of(GdsAutoConfiguration.class))
+                .withPropertyValues("gds4j.backend=compat");
+    }
+
+    @Test
+    void driverAndCheckpointAreBeansThatTheContextCloses() {
+        AtomicReference<CuFileDriver> driver = new AtomicReference<>();
+        application.withPropertyValues("gds4j.checkpoints.llama.path=" + model, "gds4j.checkpoints.llama.target=host")
+                .run(context -> {
+                    driver.set(context.getBean(CuFileDriver.class));
+                    assertThat(driver.get().backendName()).isEqualTo("compat");
+                    assertThat(context.getBean("llama", LoadedTensors.class)).hasSize(2);
+                });
+        assertThat(driver.get().isOpen()).isFalse();
+    }
+
+    @Test
+    void driverOfTheApplicationLoadsToItsGpu() {
+        FakeGpu gpu = FakeGpu.builder().devices(2).bytesPerDevice(1 << 20).build();
+        application.withBean(CuFileDriver.class, gpu::openDriver)
+                .withPropertyValues("gds4j.checkpoints.llama.path=" + model, "gds4j.checkpoints.llama.target=gpu:1",
+                        "gds4j.checkpoints.llama.include=lm_head")
+                .run(context -> {
+                    LoadedTensors tensors = context.getBean(LoadedTensors.class);
+                    assertThat(tensors).hasSize(1);
+                    assertThat(tensors.range("lm_head.weight").kind()).isEqualTo(MemoryKind.CUDA_DEVICE);
+                    assertThat(gpu.availableBytes(1)).isLessThan(1 << 20);
+                });
+        gpu.verify();
+    }
+
+    @Test
+    void healthTellsWhatServesAndWhichPathFails() {
+        application.withPropertyValues("gds4j.health.paths=" + model).run(context -> {
+            Health health = context.getBean(HealthIndicator.class).health();
+            assertThat(health.getStatus()).isEqualTo(Status.UP);
+            assertThat(health.getDetails()).containsEntry("backend", "compat").containsKeys("why", "gpus",
+                    "directStorage");
+        });
+        application.withPropertyValues("gds4j.health.paths=" + folder.resolve("missing")).run(context -> {
+            Health health = context.getBean(HealthIndicator.class).health();
+            assertThat(health.getStatus()).isEqualTo(Status.DOWN);
+            assertThat(health.getDetails().get("failed")).asString().contains("missing");
+        });
+    }
+
+    @Test
+    void loadsAtTheStartAreCounted() {
+        MeterRegistry registry = new SimpleMeterRegistry();
+        application.withBean(MeterRegistry.class, () -> registry)
+                .withPropertyValues("gds4j.checkpoints.llama.path=" + model)
+                .run(context -> context.getBean(GdsMetrics.class).close());
+        assertThat(registry.get("gds4j.checkpoints").tag("checkpoint", "model.safetensors").timer().count())
+                .isEqualTo(1);
+    }
+
+    @Test
+    void applicationNeedsNeitherMicrometerNorActuator() {
+        application.withClassLoader(new FilteredClassLoader(MeterRegistry.class, HealthIndicator.class))
+                .run(context -> assertThat(context).hasSingleBean(CuFileDriver.class).hasNotFailed());
+    }
+
+    @Test
+    void disabledStarterAddsNoBean() {
+        application.withPropertyValues("gds4j.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean(CuFileDriver.class));
+    }
+
+    @Test
+    void wrongTargetFailsTheStartAndNamesWhatIsAllowed() {
+        application.withPropertyValues("gds4j.checkpoints.llama.path=" + model, "gds4j.checkpoints.llama.target=gpu1")
+                .run(context -> assertThat(context).getFailure().rootCause()
+                        .hasMessage("gds4j.checkpoints.llama.target: gpu1, allowed: best, host, gpu:N"));
+    }
+
+    @Test
+    void checkpointWithoutPathFailsTheStartAndNamesTheProperty() {
+        application.withPropertyValues("gds4j.checkpoints.llama.target=host")
+                .run(context -> assertThat(context).getFailure()
+                        .rootCause()
+                        .hasMessageStartingWith("gds4j.checkpoints.llama.path is not set"));
+    }
+
+    @Test
+    void missingCheckpointIsExplained() {
+        application.withPropertyValues("gds4j.checkpoints.llama.path=" + folder.resolve("missing")).run(context -> {
+            FailureAnalysis analysis = new GdsFailureAnalyzer().analyze(context.getStartupFailure());
+            assertThat(analysis.getDescription()).contains("missing", "no such file");
+            assertThat(analysis.getAction()).contains("gds check");
+        });
+    }
+
+    @Test
+    void missingNativeAccessIsExplained() {
+        CuFileException refused = CuFileException.of(
+                CuFileError.PLATFORM_NOT_SUPPORTED, "CuFileDriver.open", "native access is denied");
+        assertThat(new GdsFailureAnalyzer().analyze(refused).getAction()).contains("Enable-Native-Access: ALL-UNNAMED");
+    }
+
+    @Test
+    void metadataAndGuideDescribeEveryProperty() throws IOException {
+        String metadata = Files.readString(Path.of("src/main/resources/META-INF/spring-configuration-metadata.json"));
+        List<String> described = Pattern.compile("\"name\": \"(gds4j\\.[^\"]+)\"").matcher(metadata)
+                .results()
+                .map(name -> name.group(1))
+                .toList();
+        assertThat(described)
+                .contains("gds4j.enabled", "gds4j.health.paths")
+                .containsAll(Arrays.stream(GdsProperties.class.getRecordComponents())
+                        .filter(property -> property.getType() != GdsProperties.Health.class)
+                        .map(property -> "gds4j." + dashed(property.getName()))
+                        .toList());
+        String guide = Files.readString(Path.of("../docs/spring-boot.md"));
+        assertThat(described).allSatisfy(name -> assertThat(guide).contains("| `" + name));
+    }
+
+    private static String dashed(String name) {
+        return ConfigurationPropertyName.of(
+                name.replaceAll("([A-Z])", "-$1").toLowerCase(Locale.ROOT)).toString();
+    }
+}
