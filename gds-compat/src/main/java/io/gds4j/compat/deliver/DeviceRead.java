@@ -71,7 +71,7 @@ public final class DeviceRead extends DeviceTransfer {
         long host = copy.place(start - origin);
         long read = 0;
         try {
-            read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
+            read = thread.io().move(request().file(), plan(), start, end, host, null, 0, cancellation(piece));
             if (read < end - start) {
                 stop(piece, read, thread.io().errno());
             }
@@ -99,7 +99,7 @@ public final class DeviceRead extends DeviceTransfer {
         long end = plan().pieceEnd(piece);
         CopyPipeline.Slot slot = pipeline.next(bytes);
         long host = hostAddress(slot, start);
-        long read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
+        long read = thread.io().move(request().file(), plan(), start, end, host, null, 0, cancellation(piece));
         if (read > 0) {
             pipeline.copyIn(slot, host, deviceAddress(start), read, piece);
         }

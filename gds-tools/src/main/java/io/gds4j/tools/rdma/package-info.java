@@ -3,3 +3,7 @@
 package io.gds4j.tools.rdma;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   RdmaCommandTest: RdmaRun
+//   RdmaWireTest: PerftestExchange

@@ -16,7 +16,7 @@ import java.util.concurrent.TimeUnit;
  * operation that did not return.
  */
 final class PowerKills {
-    private static final int MAX_MARKS = 19;
+    private static final int MAX_MARKS = 7;
     private static final int MAX_MILLIS = 400;
 
     private final Recording recording;

@@ -1,0 +1,81 @@
+package io.gds4j.arch;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.TreeMap;
+import java.util.regex.MatchResult;
+import java.util.regex.Pattern;
+import java.util.stream.Collectors;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+
+/** What docs/architecture.md says of classes, and how large they are: of the sources, also of modules that are not built here. */
+class ArchitecturePageTest {
+    private static final Path ROOT = Path.of("..");
+    private static final int MAX_LINES = 500;
+
+    /** A method for each function of the CUDA driver. */
+    private static final String BINDING = "FfmCuda.java";
+    private static final Pattern CLASS = Pattern.compile("`([A-Z][A-Za-z0-9]+)`");
+    private static final Pattern FILE = Pattern.compile("`([a-z-]+\\.ptx)`");
+
+    private static List<Path> mainSources() throws IOException {
+        try (Stream<Path> modules = Files.list(ROOT)) {
+            return modules.map(module -> module.resolve("src/main")).filter(Files::isDirectory)
+                    .flatMap(ArchitecturePageTest::walk).toList();
+        }
+    }
+
+    private static Stream<Path> walk(Path folder) {
+        try (Stream<Path> files = Files.walk(folder)) {
+            return files.filter(Files::isRegularFile).toList().stream();
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+
+    @Test
+    void everyClassAndFileOfTheTableExists() throws IOException {
+        Set<String> names = mainSources().stream().map(path -> path.getFileName().toString())
+                .collect(Collectors.toSet());
+        String page = Files.readString(ROOT.resolve("docs/architecture.md"));
+        String table = page.substring(page.indexOf("## Where to look"), page.indexOf("## Files"));
+        // The JDK's, cuFile's and the API's types stand in questions; classes of ours in answers.
+        List<String> answers = table.lines().filter(line -> line.startsWith("|")).skip(2)
+                .map(line -> line.substring(line.indexOf('|', 1))).toList();
+        assertThat(answers).hasSizeGreaterThan(25);
+        assertThat(
+                answers.stream().flatMap(line -> CLASS.matcher(line).results()).map(found -> found.group(1) + ".java"))
+                .isNotEmpty().allMatch(names::contains);
+        assertThat(answers.stream().flatMap(line -> FILE.matcher(line).results())
+                .map((MatchResult found) -> found.group(1)))
+                .isNotEmpty().allMatch(names::contains);
+    }
+
+    @Test
+    void noClassHasMoreLinesOfCodeThanOnePersonOverlooks() throws IOException {
+        Map<String, Long> large = new TreeMap<>();
+        for (Path source : mainSources()) {
+            if (source.toString().endsWith(".java") && !source.endsWith(BINDING)) {
+                long lines = lines(Files.readString(source));
+                if (lines > MAX_LINES) {
+                    large.put(ROOT.relativize(source).toString(), lines);
+                }
+            }
+        }
+        assertThat(large).isEmpty();
+    }
+
+    /** Returns the number of lines that are neither blank nor comments nor imports. */
+    private static long lines(String source) {
+        return source.replaceAll("(?s)/\\*.*?\\*/", "").lines().map(String::strip)
+                .filter(line -> !line.isEmpty() && !line.startsWith("//") && !line.startsWith("import ")).count();
+    }
+}
