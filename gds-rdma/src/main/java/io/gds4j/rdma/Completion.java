@@ -46,6 +46,6 @@ public record Completion(
         CuFileError error = errno == Errno.EACCES ? CuFileError.PERMISSION_DENIED : CuFileError.IO_ERROR;
         throw RdmaFailure.of(
                 error, operation.verb(), errno,
-                "%s %d: %s (IBV_WC_%s)".formatted(operation.text(), id, status.text(), status));
+                "%s %s: %s (IBV_WC_%s)".formatted(operation.text(), id, status.text(), status));
     }
 }

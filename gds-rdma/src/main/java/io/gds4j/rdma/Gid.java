@@ -20,7 +20,7 @@ public record Gid(long high, long low) {
         int result = domain.verbs().queryGid(domain.context(), port, index, answer);
         if (result < 0) {
             throw RdmaFailure.of(
-                    "ibv_query_gid", -result, "%s has no GID %d at port %d".formatted(domain.device(), index, port));
+                    "ibv_query_gid", -result, "%s has no GID %s at port %s".formatted(domain.device(), index, port));
         }
         return of(answer);
     }
@@ -33,7 +33,7 @@ public record Gid(long high, long low) {
      */
     public static Gid of(byte[] bytes) {
         if (bytes.length != BYTES) {
-            throw RdmaFailure.invalid("Gid.of", "%d bytes, expected %d".formatted(bytes.length, BYTES));
+            throw RdmaFailure.invalid("Gid.of", "%s bytes, expected %s".formatted(bytes.length, BYTES));
         }
         ByteBuffer buffer = ByteBuffer.wrap(bytes);
         return new Gid(buffer.getLong(), buffer.getLong());

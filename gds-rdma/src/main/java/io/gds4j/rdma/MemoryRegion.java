@@ -153,7 +153,7 @@ public final class MemoryRegion implements AutoCloseable {
         int bits = RdmaAccess.toBits(changed);
         if (moved.length() != length || moved.kind().isCuda()) {
             throw RdmaFailure.invalid("ibv_rereg_mr",
-                    "%s in place of %d bytes of host memory".formatted(moved, length));
+                    "%s in place of %s bytes of host memory".formatted(moved, length));
         }
         MemoryAccess.claim(moved);
         boolean done = false;
@@ -186,7 +186,7 @@ public final class MemoryRegion implements AutoCloseable {
     }
 
     private CuFileException orphans(String verb) {
-        return RdmaFailure.of(verb, Errno.EBUSY, "%d windows are bound to the region".formatted(windows.size()));
+        return RdmaFailure.of(verb, Errno.EBUSY, "%s windows are bound to the region".formatted(windows.size()));
     }
 
     /** Begins a call that uses the region; {@link #exit} ends it. */
@@ -243,6 +243,7 @@ public final class MemoryRegion implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "MemoryRegion[%s, %d bytes at 0x%x, %s]".formatted(domain.device(), length, ioAddress, rights);
+        return "MemoryRegion[%s, %s bytes at 0x%s, %s]".formatted(domain.device(), length, Long.toHexString(ioAddress),
+                rights);
     }
 }

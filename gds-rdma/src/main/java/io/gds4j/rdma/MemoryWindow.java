@@ -127,7 +127,7 @@ public final class MemoryWindow implements AutoCloseable {
             throw CuFileException.builder("ibv_bind_mw")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
                     .range(-1, length)
-                    .detail("offset %d, of a region of %d bytes".formatted(offset, region.length()))
+                    .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
                     .build();
         }
         Set<RdmaAccess> allowed =

@@ -56,7 +56,7 @@ public final class QueuePair implements AutoCloseable {
         Gid gid = Gid.query(domain, attributes.port, attributes.gidIndex);
         if (gid.isEmpty() && port.ethernet()) {
             throw RdmaFailure.invalid(
-                    "ibv_create_qp", "GID %d of port %d of %s is free".formatted(
+                    "ibv_create_qp", "GID %s of port %s of %s is free".formatted(
                             attributes.gidIndex, attributes.port, domain.device()));
         }
         CompletionQueue completions = new CompletionQueue(domain, attributes.sends + attributes.receives);
@@ -280,7 +280,7 @@ public final class QueuePair implements AutoCloseable {
         if (bytes.length > attributes.inlineBytes) {
             throw RdmaFailure.invalid(
                     "ibv_post_send",
-                    "%d bytes of inline data, at most %d".formatted(bytes.length, attributes.inlineBytes));
+                    "%s bytes of inline data, at most %s".formatted(bytes.length, attributes.inlineBytes));
         }
     }
 
@@ -288,8 +288,8 @@ public final class QueuePair implements AutoCloseable {
         requireWritable(old, "atomic operation");
         if (old.length() != Long.BYTES || target.length() < Long.BYTES || target.address() % Long.BYTES != 0) {
             throw RdmaFailure.invalid(
-                    "ibv_post_send", "an atomic operation on %d bytes at 0x%x into %d bytes: 8 aligned bytes each"
-                            .formatted(target.length(), target.address(), old.length()));
+                    "ibv_post_send", "an atomic operation on %s bytes at 0x%s into %s bytes: 8 aligned bytes each"
+                            .formatted(target.length(), Long.toHexString(target.address()), old.length()));
         }
     }
 
@@ -311,7 +311,7 @@ public final class QueuePair implements AutoCloseable {
     /** Keeps the regions from being deregistered within the call. */
     private void use(RdmaOperation operation, List<RegionSlice> parts, Runnable request) {
         if (parts.size() > Builder.PIECES) {
-            throw RdmaFailure.invalid(operation.verb(), "%d parts, at most %d".formatted(parts.size(), Builder.PIECES));
+            throw RdmaFailure.invalid(operation.verb(), "%s parts, at most %s".formatted(parts.size(), Builder.PIECES));
         }
         call(operation.verb(), () -> {
             int entered = 0;
@@ -451,7 +451,7 @@ public final class QueuePair implements AutoCloseable {
         if (windows > 0 && lifetime.isOpen()) {
             throw RdmaFailure.of(
                     "ibv_destroy_qp", Errno.EBUSY,
-                    "%d windows of type 2 are bound by the queue pair".formatted(windows));
+                    "%s windows of type 2 are bound by the queue pair".formatted(windows));
         }
         lifetime.close(this, "ibv_destroy_qp");
     }
@@ -556,7 +556,7 @@ public final class QueuePair implements AutoCloseable {
          */
         public Builder mtu(int bytes) {
             if (Integer.bitCount(bytes) != 1) {
-                throw RdmaFailure.invalid("ibv_modify_qp", "an MTU of %d bytes: a power of two".formatted(bytes));
+                throw RdmaFailure.invalid("ibv_modify_qp", "an MTU of %s bytes: a power of two".formatted(bytes));
             }
             mtu = range("MTU", bytes, 256, 4096);
             return this;
@@ -589,7 +589,7 @@ public final class QueuePair implements AutoCloseable {
         private static int range(String what, int value, int least, int most) {
             if (value < least || value > most) {
                 throw RdmaFailure.invalid(
-                        "ibv_create_qp", "%s of %d: %d to %d".formatted(what, value, least, most));
+                        "ibv_create_qp", "%s of %s: %s to %s".formatted(what, value, least, most));
             }
             return value;
         }

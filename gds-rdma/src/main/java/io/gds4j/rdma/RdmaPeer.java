@@ -31,11 +31,11 @@ public record RdmaPeer(QueuePairType type, int queuePair, int firstPacket, int l
      */
     public RdmaPeer {
         if (Integer.bitCount(mtu) != 1 || mtu < LEAST_MTU || mtu > MOST_MTU) {
-            throw RdmaFailure.invalid("RdmaPeer", "an MTU of %d bytes: 256, 512, 1024, 2048 or 4096".formatted(mtu));
+            throw RdmaFailure.invalid("RdmaPeer", "an MTU of %s bytes: 256, 512, 1024, 2048 or 4096".formatted(mtu));
         }
         if (queuePair < 0 || queuePair > BITS_24 || firstPacket < 0 || firstPacket > BITS_24) {
             throw RdmaFailure.invalid(
-                    "RdmaPeer", "queue pair %d, packet %d: at most 24 bits each".formatted(queuePair, firstPacket));
+                    "RdmaPeer", "queue pair %s, packet %s: at most 24 bits each".formatted(queuePair, firstPacket));
         }
     }
 
@@ -48,7 +48,7 @@ public record RdmaPeer(QueuePairType type, int queuePair, int firstPacket, int l
         ByteBuffer buffer = ByteBuffer.wrap(message);
         if (message.length != BYTES || buffer.getInt() != MAGIC) {
             throw RdmaFailure.invalid(
-                    "QueuePair.connect", "the peer's %d bytes do not describe a queue pair".formatted(message.length));
+                    "QueuePair.connect", "the peer's %s bytes do not describe a queue pair".formatted(message.length));
         }
         int type = buffer.getInt();
         QueuePairType[] types = QueuePairType.values();

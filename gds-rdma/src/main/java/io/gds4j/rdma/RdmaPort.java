@@ -23,12 +23,12 @@ public record RdmaPort(int number, boolean active, boolean ethernet, int mtu, in
 
     static RdmaPort query(DomainHandle domain, int number) {
         if (number < 1 || number > MOST_PORTS) {
-            throw RdmaFailure.invalid("ibv_query_port", "%s has no port %d".formatted(domain.device(), number));
+            throw RdmaFailure.invalid("ibv_query_port", "%s has no port %s".formatted(domain.device(), number));
         }
         PortAttributes answer = new PortAttributes();
         int result = domain.verbs().queryPort(domain.context(), number, answer);
         if (result < 0) {
-            throw RdmaFailure.of("ibv_query_port", -result, "%s has no port %d".formatted(domain.device(), number));
+            throw RdmaFailure.of("ibv_query_port", -result, "%s has no port %s".formatted(domain.device(), number));
         }
         return new RdmaPort(
                 number, answer.state() == PortAttributes.ACTIVE, answer.linkLayer() == PortAttributes.ETHERNET,

@@ -96,7 +96,7 @@ public final class RdmaTransfer implements AutoCloseable {
      */
     public void send(CuFileHandle file, long fileOffset, long size) {
         if (size < 0 || fileOffset < 0) {
-            throw RdmaFailure.invalid(FUNCTION, "offset %d, size %d".formatted(fileOffset, size));
+            throw RdmaFailure.invalid(FUNCTION, "offset %s, size %s".formatted(fileOffset, size));
         }
         run(true, () -> sendAll(file, fileOffset, size));
     }
@@ -110,7 +110,7 @@ public final class RdmaTransfer implements AutoCloseable {
             if (read < length) {
                 throw CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).path(file.path())
                         .range(fileOffset, size).transferred(sent)
-                        .detail("the file ends at %d".formatted(fileOffset + sent + read)).build();
+                        .detail("the file ends at %s".formatted(fileOffset + sent + read)).build();
             }
             takeCredits();
             channel.sendData(TransferMessage.of(TransferMessage.Kind.DATA, sent, length), slab);
@@ -122,7 +122,7 @@ public final class RdmaTransfer implements AutoCloseable {
             TransferMessage message = takeMessage();
             if (message.kind() == TransferMessage.Kind.DONE) {
                 if (message.value() != size) {
-                    throw wrong("the peer has %d of %d bytes".formatted(message.value(), size));
+                    throw wrong("the peer has %s of %s bytes".formatted(message.value(), size));
                 }
                 channel.flush();
                 return size;
@@ -186,12 +186,12 @@ public final class RdmaTransfer implements AutoCloseable {
                 case DATA -> {
                     int length = message.length();
                     if (message.value() != received) {
-                        throw wrong("bytes from %d follow bytes to %d".formatted(message.value(), received));
+                        throw wrong("bytes from %s follow bytes to %s".formatted(message.value(), received));
                     }
                     if (length > room - received) {
                         throw CuFileException.of(
                                 CuFileError.INVALID_MAPPING_RANGE, FUNCTION,
-                                "the peer sends more than the %d bytes that there is room for".formatted(room));
+                                "the peer sends more than the %s bytes that there is room for".formatted(room));
                     }
                     target.put(slabs.range(next.slot(), length), received);
                     received += length;
@@ -201,7 +201,7 @@ public final class RdmaTransfer implements AutoCloseable {
                 case END -> {
                     channel.repost(next.slot());
                     if (message.value() != received) {
-                        throw wrong("%d bytes came of %d".formatted(received, message.value()));
+                        throw wrong("%s bytes came of %s".formatted(received, message.value()));
                     }
                     channel.send(TransferMessage.of(TransferMessage.Kind.DONE, received, 0));
                     channel.flush();
@@ -309,7 +309,7 @@ public final class RdmaTransfer implements AutoCloseable {
             if (count < 1 || count > MOST_SLABS || bytes < LEAST_BYTES || bytes % LEAST_BYTES != 0 || bytes > 1 << 30) {
                 throw RdmaFailure.invalid(
                         FUNCTION,
-                        "%d slabs of %d bytes: 1 to 64, multiples of 4096 up to 1 GiB".formatted(count, bytes));
+                        "%s slabs of %s bytes: 1 to 64, multiples of 4096 up to 1 GiB".formatted(count, bytes));
             }
             slabs = count;
             slabBytes = bytes;

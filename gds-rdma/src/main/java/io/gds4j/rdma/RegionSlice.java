@@ -25,7 +25,7 @@ public record RegionSlice(MemoryRegion region, long offset, int length) {
             throw CuFileException.builder("RegionSlice")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
                     .range(-1, length)
-                    .detail("offset %d, of a region of %d bytes".formatted(offset, region.length()))
+                    .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
                     .build();
         }
     }

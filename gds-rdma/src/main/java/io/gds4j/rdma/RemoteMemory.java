@@ -45,7 +45,7 @@ public record RemoteMemory(long address, long length, int key) {
             throw CuFileException.builder("RemoteMemory.slice")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
                     .range(-1, size)
-                    .detail("offset %d, of %d bytes".formatted(offset, length))
+                    .detail("offset %s, of %s bytes".formatted(offset, length))
                     .build();
         }
         return new RemoteMemory(address + offset, size, key);
@@ -67,7 +67,7 @@ public record RemoteMemory(long address, long length, int key) {
         if (bytes.length != ENCODED_BYTES) {
             throw CuFileException.of(
                     CuFileError.INVALID_VALUE, "RemoteMemory.decode",
-                    "%d bytes, expected %d".formatted(bytes.length, ENCODED_BYTES));
+                    "%s bytes, expected %s".formatted(bytes.length, ENCODED_BYTES));
         }
         ByteBuffer buffer = ByteBuffer.wrap(bytes);
         return new RemoteMemory(buffer.getLong(), buffer.getLong(), buffer.getInt());

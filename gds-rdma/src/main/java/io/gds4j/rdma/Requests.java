@@ -148,7 +148,7 @@ final class Requests {
     private static void requireRoom(int size, RemoteMemory remote) {
         if (size > remote.length()) {
             throw RdmaFailure.invalid(
-                    "ibv_post_send", "%d bytes, the peer's memory has %d".formatted(size, remote.length()));
+                    "ibv_post_send", "%s bytes, the peer's memory has %s".formatted(size, remote.length()));
         }
     }
 
@@ -179,7 +179,7 @@ final class Requests {
         if (waiting >= depth) {
             throw RdmaFailure.of(
                     CuFileError.NOMEM_ERROR, verb, Errno.ENOMEM,
-                    "the queue is full: %d requests whose completions were not taken".formatted(waiting));
+                    "the queue is full: %s requests whose completions were not taken".formatted(waiting));
         }
     }
 
@@ -272,7 +272,7 @@ final class Requests {
         if (!waitFor(timeout, false, () -> true, () -> completionOf(pending) != null)) {
             throw RdmaFailure.of(
                     verb, Errno.ETIMEDOUT,
-                    "%s: no completion in %d s".formatted(pending.operation.text(), timeout.toSeconds()));
+                    "%s: no completion in %s s".formatted(pending.operation.text(), timeout.toSeconds()));
         }
         Completion completion = completionOf(pending);
         if (completion != null) {

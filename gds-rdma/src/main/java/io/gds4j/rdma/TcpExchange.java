@@ -83,7 +83,7 @@ public final class TcpExchange implements RdmaExchange, AutoCloseable {
     @Override
     public void send(byte[] message) throws IOException {
         if (message.length > MAX_BYTES) {
-            throw new IOException("a message of %d bytes, at most %d".formatted(message.length, MAX_BYTES));
+            throw new IOException("a message of %s bytes, at most %s".formatted(message.length, MAX_BYTES));
         }
         out.writeInt(message.length);
         out.write(message);
@@ -94,7 +94,7 @@ public final class TcpExchange implements RdmaExchange, AutoCloseable {
     public byte[] receive() throws IOException {
         int length = in.readInt();
         if (length < 0 || length > MAX_BYTES) {
-            throw new IOException("the peer announces a message of %d bytes, at most %d".formatted(length, MAX_BYTES));
+            throw new IOException("the peer announces a message of %s bytes, at most %s".formatted(length, MAX_BYTES));
         }
         byte[] message = new byte[length];
         in.readFully(message);

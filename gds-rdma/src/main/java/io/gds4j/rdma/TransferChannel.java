@@ -202,7 +202,7 @@ final class TransferChannel implements AutoCloseable {
         if (alive && System.nanoTime() - lastHeard > limit.toNanos()) {
             throw RdmaFailure.of(
                     CuFileError.IO_ERROR, "RdmaTransfer", Errno.ETIMEDOUT,
-                    "the peer is connected, but said nothing for %d s".formatted(limit.toSeconds()));
+                    "the peer is connected, but said nothing for %s s".formatted(limit.toSeconds()));
         }
         probing = true;
         asked = System.nanoTime();
@@ -214,7 +214,7 @@ final class TransferChannel implements AutoCloseable {
         if (System.nanoTime() - asked > ANSWER.toNanos()) {
             throw RdmaFailure.of(
                     CuFileError.IO_ERROR, "RdmaTransfer", Errno.ETIMEDOUT,
-                    "the peer's device does not answer for %d s".formatted(ANSWER.toSeconds()));
+                    "the peer's device does not answer for %s s".formatted(ANSWER.toSeconds()));
         }
     }
 

@@ -59,7 +59,7 @@ record TransferMessage(Kind kind, long value, int length, String text) {
         if (!valid) {
             throw RdmaFailure.of(
                     CuFileError.IO_ERROR, "RdmaTransfer", Errno.EIO,
-                    "a message of %d bytes that no RdmaTransfer sends".formatted(received));
+                    "a message of %s bytes that no RdmaTransfer sends".formatted(received));
         }
         byte[] encoded = new byte[textLength];
         buffer.get(encoded);
