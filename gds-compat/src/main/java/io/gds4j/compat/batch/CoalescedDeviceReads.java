@@ -61,7 +61,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     /** Entries {@code [from, to)} of a claim, which share a slab. */
     private record Group(long number, long[] results, int from, int to) {
         void undo() {
-            Arrays.fill(results, from, to, EntryRunner.UNDONE);
+            Arrays.fill(results, from, to, EntryRunner.BEGUN);
         }
     }
 
@@ -99,7 +99,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             if (bytes > 0 && target != null) {
                 into.copyByProcessor(executor.copiesByProcessor(target));
                 if (into.copyPart(from, to, bytes) != Cuda.SUCCESS) {
-                    Arrays.fill(results, first, last + 1, EntryRunner.UNDONE);
+                    Arrays.fill(results, first, last + 1, EntryRunner.BEGUN);
                 }
             }
             bytes = 0;

@@ -9,12 +9,14 @@ import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import java.lang.ref.Reference;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Deque;
 import java.util.List;
 
@@ -108,6 +110,9 @@ public final class CompatEntryRunner implements EntryRunner {
             }
         } catch (CuFileException e) {
             // Each entry runs again on its own, and gets its error.
+            if (!isCancelledBeforeItBegan(e, claim.submission())) {
+                Arrays.fill(results, BEGUN);
+            }
         }
     }
 
@@ -139,7 +144,8 @@ public final class CompatEntryRunner implements EntryRunner {
         try {
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);
-                long result = results[i] == UNDONE ? runAlone(entry, claim.submission()) : results[i];
+                long result =
+                        results[i] <= BEGUN ? runAlone(entry, claim.submission(), results[i] == BEGUN) : results[i];
                 if (result == UNDONE) {
                     events.add(Submission.cancelled(entry));
                     continue;
@@ -157,15 +163,24 @@ public final class CompatEntryRunner implements EntryRunner {
         }
     }
 
-    /** Runs an entry, and returns the bytes moved, or a negative errno or cuFile code; UNDONE if it was cancelled before it began. */
-    private long runAlone(BatchRequest entry, Submission submission) {
-        if (submission.isCancelled()) {
+    private static boolean isCancelledBeforeItBegan(CuFileException e, Submission submission) {
+        return e instanceof CuFileInterruptedException && submission.isCancelled() && e.bytesTransferred() == 0;
+    }
+
+    /**
+     * Runs an entry, and returns the bytes moved, or a negative errno or cuFile code; UNDONE if it was cancelled before it began.
+     *
+     * @param begun whether it has moved bytes already, so that it cannot be cancelled
+     */
+    private long runAlone(BatchRequest entry, Submission submission, boolean begun) {
+        if (!begun && submission.isCancelled()) {
             return UNDONE;
         }
         try {
-            return executor.execute(context, Operation.of(entry.write()), entry, submission);
+            return executor.execute(
+                    context, Operation.of(entry.write()), entry, begun ? Cancellation.NEVER : submission);
         } catch (CuFileException e) {
-            if (e instanceof CuFileInterruptedException && submission.isCancelled() && e.bytesTransferred() == 0) {
+            if (!begun && isCancelledBeforeItBegan(e, submission)) {
                 return UNDONE;
             }
             int errno = e.errno().orElse(0);

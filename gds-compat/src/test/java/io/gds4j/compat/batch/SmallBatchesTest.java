@@ -21,6 +21,7 @@ import io.gds4j.spi.BatchStatus;
 import io.gds4j.testkit.Gate;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -193,6 +194,51 @@ class SmallBatchesTest {
             } finally {
                 gate.open();
             }
+        }
+    }
+
+    /** A source that fails once a gate opens. */
+    private record Failing(Gate gate) implements RangeSource {
+        @Override
+        public long size() {
+            return SMALL;
+        }
+
+        @Override
+        public String identity() {
+            return "failing";
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) throws IOException {
+            gate.pass();
+            throw new IOException("broken");
+        }
+    }
+
+    /** The group fails, and its first entry has moved its bytes by then. */
+    @Test
+    void entryThatHasMovedItsBytesIsNotReportedAsCancelled() {
+        Gate gate = new Gate();
+        try (Rig rig = hot()) {
+            GuardedFile file = rig.file(SMALL);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, 2 * SMALL);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileHandle failing = rig.driver().openSource(new Failing(gate));
+                    CuFileBatch batch = rig.driver().batch(2)) {
+                batch.submit(List.of(
+                        Request.read(handle, memory.range(), SMALL, 0, 0),
+                        Request.read(failing, memory.range(), SMALL, 0, SMALL)));
+                gate.awaitArrival();
+                batch.cancel();
+                gate.open();
+                assertThat(batch.await(2, PATIENCE)).extracting(Completion::status)
+                        .containsExactlyInAnyOrder(BatchStatus.COMPLETE, BatchStatus.FAILED);
+            } finally {
+                gate.open();
+            }
+            memory.expect(0, file.expected(0, SMALL));
+            memory.verify();
         }
     }
 
