@@ -9,4 +9,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   ConfigFileErrorsTest: Constraint, JsonConfigReader
-//   PrecedenceTest: ConfigSources
+//   PrecedenceTest: ConfigSources, ConfigValue
