@@ -48,7 +48,7 @@ final class Claim {
 
     boolean hasUndone() {
         for (long result : results) {
-            if (result <= EntryRunner.BEGUN) {
+            if (EntryRunner.isUndone(result)) {
                 return true;
             }
         }

@@ -144,8 +144,9 @@ public final class CompatEntryRunner implements EntryRunner {
         try {
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);
-                long result =
-                        results[i] <= BEGUN ? runAlone(entry, claim.submission(), results[i] == BEGUN) : results[i];
+                long result = EntryRunner.isUndone(results[i])
+                        ? runAlone(entry, claim.submission(), results[i] == BEGUN)
+                        : results[i];
                 if (result == UNDONE) {
                     events.add(Submission.cancelled(entry));
                     continue;

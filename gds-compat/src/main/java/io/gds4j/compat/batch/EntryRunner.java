@@ -5,8 +5,13 @@ public interface EntryRunner extends AutoCloseable {
     /** The result of an entry that was not served in a group. */
     long UNDONE = Long.MIN_VALUE;
 
-    /** The result of an entry whose group failed, and which may have moved bytes. It runs again on its own, even if it is cancelled meanwhile. */
+    /** The result of an entry whose group failed. It may have moved bytes, so it runs again on its own, even if it is cancelled meanwhile. */
     long BEGUN = UNDONE + 1;
+
+    /** Returns whether an entry with this result still has to run on its own. */
+    static boolean isUndone(long result) {
+        return result == UNDONE || result == BEGUN;
+    }
 
     /**
      * Serves a claim. It ends here, in a later call, or in {@link #settle}. If this throws, the caller fails what has not ended of
