@@ -10,7 +10,7 @@ enum CacheVerdict {
     HEAD_CACHED,
     /** Some bytes are not there. */
     COLD,
-    /** Nobody has asked, or the kernel does not tell. */
+    /** The planner did not ask, or the kernel cannot tell. */
     UNKNOWN;
 
     /** Returns whether a request will find its bytes in memory. */

@@ -63,7 +63,7 @@ final class Circumstances {
      * Sets where the bytes come from or go.
      *
      * @param inCache true if they are in the page cache, or go there
-     * @param past true if they bypass the page cache, except those that are in it
+     * @param past true if the bytes that the page cache lacks bypass it
      */
     Circumstances route(boolean inCache, boolean past) {
         if (cached != inCache || direct != past) {

@@ -131,7 +131,7 @@ public final class TransferPlanner {
 
     /**
      * @param cached true if the bytes are in the page cache, or go there
-     * @param past true if they bypass it, except those that are in it
+     * @param past true if the bytes that it lacks bypass it
      */
     private TransferCourse course(TransferRequest request, boolean cached, boolean past) {
         // A small request does not count, and must not make the workers of a GPU.

@@ -183,7 +183,7 @@ public record TransferCosts(
     /** Copies may cost this part of the time in which their bytes are read. */
     private static final int COPY_PART = 8;
 
-    /** A request lasts long enough for threads to join it later if its copies alone take as long as so many threads cost. */
+    /** Threads may join a request later if its copies alone take as long as starting this many threads. */
     private static final int JOINS = 16;
 
     /** Smallest number of threads that pays. Of two, the second saves only what starting a kernel costs. */
@@ -197,7 +197,7 @@ public record TransferCosts(
         return (int) Math.ceil(linkBytesPerNano / readBytesPerNano) + 1;
     }
 
-    /** Returns the largest number of threads that a request gains from: half of those that keep the link busy wait for copies. */
+    /** Returns the largest number of threads that a request gains from. At any time, half of the threads that keep the link busy wait for copies. */
     public int mostThreads() {
         return linkThreads() * 3 / 2;
     }
