@@ -5,6 +5,7 @@ import io.gds4j.dataset.BatchBuffer.State;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Closing;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -447,6 +448,6 @@ final class BatchRing {
             }
         }
         all.add(memory::close);
-        Failures.runAll(all);
+        Closing.all(all, Runnable::run);
     }
 }
