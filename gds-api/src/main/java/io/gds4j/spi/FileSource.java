@@ -24,8 +24,7 @@ public sealed interface FileSource {
         /** Refuses a negative number. */
         public Descriptor {
             if (fd < 0) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE, "cuFileHandleRegister", "file descriptor is negative: " + fd);
+                throw CuFileException.invalid("cuFileHandleRegister", "file descriptor is negative: " + fd);
             }
         }
     }

@@ -1,6 +1,5 @@
 package io.gds4j.spi;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -137,6 +136,6 @@ public final class StreamArguments {
     }
 
     private static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+        return CuFileException.invalid(function, detail);
     }
 }

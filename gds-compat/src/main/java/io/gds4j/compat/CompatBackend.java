@@ -190,7 +190,7 @@ public final class CompatBackend extends CompatDriver {
     @Override
     public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
         if (copies.isEmpty()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, Operation.READ.function(), "there are no copies");
+            throw CuFileException.invalid(Operation.READ.function(), "there are no copies");
         }
         CompatSession open = enter(Operation.READ.function());
         MemoryRange base = copies.getFirst().destination().range();

@@ -9,7 +9,6 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.nvml.NvmlAvailability;
@@ -101,9 +100,7 @@ abstract class CompatDriver implements CuFileBackend {
     @Override
     public long getBarSizeInKb(int gpu) {
         if (gpu < 0 || gpu >= cuda.deviceCount()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetBARSizeInKB",
+            throw CuFileException.invalid("cuFileGetBARSizeInKB",
                     "there is no GPU %s, this machine has %s".formatted(gpu, cuda.deviceCount()));
         }
         return apertures.sizeInKb(gpu);

@@ -259,8 +259,7 @@ abstract class LibraryDriver implements CuFileBackend {
         String value =
                 parameter(parameter, library -> library.getParameterString(parameter.index()), parameter.key());
         if (value.isEmpty() && parameter == StringParameter.ENV_LOGFILE_PATH) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
+            throw CuFileException.invalid("cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
         }
         return value;
     }
@@ -359,9 +358,7 @@ abstract class LibraryDriver implements CuFileBackend {
         LibCuFileSession open = session;
         LibrarySettings now = open == null ? settings() : open.openLibrary().settings();
         if (now.gpuSlabClasses() == 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetParameterGpuBounceBufferSlabArray",
+            throw CuFileException.invalid("cuFileGetParameterGpuBounceBufferSlabArray",
                     "no slabs are configured: the GPU's bounce buffers are all of properties.per_buffer_cache_size_kb");
         }
         // Values that are set wait here until the next open.
@@ -440,10 +437,8 @@ abstract class LibraryDriver implements CuFileBackend {
     @Override
     public long getBarSizeInKb(int gpu) {
         if (gpu < 0 || gpu >= cuda.deviceCount()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetBARSizeInKB",
-                    "GPU is %s, allowed: 0 to %s".formatted(gpu, cuda.deviceCount() - 1));
+            throw CuFileException.invalid(
+                    "cuFileGetBARSizeInKB", "GPU is %s, allowed: 0 to %s".formatted(gpu, cuda.deviceCount() - 1));
         }
         return call("cuFileGetBARSizeInKB", open -> open.library().getBarSizeInKb(gpu));
     }

@@ -219,9 +219,7 @@ public final class RoutingBackend extends ForwardingBackend {
     public List<BatchEvent> batchIoGetStatus(
             BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
         if (minimum < 0 || maximum < minimum) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileBatchIOGetStatus",
+            throw CuFileException.invalid("cuFileBatchIOGetStatus",
                     "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
         }
         return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")

@@ -1,6 +1,5 @@
 package io.gds4j.engine.statistics;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -413,6 +412,6 @@ public final class CuFileCounters {
     }
 
     private static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
+        return CuFileException.invalid(function, detail);
     }
 }
