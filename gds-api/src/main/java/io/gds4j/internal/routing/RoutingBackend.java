@@ -167,6 +167,15 @@ public final class RoutingBackend extends ForwardingBackend {
                 "cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
     }
 
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        RoutedFile routed = files.own("waitsForDisk", file);
+        BackendFile first = routed.first();
+        return first != null
+                ? pair.first().waitsForDisk(first, fileOffset, size)
+                : pair.second().waitsForDisk(files.atSecond(routed), fileOffset, size);
+    }
+
     // ---- buffers
 
     @Override

@@ -9,3 +9,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   CuFileCountersTest: GpuCounters
+//   HostContractTest: CountedDriver
