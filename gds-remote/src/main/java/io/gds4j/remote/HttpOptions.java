@@ -266,8 +266,8 @@ public final class HttpOptions {
     }
 
     /**
-     * Returns a copy that reads objects of servers without ranges of any size for which the folder of temporary files has room, or
-     * refuses such servers.
+     * Returns a copy that also accepts servers without ranges, or refuses them. It reads their objects of any size that fits into
+     * the folder of temporary files.
      *
      * @param allowed whether to read them
      * @return the copy

@@ -58,7 +58,7 @@ public final class S3Options {
         return region;
     }
 
-    /** {@return whether the bucket stands in the path of URLs, as many servers other than AWS want, not before their host} */
+    /** {@return whether URLs have the bucket in the path instead of before the host; many servers other than AWS need that} */
     public boolean pathStyle() {
         return pathStyle;
     }

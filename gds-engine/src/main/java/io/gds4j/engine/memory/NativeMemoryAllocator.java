@@ -48,7 +48,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
-    /** Is told of GPUs whose memory a program is about to use. */
+    /** Called before a program uses the memory of a GPU. */
     public interface Expectation {
         /** Expects nothing. */
         Expectation NONE = gpu -> {
