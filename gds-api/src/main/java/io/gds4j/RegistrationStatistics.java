@@ -11,7 +11,7 @@ import org.jspecify.annotations.Nullable;
 public final class RegistrationStatistics {
     static final RegistrationStatistics NONE = new RegistrationStatistics(0, 0, 0, 0, 0, 0, 0, 0);
 
-    private final Parts parts;
+    private final CacheStatistics parts;
 
     /**
      * Sets the parts.
@@ -34,17 +34,17 @@ public final class RegistrationStatistics {
             long staleHits,
             int registrations,
             long bytesPinned) {
-        parts = new Parts(hits, misses, uncacheable, refused, evictions, staleHits, registrations, bytesPinned);
+        this(new CacheStatistics(hits, misses, uncacheable, refused, evictions, staleHits, registrations, bytesPinned));
     }
 
     /** {@return requests whose memory was registered} */
     public long hits() {
-        return parts.hits;
+        return parts.hits();
     }
 
     /** {@return requests whose memory could be cached but was not registered} */
     public long misses() {
-        return parts.misses;
+        return parts.misses();
     }
 
     /**
@@ -52,44 +52,36 @@ public final class RegistrationStatistics {
      * tell apart}
      */
     public long uncacheable() {
-        return parts.uncacheable;
+        return parts.uncacheable();
     }
 
     /** {@return misses that the cache did not register, for lack of room or because the backend refused} */
     public long refused() {
-        return parts.refused;
+        return parts.refused();
     }
 
     /** {@return registrations removed to make room, the least recently used first} */
     public long evictions() {
-        return parts.evictions;
+        return parts.evictions();
     }
 
     /** {@return registrations whose memory had been freed} */
     public long staleHits() {
-        return parts.staleHits;
+        return parts.staleHits();
     }
 
     /** {@return current number of registrations} */
     public int registrations() {
-        return parts.registrations;
+        return parts.registrations();
     }
 
     /** {@return bytes that they pin, in whole pages} */
     public long bytesPinned() {
-        return parts.bytesPinned;
+        return parts.bytesPinned();
     }
 
-    static RegistrationStatistics of(CacheStatistics counted) {
-        return new RegistrationStatistics(
-                counted.hits(),
-                counted.misses(),
-                counted.uncacheable(),
-                counted.refused(),
-                counted.evictions(),
-                counted.staleHits(),
-                counted.registrations(),
-                counted.bytesPinned());
+    RegistrationStatistics(CacheStatistics counted) {
+        parts = counted;
     }
 
     @Override
@@ -104,9 +96,6 @@ public final class RegistrationStatistics {
 
     @Override
     public String toString() {
-        return parts.toString().replaceFirst("Parts", "RegistrationStatistics");
+        return parts.toString().replaceFirst("CacheStatistics", "RegistrationStatistics");
     }
-
-    private record Parts(long hits, long misses, long uncacheable, long refused, long evictions, long staleHits,
-            int registrations, long bytesPinned) {}
 }

@@ -231,11 +231,8 @@ final class Session {
      */
     synchronized void checkMayRelease() {
         if (users == 1 && members().stream().anyMatch(Lifetime::isHeldByThisThread)) {
-            throw CuFileException.builder("cuFileDriverClose")
-                    .error(CuFileError.DRIVER_CLOSING)
-                    .errno(Errno.EBUSY)
-                    .detail("the driver cannot be closed from inside its own I/O")
-                    .build();
+            throw CuFileException.of(CuFileError.DRIVER_CLOSING, Errno.EBUSY, "cuFileDriverClose",
+                    "the driver cannot be closed from inside its own I/O");
         }
     }
 

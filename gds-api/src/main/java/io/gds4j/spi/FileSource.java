@@ -49,11 +49,8 @@ public sealed interface FileSource {
          * @return IO_NOT_SUPPORTED
          */
         public CuFileException refusal(String backend) {
-            return CuFileException.builder("cuFileHandleRegister")
-                    .error(CuFileError.IO_NOT_SUPPORTED)
-                    .path(path)
-                    .detail(backend + " serves files only, not sources")
-                    .build();
+            return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, "cuFileHandleRegister", path,
+                    backend + " serves files only, not sources");
         }
     }
 

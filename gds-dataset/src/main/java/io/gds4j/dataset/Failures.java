@@ -12,11 +12,7 @@ final class Failures {
     }
 
     static CuFileException invalid(String detail) {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.INVALID_VALUE)
-                .errno(Errno.EINVAL)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_VALUE, Errno.EINVAL, FUNCTION, detail);
     }
 
     static CuFileException heap(String detail) {
@@ -24,10 +20,6 @@ final class Failures {
     }
 
     static CuFileException closed() {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.INVALID_VALUE)
-                .errno(Errno.EBADF)
-                .detail("the loader is closed")
-                .build();
+        return CuFileException.of(CuFileError.INVALID_VALUE, Errno.EBADF, FUNCTION, "the loader is closed");
     }
 }

@@ -471,11 +471,8 @@ public final class LoadPlan {
     void requireChoice(int chosen) {
         int all = checkpoint.tensors().size();
         if (chosen == 0 && all > 0) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(checkpoint.path())
-                    .detail("the choice matches none of the checkpoint's tensors (%s)".formatted(all))
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, checkpoint.path(),
+                    "the choice matches none of the checkpoint's tensors (%s)".formatted(all));
         }
     }
 

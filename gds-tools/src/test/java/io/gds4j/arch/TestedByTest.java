@@ -21,7 +21,8 @@ class TestedByTest {
     private static final Path ROOT = Path.of("").toAbsolutePath().getParent();
     /** The modules that have these lines. */
     private static final List<String> MODULES = List.of(
-            "gds-api", "gds-compat", "gds-dataset", "gds-engine", "gds-interop", "gds-libcufile", "gds-loader", "gds-native",
+            "gds-api", "gds-compat", "gds-dataset", "gds-engine", "gds-interop", "gds-libcufile", "gds-loader",
+            "gds-native",
             "gds-remote", "gds-spark", "gds-testkit", "gds-tools");
     /** Lines of a source from which on a class must lead to its test. */
     private static final int MIN_LINES = 100;

@@ -83,10 +83,6 @@ final class SnapshotBlocks implements AutoCloseable {
     }
 
     private static CuFileException busy() {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail("a save uses the memory")
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, FUNCTION, "a save uses the memory");
     }
 }
