@@ -274,6 +274,12 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         });
     }
 
+    /** A planned delay of reads counts as a slow disk. */
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return plan.slows(Call.READ, file.path()) || super.waitsForDisk(own(file), fileOffset, size);
+    }
+
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfer(Call.WRITE, file, size, fileOffset,

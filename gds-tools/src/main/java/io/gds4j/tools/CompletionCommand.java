@@ -18,11 +18,6 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "completion",
         description = "Print a script with which bash or zsh completes commands, options and paths.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  source <(gds completion bash)   in ~/.bashrc",
                 "  source <(gds completion zsh)    in ~/.zshrc"})
