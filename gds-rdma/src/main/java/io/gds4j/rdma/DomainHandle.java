@@ -14,13 +14,12 @@ import io.gds4j.internal.lifetime.Lifetime;
  * @param handle {@code ibv_pd*}
  */
 record DomainHandle(Verbs verbs, String device, long context, long handle) {
-    /** Releases the domain, then the device. */
     void release() {
-        try {
-            check("ibv_dealloc_pd", verbs.deallocPd(handle));
-        } finally {
-            check("ibv_close_device", verbs.closeDevice(context));
-        }
+        check("ibv_dealloc_pd", verbs.deallocPd(handle));
+    }
+
+    void closeDevice() {
+        check("ibv_close_device", verbs.closeDevice(context));
     }
 
     int check(String verb, int result) {

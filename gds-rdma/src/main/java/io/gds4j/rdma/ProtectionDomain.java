@@ -33,10 +33,17 @@ public final class ProtectionDomain implements AutoCloseable {
     private final Supplier<CudaAvailability> cuda;
     private final Lifetime lifetime;
 
-    private ProtectionDomain(DomainHandle domain, Supplier<CudaAvailability> cuda) {
+    /** @param after what follows when the domain has been given back */
+    private ProtectionDomain(DomainHandle domain, Supplier<CudaAvailability> cuda, Runnable after) {
         this.domain = domain;
         this.cuda = cuda;
-        this.lifetime = Lifetime.of(this, "ProtectionDomain of " + domain.device(), domain::release);
+        this.lifetime = Lifetime.of(this, "ProtectionDomain of " + domain.device(), () -> {
+            try {
+                domain.release();
+            } finally {
+                after.run();
+            }
+        });
     }
 
     /** Makes a domain that closes the device. If that fails, closes the device itself. */
@@ -46,7 +53,35 @@ public final class ProtectionDomain implements AutoCloseable {
             verbs.closeDevice(context);
         }
         RdmaFailure.check("ibv_alloc_pd", device, handle);
-        return new ProtectionDomain(new DomainHandle(verbs, device, context, handle), cuda);
+        DomainHandle domain = new DomainHandle(verbs, device, context, handle);
+        return new ProtectionDomain(domain, cuda, domain::closeDevice);
+    }
+
+    /**
+     * Makes another domain on the same open device ({@code ibv_alloc_pd}), to which regions of this one may move.
+     *
+     * @return the domain, to be closed before this one
+     * @throws CuFileException MEMORY_NOT_REGISTERED if this domain is closed, or that of the verb
+     */
+    public ProtectionDomain sibling() {
+        DomainHandle.claim(lifetime, "ibv_alloc_pd");
+        boolean made = false;
+        try {
+            long handle = domain.check("ibv_alloc_pd", domain.verbs().allocPd(domain.context()));
+            ProtectionDomain sibling = new ProtectionDomain(
+                    new DomainHandle(domain.verbs(), domain.device(), domain.context(), handle), cuda,
+                    () -> this.lifetime.unclaim());
+            made = true;
+            return sibling;
+        } finally {
+            if (!made) {
+                lifetime.unclaim();
+            }
+        }
+    }
+
+    DomainHandle handle() {
+        return domain;
     }
 
     /**
@@ -141,6 +176,28 @@ public final class ProtectionDomain implements AutoCloseable {
                 () -> domain.verbs()
                         .regDmaBufMr(domain.handle(), buffer.offset(), buffer.length(), ioAddress, buffer.fd(), bits),
                 ioAddress, buffer.range(), rights, () -> MemoryAccess.lifetime(buffer).unclaim());
+    }
+
+    /**
+     * Moves a region here from another domain of the same open device, and changes its rights ({@code ibv_rereg_mr}). Queue pairs
+     * of the old domain reach it no more.
+     *
+     * @param region a region of a {@linkplain #sibling sibling}, or of the domain whose sibling this is
+     * @param changed the new rights
+     * @throws CuFileException as {@link MemoryRegion#reregister(Set)}; INVALID_VALUE for a region of another open device,
+     *         MEMORY_NOT_REGISTERED if this domain is closed
+     */
+    public void reregister(MemoryRegion region, Set<RdmaAccess> changed) {
+        DomainHandle.claim(lifetime, "ibv_rereg_mr");
+        boolean moved = false;
+        try {
+            region.reregister(domain, lifetime, changed);
+            moved = true;
+        } finally {
+            if (!moved) {
+                lifetime.unclaim();
+            }
+        }
     }
 
     /** Makes synchronous copies to GPU memory complete on return, because the device may read what they wrote. */
@@ -291,9 +348,10 @@ public final class ProtectionDomain implements AutoCloseable {
     }
 
     /**
-     * Gives the domain back and closes the device. Idempotent.
+     * Gives the domain back and closes the device, unless it is a sibling. Idempotent.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it has regions, windows or queue pairs
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it has regions, windows, queue pairs or
+     *         siblings
      */
     @Override
     public void close() {

@@ -267,11 +267,14 @@ public final class RdmaTransfer implements AutoCloseable {
     /** Closes the queue pair, then frees the slabs. Idempotent. */
     @Override
     public void close() {
-        queuePair.close();
         try {
-            channel.close();
+            queuePair.close();
         } finally {
-            slabs.close();
+            try {
+                channel.close();
+            } finally {
+                slabs.close();
+            }
         }
     }
 

@@ -262,8 +262,8 @@ final class Requests {
     }
 
     /** Whether a request of ours may still succeed. */
-    static boolean isUndecided(CuFileException failure) {
-        return failure.errno().orElse(0) == Errno.ETIMEDOUT;
+    boolean isUndecided(PendingRequest pending) {
+        return completionOf(pending) == null;
     }
 
     /** Waits for a request of ours, and checks that it succeeded. An interrupt does not end that: the request is on its way. */
