@@ -221,7 +221,7 @@ public final class MemoryRegion implements AutoCloseable {
     /** Begins a call that uses the region; {@link #exit} ends it. */
     void enter(String verb) {
         if (!lifetime.enter()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the region is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the region is closed");
         }
     }
 
@@ -240,7 +240,7 @@ public final class MemoryRegion implements AutoCloseable {
     /** Notes a bound window, which keeps the region from being closed. */
     void bound(MemoryWindow window) {
         if (!lifetime.claim()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", "the region is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the region is closed");
         }
         windows.add(window);
     }

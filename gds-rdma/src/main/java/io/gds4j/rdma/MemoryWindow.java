@@ -139,6 +139,7 @@ public final class MemoryWindow implements AutoCloseable {
         if (offset < 0 || length < 0 || offset > region.length() - length) {
             throw CuFileException.builder("ibv_bind_mw")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .errno(Errno.EINVAL)
                     .range(-1, length)
                     .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
                     .build();
@@ -207,7 +208,7 @@ public final class MemoryWindow implements AutoCloseable {
 
     private void enter() {
         if (!lifetime.enter()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", "the window is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the window is closed");
         }
     }
 

@@ -129,16 +129,17 @@ public final class ProtectionDomain implements AutoCloseable {
 
     private static void check(MemoryRange memory, Set<RdmaAccess> rights) {
         if (memory.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "ibv_reg_mr", "the range is empty");
+            throw RdmaFailure.of(CuFileError.INVALID_VALUE, "ibv_reg_mr", Errno.EINVAL, "the range is empty");
         }
         if (rights.contains(RdmaAccess.LOCAL_WRITE) && !memory.isWritable()) {
-            throw CuFileException.of(
-                    CuFileError.PERMISSION_DENIED, "ibv_reg_mr", "LOCAL_WRITE to a segment that is read-only");
+            throw RdmaFailure.of(
+                    CuFileError.PERMISSION_DENIED, "ibv_reg_mr", Errno.EACCES,
+                    "LOCAL_WRITE to a segment that is read-only");
         }
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
-            throw CuFileException.of(
+            throw RdmaFailure.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                    "ibv_reg_mr",
+                    "ibv_reg_mr", Errno.EINVAL,
                     "managed memory migrates: no device can hold on to it");
         }
     }
@@ -169,7 +170,8 @@ public final class ProtectionDomain implements AutoCloseable {
     public MemoryRegion register(DmaBuf buffer, long ioAddress, Set<RdmaAccess> rights) {
         int bits = RdmaAccess.toBits(rights);
         if (!MemoryAccess.lifetime(buffer).claim()) {
-            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", "the dma-buf is closed");
+            throw RdmaFailure.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", Errno.EFAULT,
+                    "the dma-buf is closed");
         }
         return region(
                 "ibv_reg_dmabuf_mr",
@@ -205,8 +207,9 @@ public final class ProtectionDomain implements AutoCloseable {
         if (!memory.kind().isCuda()) {
             return;
         }
-        CudaContexts contexts = cuda.get().cudaContexts().orElseThrow(() -> CuFileException.of(
-                CuFileError.CUDA_POINTER_INVALID, "ibv_reg_mr", "there is no CUDA driver that knows " + memory));
+        CudaContexts contexts = cuda.get().cudaContexts().orElseThrow(() -> RdmaFailure.of(
+                CuFileError.CUDA_POINTER_INVALID, "ibv_reg_mr", Errno.EFAULT,
+                "there is no CUDA driver that knows " + memory));
         CudaPointers pointers = new CudaPointers(contexts.cuda());
         long context = contexts.contextOf(memory.address(), memory.device());
         int synced = contexts.in(context, () -> pointers.synchronise(memory.address()));
@@ -222,7 +225,7 @@ public final class ProtectionDomain implements AutoCloseable {
         boolean made = false;
         try {
             if (!claimed) {
-                throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the domain is closed");
+                throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed");
             }
             long handle = registration.getAsLong();
             if (handle < 0) {

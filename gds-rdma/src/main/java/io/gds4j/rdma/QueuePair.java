@@ -431,7 +431,7 @@ public final class QueuePair implements AutoCloseable {
     }
 
     private static CuFileException closed(String verb) {
-        return CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the queue pair is closed");
+        return RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the queue pair is closed");
     }
 
     DomainHandle domain() {

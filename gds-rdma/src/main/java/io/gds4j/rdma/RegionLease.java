@@ -3,6 +3,7 @@ package io.gds4j.rdma;
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
 
 /**
@@ -37,6 +38,7 @@ public final class RegionLease implements AutoCloseable {
         if (offset < 0 || size < 0 || offset > length - size) {
             throw CuFileException.builder("RegionLease")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .errno(Errno.EINVAL)
                     .range(-1, size)
                     .detail("offset %s, of %s bytes".formatted(offset, length))
                     .build();
@@ -56,7 +58,7 @@ public final class RegionLease implements AutoCloseable {
 
     private void requireOpen() {
         if (!lifetime.isOpen()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, "RegionLease", "the lease is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "RegionLease", Errno.EBADF, "the lease is closed");
         }
     }
 

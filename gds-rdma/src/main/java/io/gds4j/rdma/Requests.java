@@ -1,7 +1,6 @@
 package io.gds4j.rdma;
 
 import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.ReceiveRequest;
 import io.gds4j.ffi.verbs.SendRequest;
@@ -300,8 +299,8 @@ final class Requests {
                     return false;
                 }
                 if (!open.getAsBoolean()) {
-                    throw CuFileException.of(
-                            CuFileError.MEMORY_NOT_REGISTERED, "ibv_get_cq_event",
+                    throw RdmaFailure.of(
+                            CuFileError.MEMORY_NOT_REGISTERED, "ibv_get_cq_event", Errno.EBADF,
                             "the queue pair was closed meanwhile");
                 }
                 completions.arm();

@@ -102,8 +102,17 @@ abstract class TransferContract {
     }
 
     private static Throwable failureOf(FutureTask<?> task) throws Exception {
+        return failureIn(20, task);
+    }
+
+    /** An error of one end reaches the other within 5 s. */
+    private static Throwable failureSoon(FutureTask<?> task) throws Exception {
+        return failureIn(5, task);
+    }
+
+    private static Throwable failureIn(int seconds, FutureTask<?> task) throws Exception {
         try {
-            task.get(20, TimeUnit.SECONDS);
+            task.get(seconds, TimeUnit.SECONDS);
             throw new AssertionError("it did not fail");
         } catch (ExecutionException e) {
             return e.getCause();
@@ -211,7 +220,7 @@ abstract class TransferContract {
             FutureTask<Boolean> sent = sending(source, 0, 11 * SLAB);
             assertThat(Failures.expect(CuFileError.IO_ERROR, Errno.EIO, () -> receiver.receive(target, 0)))
                     .hasMessageContaining("the peer failed").hasMessageContaining("the file ends at " + 10 * SLAB);
-            assertThat(failureOf(sent)).hasMessageContaining("the file ends");
+            assertThat(failureSoon(sent)).hasMessageContaining("the file ends");
             Failures.expect(CuFileError.INVALID_VALUE, () -> receiver.receive(target, 0));
         }
     }
@@ -223,7 +232,7 @@ abstract class TransferContract {
             FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
             Failures.expect(
                     CuFileError.INVALID_MAPPING_RANGE, () -> receiver.receive(memory.range().slice(0, SLAB + 1)));
-            assertThat(failureOf(sent)).isInstanceOf(CuFileException.class)
+            assertThat(failureSoon(sent)).isInstanceOf(CuFileException.class)
                     .hasMessageContaining("the peer failed").hasMessageContaining("room");
         }
     }
@@ -236,7 +245,7 @@ abstract class TransferContract {
             try (CuFileHandle target = driver.openFile(path, READ)) {
                 FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
                 Failures.expect(() -> receiver.receive(target, 0));
-                assertThat(failureOf(sent)).hasMessageContaining("the peer failed");
+                assertThat(failureSoon(sent)).hasMessageContaining("the peer failed");
             }
         }
     }
