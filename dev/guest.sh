@@ -283,7 +283,7 @@ choose_tests() {
     classes=$(sed -nE 's/.* uniqueId: (\[engine:junit-jupiter\]\/\[class:[^]]*\](\/\[nested-class:[^]]*\])?)\/.*/\1/p' "$scratch/discovered" | sort -u | grep -E -- "$selection") ||
         { echo "$0: no class with the tag $tag matches $selection" >&2; exit 2; }
     command_line=("$(command -v "$java")" $guest_java "${properties[@]}" -cp "$class_path" org.junit.platform.console.ConsoleLauncher execute
-        --include-engine junit-jupiter --include-tag $tag --details=tree --details-theme=ascii --disable-banner --disable-ansi-colors
+        --include-engine junit-jupiter --include-tag $tag --details=testfeed --disable-banner --disable-ansi-colors
         $(printf -- '--select-unique-id %s ' $classes))
 }
 
