@@ -36,6 +36,8 @@ module io.gds4j {
             io.gds4j.interop,
             io.gds4j.rdma,
             io.gds4j.testkit;
+    exports io.gds4j.internal.registration to
+            io.gds4j.rdma;
     exports io.gds4j.internal.text to
             io.gds4j.compat,
             io.gds4j.dataset,
