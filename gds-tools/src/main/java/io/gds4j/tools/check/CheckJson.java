@@ -40,6 +40,15 @@ final class CheckJson {
         return fields;
     }
 
+    static Map<String, @Nullable Object> verdict(CheckVerdict verdict) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("works", verdict.works());
+        fields.put("text", verdict.line());
+        fields.put("directStorage", verdict.directStorage());
+        fields.put("reason", verdict.reason());
+        return fields;
+    }
+
     private static Map<String, @Nullable Object> advice(Advice advice) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("what", advice.what());

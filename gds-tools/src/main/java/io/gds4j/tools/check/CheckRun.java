@@ -25,6 +25,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /** Runs {@code gds check}. */
 public final class CheckRun {
@@ -44,15 +45,18 @@ public final class CheckRun {
             noDirectStorage(report.config()).ifPresent(failures::add);
         }
         Optional<ErrorReport> failure = failures.stream().findFirst();
+        List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
+        CheckVerdict verdict = CheckVerdict.of(report, Stream.concat(
+                failures.stream().map(ErrorReport::message), lacking.stream()).toList());
         output.print(object -> {
+            object.put("verdict", CheckJson.verdict(verdict));
             object.putAll(CheckJson.of(report));
             failure.ifPresent(error -> object.put("error", error.toJson(output.schema()).get("error")));
-        }, () -> CheckText.lines(report, arguments.verbose()));
+        }, () -> CheckText.lines(verdict, report, arguments.verbose()));
         failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
                 .forEach(output::warn);
-        List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
         lacking.forEach(message -> output.warn("required: " + message));
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }

@@ -33,8 +33,9 @@ final class CheckText {
         this.verbose = verbose;
     }
 
-    static List<String> lines(CheckReport report, boolean verbose) {
+    static List<String> lines(CheckVerdict verdict, CheckReport report, boolean verbose) {
         CheckText text = new CheckText(report, verbose);
+        text.lines.add(verdict.line());
         text.platform();
         text.gpus();
         text.software();

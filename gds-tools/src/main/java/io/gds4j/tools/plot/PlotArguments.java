@@ -6,11 +6,11 @@ import java.util.List;
 /**
  * Arguments of {@code gds plot}.
  *
- * @param results output files of gds io --json
+ * @param results results to draw
  * @param output file of the chart; the name ends in .svg or .png
  * @param title title above the charts; empty for none
  */
-public record PlotArguments(List<Path> results, Path output, String title) {
+public record PlotArguments(List<PlottedFile> results, Path output, String title) {
     public PlotArguments {
         results = List.copyOf(results);
     }

@@ -21,7 +21,7 @@ public final class PlotRun {
         Path chart = arguments.output();
         boolean svg = ChartFile.isSvg(chart);
         List<ResultFile> results = new ArrayList<>();
-        for (Path file : arguments.results()) {
+        for (PlottedFile file : arguments.results()) {
             results.add(ResultFile.read(file));
         }
         long bytes = ChartFile.write(chart, () -> Chart.of(results, arguments.title()));
