@@ -12,6 +12,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.nvml.NvmlAvailability;
+import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.rdma.RdmaAvailability;
 import io.gds4j.rdma.RdmaDevices;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -96,13 +98,14 @@ public final class CheckRun {
                 KernelModules.read(files),
                 cuda,
                 library,
-                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), environment),
+                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), NvmlLibrary.detect(),
+                        environment),
                 paths);
     }
 
     static Storage storage(
             SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config, RdmaAvailability verbs,
-            Map<String, String> environment) {
+            NvmlAvailability nvml, Map<String, String> environment) {
         NvidiaFs nvidiaFs = NvidiaFs.read(files);
         KernelFeatures kernel = KernelFeatures.read(files);
         Rdma rdma = Rdma.read(files, library, verbs);
@@ -111,7 +114,7 @@ public final class CheckRun {
         variables.keySet().removeIf(name -> !name.startsWith("CUFILE_") && !name.startsWith("CUDA_"));
         return new Storage(
                 nvidiaFs, kernel, rdma, StorageSupport.all(nvidiaFs, kernel, rdma, gpus, config), links(pci, gpus),
-                pci.redirectingBridges(), variables);
+                pci.redirectingBridges(), gpus.stream().map(gpu -> GpuState.of(gpu, nvml)).toList(), variables);
     }
 
     private static List<PciLink> links(PciDevices pci, List<Gpu> gpus) {

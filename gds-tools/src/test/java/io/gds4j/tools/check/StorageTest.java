@@ -11,6 +11,7 @@ import io.gds4j.diagnosis.Platform;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.nvml.NvmlAvailability;
 import io.gds4j.rdma.RdmaAvailability;
 import java.io.IOException;
 import java.io.InputStream;
@@ -90,7 +91,9 @@ class StorageTest {
         return new CheckReport(
                 diagnosis(new ThisMachine(files).platform(), config, gpus), KernelModules.read(files),
                 new CudaAvailability.Unavailable("none", "buy one"), library,
-                CheckRun.storage(files, gpus, library, config, verbs, Map.of()), List.of());
+                CheckRun.storage(files, gpus, library, config, verbs,
+                        new NvmlAvailability.Unavailable("no NVML", "none"), Map.of()),
+                List.of());
     }
 
     private static List<String> lines(CheckReport report, boolean verbose) {
@@ -254,7 +257,9 @@ class StorageTest {
 
         assertThat(report.storage().links())
                 .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", OptionalInt.of(1), PciDistance.ACROSS_NODES));
-        assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1, NO_VERBS));
+        assertThat(report.storage().rdma().devices()).containsExactly("mlx5_0");
+        assertThat(report.storage().rdma().ports(true)).isEqualTo(1);
+        assertThat(report.storage().rdma().ports(false)).isEqualTo(1);
         assertThat(lines(report, false))
                 .anyMatch(line -> line
                         .contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
