@@ -11,12 +11,12 @@ import java.util.List;
 /**
  * One run of {@code gds plot}.
  *
- * @param results output files of gds io --json
+ * @param results output files of gds io --json, with their labels
  * @param chart file of the chart; the name ends in .svg or .png
  * @param title title above the charts; empty for none
  * @param output where the result goes
  */
-public record PlotRun(List<Path> results, Path chart, String title, Output output) {
+public record PlotRun(List<PlottedFile> results, Path chart, String title, Output output) {
     /** Copies the list. */
     public PlotRun {
         results = List.copyOf(results);
@@ -26,7 +26,7 @@ public record PlotRun(List<Path> results, Path chart, String title, Output outpu
     public ExitStatus run() throws IOException {
         boolean svg = ChartFile.isSvg(chart);
         List<ResultFile> read = new ArrayList<>();
-        for (Path file : results) {
+        for (PlottedFile file : results) {
             read.add(ResultFile.read(file));
         }
         long bytes = ChartFile.write(chart, () -> Chart.of(read, title));
