@@ -16,6 +16,7 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStatistics;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
+import io.gds4j.IoResult;
 import io.gds4j.PrefetchedReads;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -28,6 +29,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -45,7 +47,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the code of docs/io.md and docs/configuration.md, whose snippets stand here word for word. */
+/** Runs the code of docs/io.md, docs/fragments.md and docs/configuration.md, whose snippets stand here word for word. */
 @ExtendWith(QuietOutput.class)
 class IoGuideTest {
     private static final int SIZE = 1 << 20;
@@ -148,6 +150,29 @@ class IoGuideTest {
             List<MemoryRange> ranges = List.of(memory.range().slice(0, PART), memory.range().slice(PART, PART));
             long bytes = file.readv(ranges, 0); // one request into several ranges
             assertThat(bytes).isEqualTo(2L * PART);
+        }
+    }
+
+    @Test
+    void fragmentsAreWrittenAndReadWithAReport() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path, READ, WRITE);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 3 * PART)) {
+            memory.range().segment().orElseThrow().copyFrom(MemorySegment.ofArray(data).asSlice(PART, 3 * PART));
+            List<ScatterCopy> fragments = List.of(
+                    new ScatterCopy(0, PART, memory, 2 * PART), // the range's first bytes
+                    new ScatterCopy(PART, PART, memory, 0)); // those behind them
+            file.writeScattered(0, 2 * PART, fragments); // one range of the file from fragments of memory
+            file.readScattered(0, 2 * PART, fragments); // and back
+            IoResult result = new IoResult(); // reused from call to call
+            file.read(memory, PART, 0, 0, result);
+            System.out.println(result.moved() + " of " + result.asked() + " bytes by " + result.bytesByPath());
+            result.whyNotDirect().ifPresent(System.out::println);
+
+            assertThat(result.isComplete()).isTrue();
+            assertThat(result.path()).isPresent();
+            assertThat(memory.range().segment().orElseThrow().asSlice(0, PART)
+                    .mismatch(MemorySegment.ofArray(data).asSlice(3 * PART, PART))).isEqualTo(-1);
         }
     }
 
