@@ -507,8 +507,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         // Allocated before the call holds anything: the heap may be exhausted.
         AsyncCalls calls = session.asyncCalls();
         AsyncCalls.Call call = calls.call(
-                this,
-                memory,
+                () -> letGo(memory),
                 () -> transfer(
                         request.write(), memory, request.size(), request.fileOffset(), request.bufferOffset()));
         if (!lifetime.hold()) {

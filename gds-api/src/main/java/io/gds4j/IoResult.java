@@ -148,7 +148,11 @@ public final class IoResult {
 
     /** Notes what the request threw. */
     void fail(CuFileException thrown) {
-        moved = Math.max(0, thrown.bytesTransferred());
+        failAfter(Math.max(0, thrown.bytesTransferred()), thrown);
+    }
+
+    void failAfter(long count, CuFileException thrown) {
+        moved = count;
         error = thrown;
     }
 

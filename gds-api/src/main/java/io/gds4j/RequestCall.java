@@ -7,7 +7,6 @@ import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
-import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import java.lang.ref.Reference;
 import java.util.List;
@@ -100,27 +99,36 @@ final class RequestCall {
     }
 
     private static long run(CuFileHandle handle, BatchRequest request, @Nullable IoResult result) {
-        BackendFile file = handle.file();
+        if (result == null) {
+            return move(handle, request);
+        }
+        long moved = 0;
+        try {
+            moved = move(handle, request.reportTo(result.sink()));
+            return moved;
+        } finally {
+            result.end(moved, handle.file(), usesGpu(request));
+        }
+    }
+
+    /** Has the backend move the bytes. The caller has entered file and memory. */
+    static long move(CuFileHandle handle, BatchRequest request) {
         TransferEvent event = FlightEvents.transfer(request.write());
         long range = handle.beginRange(request.write(), request.size());
         long moved = 0;
         try {
-            moved = handle.session().backend()
-                    .transfer(result == null ? request : request.reportTo(result.sink()));
+            moved = handle.session().backend().transfer(request);
             return moved;
         } finally {
             handle.endRange(range);
-            if (result != null) {
-                result.end(moved, file, usesGpu(request));
-            }
             if (event != null) {
-                event.record(file, request.fileOffset(), request.size(), moved);
+                event.record(handle.file(), request.fileOffset(), request.size(), moved);
             }
         }
     }
 
     /** Returns whether bytes go to or come from memory of a GPU. */
-    static boolean usesGpu(BatchRequest request) {
+    private static boolean usesGpu(BatchRequest request) {
         for (ScatterCopy copy : request.copies()) {
             if (copy.destination().range().kind().isCuda()) {
                 return true;

@@ -5,7 +5,10 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.IoResult;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -21,6 +24,8 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.MemorySegment;
@@ -328,5 +333,155 @@ class FragmentsTest {
         assertThat(result.moved()).isZero();
         assertThat(result.path()).isEmpty();
         assertThat(result.whyNotDirect()).isEmpty();
+    }
+
+    /** Random ranges of a file and of a source, neighbours, overlaps in the file and the end of it included. */
+    @Test
+    void rangesOfSeveralFilesEqualTheModel() throws Exception {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        Random random = new Random(seed);
+        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 1) * 1_000_000_000;
+        IoResults results = new IoResults();
+        try (CuFileHandle direct = driver.openFile(file, CuFileOpenOption.DIRECT);
+                CuFileHandle source = driver.openSource(source())) {
+            List<CuFileHandle> handles = List.of(handle, direct, source);
+            for (int round = 0; round < 10 || System.nanoTime() < end; round++) {
+                String what = "-Dgds4j.property.seed=%d, round %d".formatted(seed, round);
+                List<RangeRead> ranges = new ArrayList<>();
+                List<Long> expected = new ArrayList<>();
+                int[] used = new int[memories.size()];
+                long at = random.nextInt(SIZE);
+                for (int i = random.nextInt(120); i > 0; i--) {
+                    int memory = random.nextInt(memories.size());
+                    int size = random.nextInt(random.nextInt(10) == 0 ? 300_000 : 20_000);
+                    if (used[memory] + size > MEMORY) {
+                        continue;
+                    }
+                    at = random.nextInt(3) == 0 || at > SIZE ? random.nextInt(SIZE) : at - random.nextInt(2);
+                    CuFileHandle from = handles.get(random.nextInt(4) == 0 ? random.nextInt(3) : 0);
+                    ranges.add(range(random, from, memory, used[memory], size, at));
+                    int got = Math.clamp(SIZE - at, 0, size);
+                    expected.add((long) got);
+                    System.arraycopy(content, (int) Math.min(at, SIZE), model[memory], used[memory], got);
+                    used[memory] += size;
+                    at += size;
+                }
+                driver.readRanges(ranges, results);
+                assertThat(results.size()).as(what).isEqualTo(ranges.size());
+                for (int i = 0; i < ranges.size(); i++) {
+                    IoResult result = results.get(i);
+                    assertThat(result.error()).as(what).isEmpty();
+                    assertThat(result.asked()).as(what).isEqualTo(ranges.get(i).size());
+                    assertThat(result.moved()).as(what).isEqualTo(expected.get(i));
+                    assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).as(what)
+                            .isEqualTo(expected.get(i));
+                    boolean fromSource = ranges.get(i).handle() == source && expected.get(i) > 0;
+                    assertThat(result.bytes(IoPath.USER_SOURCE) > 0).as(what).isEqualTo(fromSource);
+                }
+                if (round % 10 == 0) {
+                    verify(what);
+                }
+            }
+        }
+        verify("-Dgds4j.property.seed=" + seed);
+    }
+
+    private RangeRead range(Random random, CuFileHandle from, int memory, int offset, int size, long at) {
+        MemoryAllocation target = memories.get(memory);
+        if (size < 3 || random.nextBoolean()) {
+            return RangeRead.of(from, target, size, at, offset);
+        }
+        int first = 1 + random.nextInt(size - 2);
+        return RangeRead.of(
+                from, List.of(target.range().slice(offset, first), target.range().slice(offset + first, size - first)),
+                at);
+    }
+
+    private RangeSource source() {
+        return new RangeSource() {
+            @Override
+            public String identity() {
+                return "content";
+            }
+
+            @Override
+            public long size() {
+                return SIZE;
+            }
+
+            @Override
+            public long read(long offset, MemorySegment into, Cancellation cancellation) {
+                long count = Math.clamp(SIZE - offset, 0, into.byteSize());
+                MemorySegment.copy(MemorySegment.ofArray(content), offset, into, 0, count);
+                return count;
+            }
+        };
+    }
+
+    @Test
+    void aFailedRangeHasItsErrorAndTheOthersAreRead() {
+        posix.on(PosixCall.PREAD).covering(1_500_000).always().fails(Errno.EIO);
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 100_000, 100_000L * i, 100_000L * i));
+        }
+        IoResults results = new IoResults();
+        assertThatThrownBy(() -> driver.readRanges(ranges, results))
+                .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EIO));
+        for (int i = 0; i < 30; i++) {
+            assertThat(results.get(i).isComplete()).as("range " + i).isEqualTo(i != 15);
+            assertThat(results.get(i).error().isPresent()).as("range " + i).isEqualTo(i == 15);
+        }
+    }
+
+    @Test
+    void neighboursAreReadByOneSystemCall() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 32; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 32 * KIB, 32L * KIB * i, 64L * KIB * (31 - i)));
+        }
+        Collections.shuffle(ranges, new Random(1));
+        long before = posix.calls(PosixCall.PREAD);
+        driver.readRanges(ranges);
+        assertThat(posix.calls(PosixCall.PREAD) - before).isBetween(1L, 4L);
+    }
+
+    @Test
+    void wrongRangesAreRefusedBeforeAnyIsRead() throws Exception {
+        MemoryAllocation memory = memories.getFirst();
+        RangeRead good = RangeRead.of(handle, memory, 100, 0, 0);
+        refusedRanges(CuFileError.INVALID_VALUE, "the destinations of ranges 0 and 1 overlap", good,
+                RangeRead.of(handle, memory, 100, 0, 99));
+        refusedRanges(CuFileError.INVALID_VALUE, "range 1", good, RangeRead.of(handle, memory, 100, -1, 200));
+        refusedRanges(CuFileError.CUDA_POINTER_RANGE_ERROR, "range 1", good,
+                RangeRead.of(handle, memory, 100, 0, MEMORY - 99));
+        CuFileHandle closed = driver.openFile(file);
+        closed.close();
+        refusedRanges(CuFileError.HANDLE_NOT_REGISTERED, "closed", good, RangeRead.of(closed, memory, 100, 0, 200));
+        driver.readRanges(List.of());
+        verify("nothing was read");
+    }
+
+    private void refusedRanges(CuFileError error, String message, RangeRead... ranges) {
+        IoResults results = new IoResults();
+        assertThatThrownBy(() -> driver.readRanges(List.of(ranges), results))
+                .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.error()).isEqualTo(error))
+                .hasMessageContaining(message);
+        assertThat(results.moved()).isZero();
+    }
+
+    @Test
+    void anInterruptedCallTellsWhichRangesItRead() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 10_000, 40_000L * i, 10_000L * i));
+        }
+        IoResults results = new IoResults();
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> driver.readRanges(ranges, results)).isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(results).allSatisfy(
+                result -> assertThat(result.error().isPresent()).isEqualTo(!result.isComplete()));
+        assertThat(results.isComplete()).isFalse();
     }
 }

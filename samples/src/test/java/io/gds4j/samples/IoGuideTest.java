@@ -17,7 +17,9 @@ import io.gds4j.CuFileStatistics;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.IoResult;
+import io.gds4j.IoResults;
 import io.gds4j.PrefetchedReads;
+import io.gds4j.RangeRead;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DirectStorage;
@@ -173,6 +175,30 @@ class IoGuideTest {
             assertThat(result.path()).isPresent();
             assertThat(memory.range().segment().orElseThrow().asSlice(0, PART)
                     .mismatch(MemorySegment.ofArray(data).asSlice(3 * PART, PART))).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void rangesOfTwoFilesAreReadInOneCall() throws IOException {
+        Path second = Files.write(folder.resolve("second.bin"), data);
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path, READ);
+                CuFileHandle other = driver.openFile(second, READ);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, PART);
+                MemoryAllocation one = driver.allocator().allocate(MemoryKind.HOST, 100);
+                MemoryAllocation two = driver.allocator().allocate(MemoryKind.HOST, PART)) {
+            List<RangeRead> ranges = List.of(
+                    RangeRead.of(file, memory, PART, 4096, 0), // memory, size, file offset, buffer offset
+                    RangeRead.of(other, List.of(one, two), 0)); // several fragments, one after the other
+            IoResults results = new IoResults(); // reused from call to call
+            driver.readRanges(ranges, results);
+            for (IoResult each : results) {
+                System.out.println(each.moved() + " of " + each.asked() + " bytes by " + each.bytesByPath());
+            }
+
+            assertThat(results.isComplete()).isTrue();
+            assertThat(two.range().segment().orElseThrow()
+                    .mismatch(MemorySegment.ofArray(data).asSlice(100, PART))).isEqualTo(-1);
         }
     }
 

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.IoResult;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryKind;
@@ -228,6 +230,39 @@ public abstract class ScatterContract extends BackendContract {
             assertThat(result.error()).isPresent();
             assertThat(result.path()).isEmpty();
             memory.verify();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void rangesOfTwoFilesFillTheirMemories(Way way) {
+        GuardedFile one = newFile(50_000);
+        GuardedFile other = newFile(3 * PAGE);
+        List<GuardedMemory> memories = memories(way, 40_000);
+        try (CuFileHandle first = openToRead(one, way.mode()); CuFileHandle second = openToRead(other, Mode.BUFFERED)) {
+            MemoryRange memory = memories.get(1).range();
+            List<RangeRead> ranges = List.of(
+                    RangeRead.of(first, memories.getFirst().range(), 8_000, 5_000, 20_000),
+                    RangeRead.of(second, memories.getLast().range(), 0),
+                    RangeRead.of(first, memories.getFirst().range(), 8_000, 13_000, 3),
+                    RangeRead.of(first, List.of(memory.slice(100, 3_000), memory.slice(0, 90)), 12_999),
+                    RangeRead.of(first, memory, 0, 0, 0));
+            IoResults results = new IoResults();
+            for (int i = 0; i < 2; i++) {
+                driver().readRanges(ranges, results);
+            }
+            memories.getFirst().expect(20_000, one.expected(5_000, 8_000));
+            memories.getFirst().expect(3, one.expected(13_000, 8_000));
+            memories.get(1).expect(100, one.expected(12_999, 3_000));
+            memories.get(1).expect(0, one.expected(15_999, 90));
+            memories.getLast().expect(0, other.expected(0, 3 * PAGE));
+            memories.forEach(GuardedMemory::verify);
+            assertThat(results).extracting(IoResult::moved).containsExactly(8_000L, 3L * PAGE, 8_000L, 3_090L, 0L);
+            assertThat(results.get(1).isComplete()).isFalse();
+            assertThat(results.get(3).bytesByPath().values().stream().mapToLong(Long::longValue).sum())
+                    .isEqualTo(3_090);
+        } finally {
+            memories.forEach(GuardedMemory::close);
         }
     }
 
