@@ -176,6 +176,17 @@ public interface CuFileBackend {
      */
     long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
 
+    /**
+     * Serves a call whose thread waits: one with several fragments of memory, or with a report. Not a function of cuFile. By default
+     * the backend serves it by {@link #read}, {@link #readScattered} and {@link #write}, and reports all bytes under the path of the file.
+     *
+     * @param request the request
+     * @return bytes moved; less than its size only at the end of the file
+     */
+    default long transfer(BatchRequest request) {
+        return StagedScatter.transfer(this, request);
+    }
+
     /** {@code cuFileDriverOpen}: adds a user. */
     void driverOpen();
 

@@ -177,20 +177,26 @@ public final class CompatBackend extends CompatDriver {
         if (copies.isEmpty()) {
             throw CuFileException.invalid(Operation.READ.function(), "there are no copies");
         }
-        CompatSession open = enter(Operation.READ.function());
-        MemoryRange base = copies.getFirst().destination().range();
-        long begun = statistics.begin(false, base);
+        return transfer(BatchRequest.scattered(file, false, fileOffset, length, copies));
+    }
+
+    @Override
+    public long transfer(BatchRequest request) {
+        boolean write = request.write();
+        CompatSession open = enter(Operation.of(write).function());
+        long begun = statistics.begin(write, request.memory());
         boolean succeeded = false;
         long moved = 0;
         try {
-            moved = open.executor().executeScattered(file, fileOffset, length, copies);
+            moved = open.executor().execute(request);
             succeeded = true;
             return moved;
         } finally {
             open.exit();
             if (begun != 0) {
                 statistics.end(
-                        begun, RequestExecutor.STATISTICS_PATH, false, base, length, fileOffset, 0, succeeded, moved);
+                        begun, RequestExecutor.STATISTICS_PATH, write, request.memory(), request.size(),
+                        request.fileOffset(), request.bufferOffset(), succeeded, moved);
             }
         }
     }

@@ -3,6 +3,7 @@ package io.gds4j.engine.kernel;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A kernel that copies the pieces of one request to GPU memory while they arrive in pinned memory, as a {@link PieceBoard} tells. The
@@ -17,9 +18,17 @@ public final class GatherKernel {
     /** Function of the kernel that tells when this one has begun; 0 if the GPU or its driver cannot. */
     private final long bell;
 
-    private GatherKernel(long function, long bell) {
+    private final @Nullable FragmentKernel fragments;
+
+    private GatherKernel(long function, long bell, @Nullable FragmentKernel fragments) {
         this.function = function;
         this.bell = bell;
+        this.fragments = fragments;
+    }
+
+    /** Returns the kernel of the same context that copies fragments; null if the driver refuses it. */
+    public @Nullable FragmentKernel fragments() {
+        return fragments;
     }
 
     /**
@@ -50,7 +59,8 @@ public final class GatherKernel {
         boolean rings = target.hasBell() && cuda.has(CudaFunction.LAUNCH_KERNEL_EX);
         GatherKernel kernel = new GatherKernel(
                 KernelLoader.function(cuda, module, Ptx.GATHER),
-                rings ? KernelLoader.function(cuda, module, Ptx.BELL) : 0);
+                rings ? KernelLoader.function(cuda, module, Ptx.BELL) : 0,
+                FragmentKernel.load(cuda));
         KernelLoader.launchOnce(cuda, PieceBoard.BYTES, (memory, stream) -> {
             PieceBoard board = PieceBoard.at(memory);
             int request = board.begin();
