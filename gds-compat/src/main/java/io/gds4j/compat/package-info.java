@@ -8,6 +8,5 @@ package io.gds4j.compat;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   HostContractTest: CompatDriver, CompatParameters
-//   CompatEndTest: CompatSession
+//   HostContractTest: CompatDriver, CompatParameters, CompatSession
 //   SessionLogTest: LogFile

@@ -7,4 +7,4 @@ package io.gds4j.compat.work;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   WorkerPoolTest: WorkerPools
+//   FakeManyGpusTest: WorkerPools

@@ -8,5 +8,5 @@ package io.gds4j.engine.statistics;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CuFileCountersTest: GpuCounters
+//   FakeGpuContractTest: GpuCounters
 //   HostContractTest: CountedDriver
