@@ -372,7 +372,7 @@ public final class CuFileDriver implements DriverAccess, AutoCloseable {
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
-        return cache == null ? RegistrationStatistics.NONE : RegistrationStatistics.of(cache.statistics());
+        return cache == null ? RegistrationStatistics.NONE : new RegistrationStatistics(cache.statistics());
     }
 
     /**

@@ -678,6 +678,29 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     }
 
     /**
+     * Returns whether a read of these bytes now is likely to wait for a disk or a server. Submit several reads as a batch then; cached bytes
+     * arrive sooner by single reads. Asks the page cache and moves no byte; true where nothing is known about the file.
+     *
+     * @param fileOffset first byte in the file
+     * @param size bytes, 0 or more
+     * @return whether to have several reads in flight
+     * @throws CuFileException HANDLE_NOT_REGISTERED after close; INVALID_VALUE (EINVAL) for a negative number
+     */
+    @Experimental
+    public boolean waitsForDisk(long fileOffset, long size) {
+        if (fileOffset < 0 || size < 0) {
+            throw Failures.invalid("waitsForDisk",
+                    "file offset %s, size %s, allowed: 0 or more".formatted(fileOffset, size));
+        }
+        enter("waitsForDisk", -1);
+        try {
+            return session.backend().waitsForDisk(file, fileOffset, size);
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    /**
      * Makes durable what was written before this call: it survives a crash of the program, of the kernel and of the power. The name of
      * a new file does so once its folder is forced, too, which is the program's affair.
      *

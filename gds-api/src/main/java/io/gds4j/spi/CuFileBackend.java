@@ -564,6 +564,19 @@ public interface CuFileBackend {
         throw unsupported("cuFileGetParameterGpuBounceBufferSlabArray", "1.17");
     }
 
+    /**
+     * Returns whether a thread that reads these bytes now is likely to sleep until a disk or a server answers. Several reads should be in
+     * flight then. Moves no byte.
+     *
+     * @param file the file
+     * @param fileOffset first byte in the file
+     * @param size bytes, 0 or more
+     * @return true by default: a backend that cannot tell
+     */
+    default boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return true;
+    }
+
     // ---- cuFile 1.19
 
     /**

@@ -342,6 +342,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     }
 
     @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return delegate().waitsForDisk(file, fileOffset, size);
+    }
+
+    @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         return delegate().readv(file, ranges, fileOffset, flags);
     }

@@ -6,3 +6,8 @@
 package io.gds4j.compat;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   HostContractTest: CompatDriver, CompatParameters
+//   CompatEndTest: CompatSession
+//   SessionLogTest: LogFile

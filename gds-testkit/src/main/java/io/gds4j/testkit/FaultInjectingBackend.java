@@ -274,6 +274,12 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         });
     }
 
+    /** A planned delay of reads counts as a slow disk. */
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return plan.slows(Call.READ, file.path()) || super.waitsForDisk(own(file), fileOffset, size);
+    }
+
     @Override
     public long transfer(BatchRequest request) {
         Call call = request.write() ? Call.WRITE : Call.READ;

@@ -473,7 +473,7 @@ class IoCommandTest {
             assertThat(run.json().get("bytes").asLong()).isEqualTo(SIZE);
         } else {
             assertThat(run.status()).isEqualTo(4);
-            assertThat(run.errorLine()).contains("cuFileBatchIO").contains("5008");
+            assertThat(run.json().get("error").get("code").asInt()).isEqualTo(5008);
         }
     }
 

@@ -173,6 +173,15 @@ public final class RoutingBackend extends ForwardingBackend {
                 "cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
     }
 
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        RoutedFile routed = files.own("waitsForDisk", file);
+        BackendFile first = routed.first();
+        return first != null
+                ? pair.first().waitsForDisk(first, fileOffset, size)
+                : pair.second().waitsForDisk(files.atSecond(routed), fileOffset, size);
+    }
+
     // ---- buffers
 
     @Override
@@ -215,9 +224,7 @@ public final class RoutingBackend extends ForwardingBackend {
     public List<BatchEvent> batchIoGetStatus(
             BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
         if (minimum < 0 || maximum < minimum) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileBatchIOGetStatus",
+            throw CuFileException.invalid("cuFileBatchIOGetStatus",
                     "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
         }
         return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")

@@ -7,8 +7,8 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * A kernel that copies the pieces of one request to GPU memory while they arrive in pinned memory, as a {@link PieceBoard} tells. The
- * threads that read a file need no call of the driver, and a GPU fetches what processors have just written faster by its many readers
- * than by a copy engine: 16 MiB take 0.40 instead of 0.70 milliseconds.
+ * threads that read the file make no call of the driver. The kernel's many threads also fetch what processors have just written faster
+ * than a copy engine does: 16 MiB take 0.40 instead of 0.70 milliseconds.
  */
 public final class GatherKernel {
     static final int THREADS = 512;
@@ -88,7 +88,7 @@ public final class GatherKernel {
     }
 
     /**
-     * Puts it into a stream of its context, which is current, for a request whose number of pieces is not known.
+     * Launches the kernel in a stream for a request whose number of pieces is not known. The stream's context must be current.
      *
      * @param request its number on the board
      * @param likely number of pieces for which it has enough blocks; it waits for more until one ends

@@ -19,6 +19,7 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.FileVisitOption;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -158,9 +159,16 @@ public final class LoadRun {
 
     /** Loads a checkpoint and shows progress. */
     public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Output output) {
-        try (Progress progress = output.start("loading", plan.bytes())) {
-            return plan.load(driver, now -> progress.advanceTo(now.bytes()));
+        Map<String, Long> files = new LinkedHashMap<>();
+        plan.tensors().forEach(tensor -> files.merge(name(tensor.file()), tensor.length(), Long::sum));
+        try (Progress progress = output.start("loading", files)) {
+            return plan.load(driver, now -> progress.advanceTo(now.bytes(), name(now.file())));
         }
+    }
+
+    private static String name(Path file) {
+        Path name = file.getFileName();
+        return Text.name(name == null ? file : name);
     }
 
     /** Returns the exit status; prints a line to standard error if verification found a difference. */
