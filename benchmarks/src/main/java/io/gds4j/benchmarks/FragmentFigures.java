@@ -18,8 +18,10 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Locale;
+import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 
@@ -125,9 +127,16 @@ final class FragmentFigures {
             }
             batches.add(requests);
         }
-        ThreadLocal<CuFileBatch> batch = ThreadLocal.withInitial(() -> driver.batch(BATCH));
-        measure("batch of 128 x 64 KiB", batches.size(), BATCH, (long) batches.size() * BATCH * size,
-                number -> batch.get().transferAll(batches.get(number)));
+        Queue<CuFileBatch> idle = new ConcurrentLinkedQueue<>();
+        for (int i = 0; i < threads; i++) {
+            idle.add(driver.batch(BATCH));
+        }
+        measure("batch of 128 x 64 KiB", batches.size(), BATCH, (long) batches.size() * BATCH * size, number -> {
+            CuFileBatch batch = idle.remove();
+            batch.transferAll(batches.get(number));
+            idle.add(batch);
+        });
+        idle.forEach(CuFileBatch::close);
     }
 
     /** Ranges of 100 KiB to 16 MiB of one file, each into a buffer of its own, by one caller. */
