@@ -102,6 +102,7 @@ class DistributionIT {
         assertThat(run.err()).isEmpty();
         assertThat(run.out()).contains("_complete_gds");
         assertThat(root.resolve("share/zsh/site-functions/_gds")).content().startsWith("#compdef gds\n");
+        assertThat(root.resolve("share/fish/vendor_completions.d/gds.fish")).content().contains("complete -c gds");
     }
 
     /** A scanner of vulnerabilities reads this file, so it names each jar of lib/ and its version. */

@@ -17,20 +17,17 @@ import picocli.CommandLine.Spec;
 /** Prints the script with which a shell completes the commands and options of gds. */
 @Command(
         name = "completion",
-        description = "Print a script with which bash or zsh completes commands, options and paths.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
+        description = "Print a script with which bash, zsh or fish completes commands, options and paths.",
         footer = {
                 "  source <(gds completion bash)   in ~/.bashrc",
-                "  source <(gds completion zsh)    in ~/.zshrc"})
+                "  source <(gds completion zsh)    in ~/.zshrc",
+                "  gds completion fish | source   in ~/.config/fish/config.fish"})
 final class CompletionCommand implements Callable<Integer> {
     /** Shells with a completion script. */
     enum Shell {
         BASH,
-        ZSH;
+        ZSH,
+        FISH;
 
         @Override
         public String toString() {
@@ -54,14 +51,15 @@ final class CompletionCommand implements Callable<Integer> {
         this.terminal = terminal;
     }
 
-    /** Returns the script, which serves both shells: in zsh it enables bashcompinit, which understands completions of bash. */
+    /** Returns the script for bash and zsh: in zsh it enables bashcompinit, which understands completions of bash. */
     static String script(CommandLine gds) {
         return AutoComplete.bash(gds.getCommandName(), gds);
     }
 
     @Override
     public Integer call() {
-        String script = script(spec.root().commandLine());
+        CommandLine gds = spec.root().commandLine();
+        String script = shell == Shell.FISH ? FishCompletion.script(gds) : script(gds);
         Output to = output.of(terminal, spec.name());
         if (to.json()) {
             to.print(object -> {

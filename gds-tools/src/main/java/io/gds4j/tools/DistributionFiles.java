@@ -11,7 +11,7 @@ import picocli.CommandLine.Model.CommandSpec;
 
 /**
  * Writes manual pages and completion scripts, for the distribution. Their places below {@code share} are those in which man,
- * bash-completion and zsh look for the files of a command.
+ * bash-completion, zsh and fish look for the files of a command.
  */
 public final class DistributionFiles {
     /**
@@ -38,6 +38,7 @@ public final class DistributionFiles {
         String script = CompletionCommand.script(gds);
         text(folder.resolve("bash-completion/completions/gds"), script);
         text(folder.resolve("zsh/site-functions/_gds"), ZSH.formatted(script));
+        text(folder.resolve("fish/vendor_completions.d/gds.fish"), FishCompletion.script(gds));
         String version = BuildInfo.read().version();
         for (CommandSpec command : commands(gds)) {
             text(folder.resolve("man/man1").resolve(ManualPage.name(command) + ".1"), ManualPage.of(command, version));

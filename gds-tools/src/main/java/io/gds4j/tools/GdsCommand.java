@@ -4,15 +4,18 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.ResultStream;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.PrintWriter;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
@@ -126,7 +129,18 @@ public final class GdsCommand implements Runnable {
         for (String name : one ? List.of(args[0]) : SUBCOMMANDS) {
             line.addSubcommand(subcommand(name, terminal));
         }
+        line.getSubcommands().values().forEach(command -> addHeadings(command.getCommandSpec().usageMessage()));
         return line;
+    }
+
+    private static void addHeadings(UsageMessageSpec help) {
+        help.synopsisHeading("Usage: ")
+                .descriptionHeading("%n")
+                .parameterListHeading("%n")
+                .optionListHeading("%nOptions:%n");
+        if (help.footer().length > 0) {
+            help.footerHeading("%nExamples:%n");
+        }
     }
 
     private static Object subcommand(String name, Terminal terminal) {
@@ -175,9 +189,23 @@ public final class GdsCommand implements Runnable {
                 message = "unknown command '" + withoutSecrets(first) + "'";
             }
         }
+        if (suggestions.isEmpty() && failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
+            suggestions = nearest(unmatched.getUnmatched().getFirst(), failure.getCommandLine());
+        }
         String hint = suggestions.isEmpty() ? "" : "; did you mean %s?".formatted(String.join(" or ", suggestions));
         String command = failure.getCommandLine().getCommandSpec().qualifiedName();
         return CommandFailure.usage("%s%s (%s --help shows the usage)".formatted(message, hint, command));
+    }
+
+    /** Returns the option or command that is most like a word, or nothing if none is. */
+    private static List<String> nearest(String word, CommandLine command) {
+        List<String> known = new ArrayList<>();
+        if (word.startsWith("-")) {
+            command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
+        } else if (command.getParent() == null) {
+            known.addAll(SUBCOMMANDS);
+        }
+        return Nearest.to(word.replaceFirst("=.*", ""), known).map(List::of).orElse(List.of());
     }
 
     private static int fail(Terminal terminal, String[] args, Throwable failure) {

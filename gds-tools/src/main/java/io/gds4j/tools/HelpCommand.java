@@ -1,6 +1,7 @@
 package io.gds4j.tools;
 
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.util.LinkedHashMap;
@@ -20,11 +21,7 @@ import picocli.CommandLine.Spec;
 /** Options of {@code gds help}, and the help itself. */
 @Command(
         name = "help",
-        description = "Explain a command or the exit status ('gds help exit-codes').",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n")
+        description = "Explain a command or the exit status ('gds help exit-codes').")
 final class HelpCommand implements Callable<Integer> {
     static final String EXIT_CODES = "exit-codes";
 
@@ -57,8 +54,10 @@ final class HelpCommand implements Callable<Integer> {
             if (command == null) {
                 throw new ParameterException(
                         spec.commandLine(),
-                        "there is no help on '%s'; topics: %s, %s"
-                                .formatted(topic, String.join(", ", gds.getSubcommands().keySet()), EXIT_CODES));
+                        "there is no help on '%s'%s; topics: %s, %s"
+                                .formatted(topic, Nearest.to(topic, gds.getSubcommands().keySet())
+                                        .map("; did you mean %s?"::formatted).orElse(""),
+                                        String.join(", ", gds.getSubcommands().keySet()), EXIT_CODES));
             }
             usage(command);
         }
@@ -76,21 +75,18 @@ final class HelpCommand implements Callable<Integer> {
 
     private void exitCodes() {
         Output to = output.of(terminal, EXIT_CODES);
-        if (to.json()) {
-            to.print(object -> object.put("exitCodes", Stream.of(ExitStatus.values())
-                    .map(status -> {
-                        Map<String, Object> row = new LinkedHashMap<>();
-                        row.put("status", status.code());
-                        row.put("meaning", status.meaning());
-                        return row;
-                    })
-                    .toList()), List::of);
-            return;
-        }
-        terminal.out().println("Exit status of every gds command:");
-        terminal.out().println();
-        for (ExitStatus status : ExitStatus.values()) {
-            terminal.out().printf("  %3s  %s%n", status.code(), status.meaning());
-        }
+        to.print(object -> object.put("exitCodes", Stream.of(ExitStatus.values())
+                .map(status -> {
+                    Map<String, Object> row = new LinkedHashMap<>();
+                    row.put("status", status.code());
+                    row.put("meaning", status.meaning());
+                    return row;
+                })
+                .toList()),
+                () -> Stream.concat(
+                        Stream.of("Exit status of every gds command:", ""),
+                        Stream.of(ExitStatus.values())
+                                .map(status -> "  %3s  %s".formatted(status.code(), status.meaning())))
+                        .toList());
     }
 }

@@ -65,7 +65,8 @@ final class LoadCommand implements Callable<Integer> {
             split = ",",
             converter = TargetConverter.class,
             description = "Destination of the tensors: GPU memory or page-aligned host memory. Several targets,"
-                    + " separated by commas, share one read of the files. Default: gpu:0 if there is a GPU, else host.")
+                    + " separated by commas, share one read of the files. A GPU has a number, a PCI"
+                    + " address (gpu:0000:3b:00.0) or a UUID (gpu:GPU-5b1c). Default: gpu:0 if there is a GPU, else host.")
     private List<Target> targets = List.of();
 
     @Option(names = "--parallel", paramLabel = "MODE", converter = ParallelModeConverter.class,

@@ -1,7 +1,7 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.plot.PlotArguments;
 import io.gds4j.tools.plot.PlotRun;
+import io.gds4j.tools.plot.PlottedFile;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
@@ -18,15 +18,10 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "plot",
         description = "Draw results of gds io: throughput and latency by request size.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds io -f data -i 4K:16M:*4 -T 1 --json > gds4j.json",
                 "  gds io -f data -i 4K:16M:*4 -T 1 -x 1 --json > pread.json",
-                "  gds plot gds4j.json pread.json -o compared.svg",
+                "  gds plot gds4j.json plain=pread.json -o compared.svg",
                 "",
                 "Needs fonts (apt install fontconfig fonts-dejavu-core), but no display."})
 final class PlotCommand implements Callable<Integer> {
@@ -35,9 +30,10 @@ final class PlotCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
-    @Parameters(arity = "1..*", paramLabel = "RESULT.json", converter = PathConverter.class,
-            description = "Output of gds io --json; each file becomes a line of the chart.")
-    private List<Path> results = new ArrayList<>();
+    @Parameters(arity = "1..*", paramLabel = "[NAME=]RESULT.json", converter = PlottedFileConverter.class,
+            description = "Output of gds io --json or gds rdma --json; each file becomes a line of the chart, with NAME in"
+                    + " the legend. Default: the file and what was measured.")
+    private List<PlottedFile> results = new ArrayList<>();
 
     @Option(
             names = {"-o", "--output"},
@@ -57,7 +53,6 @@ final class PlotCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        PlotArguments arguments = new PlotArguments(results, chart, title);
-        return PlotRun.run(arguments, output.of(terminal, "plot")).code();
+        return new PlotRun(results, chart, title, output.of(terminal, "plot")).run().code();
     }
 }

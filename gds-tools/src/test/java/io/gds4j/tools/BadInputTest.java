@@ -89,7 +89,7 @@ class BadInputTest {
 
         assertThat(run.status()).isEqualTo(3);
         assertThat(run.out()).isEmpty();
-        assertThat(run.errorLine()).startsWith("gds: " + path).contains(rule);
+        assertThat(run.errorLine()).startsWith("gds: " + path).doesNotContain(rule);
         JsonNode error = gds("load", path.toString(), "--target", "host", "--json").json().get("error");
         assertThat(error.get("name").asText()).isEqualTo(rule);
         assertThat(error.get("file").asText()).startsWith(path.toString());
@@ -102,7 +102,7 @@ class BadInputTest {
 
         assertThat(gds("load", path.toString(), "-t", "host").errorLine()).isEqualTo(
                 "gds: " + path
-                        + ": not a safetensors file: the header length is 0 (InvalidHeaderDeserialization at byte 0)");
+                        + ": not a safetensors file: the header length is 0 (at byte 0)");
     }
 
     @Test
@@ -225,7 +225,7 @@ class BadInputTest {
         GdsRun run = gds(command.split(" "));
 
         assertThat(run.status()).isEqualTo(4);
-        assertThat(run.errorLine()).startsWith("gds: cuFileDriverOpen: GPUDirect Storage is required")
+        assertThat(run.errorLine()).startsWith("gds: GPUDirect Storage is required")
                 .contains("libcufile: nvidia-fs is not loaded");
         assertThat(run.json().get("error").get("code").asInt()).isEqualTo(5001);
     }

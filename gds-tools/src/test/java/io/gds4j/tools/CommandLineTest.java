@@ -68,6 +68,11 @@ class CommandLineTest {
     @CsvSource(delimiter = '|', textBlock = """
                     ''                        | a command is missing
                     frobnicate                | unknown command 'frobnicate'
+                    laod                      | unknown command 'laod'; did you mean load?
+                    help laod                 | there is no help on 'laod'; did you mean load?
+                    load x --tragte host      | did you mean --target?
+                    load x --tragte=host      | did you mean --target?
+                    chekc --jsno              | did you mean check
                     --no-such-option          | Unknown option: '--no-such-option'
                     help nothing              | no help on 'nothing'
                     """)
@@ -107,7 +112,7 @@ class CommandLineTest {
 
     @Test
     void argumentWithAtSignIsAPath() {
-        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: no such file or folder (FileNotFound)");
+        assertThat(gds("load", "@model").errorLine()).isEqualTo("gds: @model: no such file or folder");
     }
 
     @Test

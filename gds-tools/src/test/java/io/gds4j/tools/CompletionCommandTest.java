@@ -2,7 +2,9 @@ package io.gds4j.tools;
 
 import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -43,6 +45,34 @@ class CompletionCommandTest {
     }
 
     @Test
+    void scriptForFishHasEveryCommandAndOption() {
+        GdsRun run = gds("completion", "fish");
+
+        assertThat(run.status()).isZero();
+        assertThat(run.out()).contains("-s 't' -l 'target' -x").contains("-a 'load' -d 'Load a checkpoint")
+                .containsPattern("from completion' -f -a 'bash zsh fish'").contains("-l 'dir' -r -F");
+        List<String> lines = run.out().lines().toList();
+        GdsCommand.commandLine(Terminal.ofProcess()).getSubcommands().forEach((name, command) -> command
+                .getCommandSpec().options().forEach(option -> assertThat(lines).as(option.longestName())
+                        .anyMatch(line -> line.contains("_from " + name + "'")
+                                && line.contains("'" + option.longestName().replaceFirst("^-+", "") + "'"))));
+    }
+
+    @Test
+    void fishAcceptsItsScript() throws Exception {
+        assumeTrue(Files.isExecutable(Path.of("/usr/bin/fish")), "fish is not installed: its completion did not run");
+        Path script = Files.writeString(folder.resolve("gds.fish"), gds("completion", "fish").out());
+        Process fish = new ProcessBuilder(
+                "/usr/bin/fish", "-c", "source " + script + "; complete -C 'gds load --tar'; complete -C 'gds che'")
+                .directory(folder.toFile()).start();
+        fish.getOutputStream().close();
+
+        assertThat(new String(fish.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                .contains("--target\t").contains("check\t");
+        assertThat(new String(fish.getErrorStream().readAllBytes(), StandardCharsets.UTF_8)).isEmpty();
+    }
+
+    @Test
     void jsonHoldsTheScript() {
         GdsRun run = gds("completion", "bash", "--json");
 
@@ -52,7 +82,7 @@ class CompletionCommandTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"completion", "completion fish"})
+    @ValueSource(strings = {"completion", "completion tcsh"})
     void missingOrUnknownShellIsWrongUsage(String line) {
         GdsRun run = gds(line.split(" "));
 

@@ -48,7 +48,20 @@ public record GdsRun(int status, String out, String err) {
                         new PrintStream(out, false, StandardCharsets.UTF_8),
                         new PrintStream(err, true, StandardCharsets.UTF_8),
                         environment,
-                        terminal),
+                        terminal,
+                        () -> false),
+                args);
+        return new GdsRun(status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
+    }
+
+    /** Runs with standard output on a terminal. */
+    static GdsRun onTerminal(Map<String, String> environment, String... args) {
+        ByteArrayOutputStream out = new ByteArrayOutputStream();
+        ByteArrayOutputStream err = new ByteArrayOutputStream();
+        int status = GdsCommand.run(
+                new Terminal(
+                        new PrintStream(out, false, StandardCharsets.UTF_8),
+                        new PrintStream(err, true, StandardCharsets.UTF_8), environment, () -> false, () -> true),
                 args);
         return new GdsRun(status, out.toString(StandardCharsets.UTF_8), err.toString(StandardCharsets.UTF_8));
     }

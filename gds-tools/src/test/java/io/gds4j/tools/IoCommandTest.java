@@ -223,6 +223,23 @@ class IoCommandTest {
         assertThat(ring).matches(options.contains("io-uring") ? "on|refused: .*" : "off");
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"-i 64K --fragments 7", "-i 4K:1M:*4 --fragments 64", "-i 64K -w 2 -I 1 -s 256K --fragments 2 -O 1"})
+    void requestsOfFragmentsMoveTheSameBytes(String options) {
+        writePattern();
+
+        GdsRun run = onFile("-V --json --overwrite " + options);
+
+        assertThat(run.status()).as(run.err()).isZero();
+    }
+
+    @Test
+    void fragmentsNeedTheApi() {
+        assertThat(onFile("-x 6 --fragments 4").errorLine()).contains("--fragments requires -x 0");
+        assertThat(onFile("--fragments 0").errorLine()).contains("allowed is 1 to 4096");
+    }
+
     @Test
     void warmUpDoesNotCountAsServed() {
         writePattern();
@@ -456,7 +473,7 @@ class IoCommandTest {
             assertThat(run.json().get("bytes").asLong()).isEqualTo(SIZE);
         } else {
             assertThat(run.status()).isEqualTo(4);
-            assertThat(run.errorLine()).contains("cuFileBatchIO").contains("5008");
+            assertThat(run.json().get("error").get("code").asInt()).isEqualTo(5008);
         }
     }
 

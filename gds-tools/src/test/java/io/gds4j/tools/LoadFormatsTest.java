@@ -64,10 +64,10 @@ class LoadFormatsTest {
     @CsvSource({"legacy.pt, UnsupportedFormat", "script.pt, UnsupportedFormat", "compressed.pt, UnsupportedFormat",
             "conjugated.pt, UnsupportedTensor", "compressed.npz, UnsupportedFormat", "objects.npy, NpyDescr"})
     void filesThatAreNotReadGiveStatusThree(String file, String rule) {
-        GdsRun run = gds("load", LIBRARIES.resolve(file).toString(), "-t", "host");
+        GdsRun run = gds("load", LIBRARIES.resolve(file).toString(), "-t", "host", "--json");
         assertThat(run.status()).isEqualTo(3);
-        assertThat(run.out()).isEmpty();
-        assertThat(run.err().lines()).singleElement().asString().contains(file, rule);
+        assertThat(run.json().get("error").get("name").asText()).isEqualTo(rule);
+        assertThat(run.err().lines()).singleElement().asString().contains(file).doesNotContain(rule);
     }
 
     @Test

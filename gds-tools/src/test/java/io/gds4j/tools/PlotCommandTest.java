@@ -99,12 +99,12 @@ class PlotCommandTest {
         Path second = result("second.json", RESULT);
         Path chart = folder.resolve("chart.svg");
 
-        gds("plot", first.toString(), second.toString(), "-o", chart.toString(), "--title", "Reads & writes");
+        gds("plot", first.toString(), "ours=" + second, "-o", chart.toString(), "--title", "Reads & writes");
 
         assertThat(texts(chart)).contains(
                 "Reads & writes", "Throughput", "GB/s", "0", "8", "request size", "4 KiB", "64 KiB", "µs", "2", "20",
-                "first.json: READ GPUD, host, 2 threads, compat", "p50 first.json: READ GPUD, host, 2 threads, compat",
-                "p99 second.json: READ GPUD, host, 2 threads, compat");
+                "first.json: READ host, 2 threads, compat", "p50 first.json: READ host, 2 threads, compat",
+                "ours", "p99 ours");
         assertThat(Files.readString(chart)).as("text is nowhere an outline").doesNotContain(" Q");
     }
 

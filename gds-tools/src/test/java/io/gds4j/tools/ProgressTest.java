@@ -34,6 +34,19 @@ class ProgressTest {
     }
 
     @Test
+    void shardsAreLoadedWithEitherProgress() throws Exception {
+        Path model = folder.resolve("sharded");
+        TestCheckpoints.sharded(model);
+        Map<String, String> lines = Map.of("TERM", "xterm", "COLUMNS", "72");
+        Map<String, String> bar = Map.of("TERM", "xterm", "COLUMNS", "72", "NO_COLOR", "1");
+
+        GdsRun run = GdsRun.gds(lines, () -> true, "load", model.toString(), "-t", "host", "--verify");
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(GdsRun.gds(bar, () -> true, "load", model.toString(), "-t", "host").err())
+                .contains("loading").doesNotContain("\u001b");
+    }
+
+    @Test
     void noColorExcludesEscapeSequences() {
         assertThat(load(Map.of("TERM", "xterm", "NO_COLOR", "1"), true).err()).doesNotContain("\u001b");
     }

@@ -357,11 +357,8 @@ public final class RegistrationCache {
     }
 
     private static CuFileException busy(long base) {
-        return CuFileException.builder("cuFileBufRegister")
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail("entries of a batch use the memory at 0x%x: take their completions first".formatted(base))
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, "cuFileBufRegister",
+                "entries of a batch use the memory at 0x%x: take their completions first".formatted(base));
     }
 
     /** Allows registrations at this address again, after the registration of the program has ended. */

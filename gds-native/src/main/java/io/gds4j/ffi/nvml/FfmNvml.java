@@ -59,6 +59,7 @@ final class FfmNvml implements Nvml {
     private final MethodHandle deviceGetUuid;
     private final MethodHandle deviceGetBar1MemoryInfo;
     private final Optional<MethodHandle> deviceGetNvLinkState;
+    private final Optional<MethodHandle> deviceGetPersistenceMode;
 
     /** Links the symbols of a library that stays loaded. Check {@link #missing} before the first call. */
     FfmNvml(SymbolLookup library) {
@@ -73,6 +74,8 @@ final class FfmNvml implements Nvml {
         deviceGetBar1MemoryInfo = link("nvmlDeviceGetBAR1MemoryInfo", DEVICE_OUT);
         deviceGetNvLinkState = library.find("nvmlDeviceGetNvLinkState")
                 .map(symbol -> Linker.nativeLinker().downcallHandle(symbol, DEVICE_NUMBER_OUT));
+        deviceGetPersistenceMode = library.find("nvmlDeviceGetPersistenceMode")
+                .map(symbol -> Linker.nativeLinker().downcallHandle(symbol, DEVICE_OUT));
     }
 
     private MethodHandle link(String name, FunctionDescriptor type) {
@@ -150,7 +153,7 @@ final class FfmNvml implements Nvml {
         int result = (int) deviceGetBar1MemoryInfo.invokeExact(device, bar1);
         OptionalInt links = activeNvLinks(arena, device);
         if (result == ERROR_NOT_SUPPORTED) {
-            return new NvmlGpu(product, uuid, Optional.empty(), links);
+            return new NvmlGpu(product, uuid, Optional.empty(), links, persistence(arena, device));
         }
         check("nvmlDeviceGetBAR1MemoryInfo", result, name);
         return new NvmlGpu(
@@ -158,7 +161,17 @@ final class FfmNvml implements Nvml {
                 uuid,
                 Optional.of(new Bar1(
                         bar1.getAtIndex(JAVA_LONG, 0), bar1.getAtIndex(JAVA_LONG, 1), bar1.getAtIndex(JAVA_LONG, 2))),
-                links);
+                links,
+                persistence(arena, device));
+    }
+
+    private Optional<Boolean> persistence(Arena arena, long device) throws Throwable {
+        if (deviceGetPersistenceMode.isEmpty()) {
+            return Optional.empty();
+        }
+        MemorySegment out = arena.allocate(JAVA_INT);
+        int result = (int) deviceGetPersistenceMode.get().invokeExact(device, out);
+        return result == SUCCESS ? Optional.of(out.get(JAVA_INT, 0) != 0) : Optional.empty();
     }
 
     /** Counts the links that are active; NVML refuses the number of a link that the GPU does not have. */

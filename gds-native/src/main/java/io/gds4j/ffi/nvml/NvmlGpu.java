@@ -10,6 +10,8 @@ import java.util.OptionalInt;
  * @param uuid as nvidia-smi writes it
  * @param bar1 its BAR1 aperture; empty for a GPU without one, such as a virtual GPU
  * @param nvLinks number of its NVLinks that are active; empty if the GPU or the driver does not tell
+ * @param persistence whether the driver keeps the GPU ready while no process uses it; empty if the GPU or the driver does not tell
  */
-public record NvmlGpu(String name, String uuid, Optional<Bar1> bar1, OptionalInt nvLinks) {
+public record NvmlGpu(
+        String name, String uuid, Optional<Bar1> bar1, OptionalInt nvLinks, Optional<Boolean> persistence) {
 }

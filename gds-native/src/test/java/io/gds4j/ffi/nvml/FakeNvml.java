@@ -41,6 +41,7 @@ public final class FakeNvml implements SymbolLookup {
         offer("nvmlDeviceGetName", "name", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
         offer("nvmlDeviceGetUUID", "uuid", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS, JAVA_INT));
         offer("nvmlDeviceGetNvLinkState", "nvLink", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS));
+        offer("nvmlDeviceGetPersistenceMode", "persistence", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
         offer("nvmlDeviceGetBAR1MemoryInfo", "bar1", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, ADDRESS));
     }
 
@@ -122,6 +123,11 @@ public final class FakeNvml implements SymbolLookup {
         }
         out.reinterpret(Integer.BYTES).set(JAVA_INT, 0, link == 2 ? 0 : 1);
         return 0;
+    }
+
+    int persistence(long device, MemorySegment out) {
+        out.reinterpret(Integer.BYTES).set(JAVA_INT, 0, 1);
+        return failures.getOrDefault("nvmlDeviceGetPersistenceMode", device == DEVICE ? 0 : 2);
     }
 
     int bar1(long device, MemorySegment out) {

@@ -26,6 +26,7 @@ class NvmlTest {
         assertThat(gpu.bar1()).hasValue(
                 new Bar1(FakeNvml.BAR1_TOTAL, FakeNvml.BAR1_TOTAL - FakeNvml.BAR1_USED, FakeNvml.BAR1_USED));
         assertThat(gpu.nvLinks()).hasValue(3);
+        assertThat(gpu.persistence()).contains(true);
         assertThat(nvml.driverVersion()).isEqualTo("580.126.09");
     }
 
@@ -47,6 +48,14 @@ class NvmlTest {
     void gpuWithoutBar1HasNone() {
         Nvml nvml = new FakeNvml().fail("nvmlDeviceGetBAR1MemoryInfo", 3).detect().nvml().orElseThrow();
         assertThat(nvml.byUuid(FakeNvml.UUID).bar1()).isEmpty();
+    }
+
+    @Test
+    void gpuThatDoesNotTellItsPersistenceModeHasNone() {
+        Nvml refused = new FakeNvml().fail("nvmlDeviceGetPersistenceMode", 3).detect().nvml().orElseThrow();
+        Nvml old = new FakeNvml().without("nvmlDeviceGetPersistenceMode").detect().nvml().orElseThrow();
+        assertThat(refused.byUuid(FakeNvml.UUID).persistence()).isEmpty();
+        assertThat(old.byUuid(FakeNvml.UUID).persistence()).isEmpty();
     }
 
     @Test

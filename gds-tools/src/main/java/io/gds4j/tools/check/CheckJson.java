@@ -17,6 +17,7 @@ import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
@@ -30,13 +31,22 @@ final class CheckJson {
         fields.put("platform", platform(report.platform()));
         fields.put("driver", driver(report));
         fields.put("libcufile", library(report.library()));
-        fields.put("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report.cuda())).toList());
+        fields.put("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report)).toList());
         fields.put("backends", report.diagnosis().backends().stream().map(CheckJson::backend).toList());
         fields.put("config", config(report.config()));
         fields.put("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList());
         fields.putAll(StorageJson.of(report.storage()));
         fields.put("paths", report.paths().stream().map(CheckJson::path).toList());
         fields.put("advice", Doctor.examine(report).stream().map(CheckJson::advice).toList());
+        return fields;
+    }
+
+    static Map<String, @Nullable Object> verdict(CheckVerdict verdict) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("works", verdict.works());
+        fields.put("text", verdict.line());
+        fields.put("directStorage", verdict.directStorage());
+        fields.put("reason", verdict.reason());
         return fields;
     }
 
@@ -91,7 +101,9 @@ final class CheckJson {
         return fields;
     }
 
-    private static Map<String, @Nullable Object> gpu(Gpu gpu, CudaAvailability cuda) {
+    private static Map<String, @Nullable Object> gpu(Gpu gpu, CheckReport report) {
+        CudaAvailability cuda = report.cuda();
+        Optional<GpuState> state = report.storage().state(gpu);
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("index", gpu.index());
         fields.put("name", gpu.name());
@@ -99,6 +111,8 @@ final class CheckJson {
         fields.put("pciId", gpu.pciId().orElse(null));
         fields.put("memoryBytes", orNull(gpu.memoryBytes()));
         fields.put("bar1Bytes", orNull(gpu.bar1Bytes()));
+        fields.put("bar1FreeBytes", state.map(known -> orNull(known.bar1FreeBytes())).orElse(null));
+        fields.put("persistenceMode", state.flatMap(GpuState::persistence).orElse(null));
         fields.put("computeCapability", gpu.computeCapability());
         fields.put("numaNode", gpu.numaNode().isPresent() ? (Integer) gpu.numaNode().getAsInt() : null);
         fields.put("dmaBuf", gpu.dmaBuf().orElse(null));

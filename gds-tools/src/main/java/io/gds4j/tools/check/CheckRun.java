@@ -12,6 +12,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.nvml.NvmlAvailability;
+import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.rdma.RdmaAvailability;
 import io.gds4j.rdma.RdmaDevices;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -25,6 +27,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.stream.Stream;
 
 /** Runs {@code gds check}. */
 public final class CheckRun {
@@ -44,15 +47,18 @@ public final class CheckRun {
             noDirectStorage(report.config()).ifPresent(failures::add);
         }
         Optional<ErrorReport> failure = failures.stream().findFirst();
+        List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
+        CheckVerdict verdict = CheckVerdict.of(report, Stream.concat(
+                failures.stream().map(ErrorReport::message), lacking.stream()).toList());
         output.print(object -> {
+            object.put("verdict", CheckJson.verdict(verdict));
             object.putAll(CheckJson.of(report));
             failure.ifPresent(error -> object.put("error", error.toJson(output.schema()).get("error")));
-        }, () -> CheckText.lines(report, arguments.verbose()));
+        }, () -> CheckText.lines(verdict, report, arguments.verbose()));
         failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
                 .forEach(output::warn);
-        List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
         lacking.forEach(message -> output.warn("required: " + message));
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }
@@ -92,13 +98,14 @@ public final class CheckRun {
                 KernelModules.read(files),
                 cuda,
                 library,
-                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), environment),
+                storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), NvmlLibrary.detect(),
+                        environment),
                 paths);
     }
 
     static Storage storage(
             SystemFiles files, List<Gpu> gpus, LibCuFile library, CuFileConfig config, RdmaAvailability verbs,
-            Map<String, String> environment) {
+            NvmlAvailability nvml, Map<String, String> environment) {
         NvidiaFs nvidiaFs = NvidiaFs.read(files);
         KernelFeatures kernel = KernelFeatures.read(files);
         Rdma rdma = Rdma.read(files, library, verbs);
@@ -107,7 +114,7 @@ public final class CheckRun {
         variables.keySet().removeIf(name -> !name.startsWith("CUFILE_") && !name.startsWith("CUDA_"));
         return new Storage(
                 nvidiaFs, kernel, rdma, StorageSupport.all(nvidiaFs, kernel, rdma, gpus, config), links(pci, gpus),
-                pci.redirectingBridges(), variables);
+                pci.redirectingBridges(), gpus.stream().map(gpu -> GpuState.of(gpu, nvml)).toList(), variables);
     }
 
     private static List<PciLink> links(PciDevices pci, List<Gpu> gpus) {

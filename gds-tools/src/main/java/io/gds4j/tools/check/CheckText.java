@@ -33,8 +33,9 @@ final class CheckText {
         this.verbose = verbose;
     }
 
-    static List<String> lines(CheckReport report, boolean verbose) {
+    static List<String> lines(CheckVerdict verdict, CheckReport report, boolean verbose) {
         CheckText text = new CheckText(report, verbose);
+        text.lines.add(verdict.line());
         text.platform();
         text.gpus();
         text.software();
@@ -86,11 +87,17 @@ final class CheckText {
                                     gpu.name(), size(gpu.memoryBytes()), gpu.computeCapability()));
                     row(
                             "",
-                            "PCI %s, BAR1 %s, NUMA node %s, dma-buf %s".formatted(
+                            "PCI %s, BAR1 %s%s, NUMA node %s, dma-buf %s".formatted(
                                     gpu.pciId().orElse("unknown"),
                                     size(gpu.bar1Bytes()),
+                                    report.storage().state(gpu).filter(state -> state.bar1FreeBytes().isPresent())
+                                            .map(state -> " (%s free)".formatted(size(state.bar1FreeBytes())))
+                                            .orElse(""),
                                     gpu.numaNode().isPresent() ? gpu.numaNode().getAsInt() : "unknown",
                                     gpu.dmaBuf().map(has -> has ? "supported" : "not supported").orElse("unknown")));
+                    row("", "UUID %s, persistence mode %s".formatted(
+                            gpu.uuid(), report.storage().state(gpu).flatMap(GpuState::persistence)
+                                    .map(on -> on ? "on" : "off").orElse("unknown")));
                     row("", DeviceAccess.text(cuda, gpu.index()));
                     row("", PeerAccess.text(cuda, gpu));
                 }
@@ -135,13 +142,20 @@ final class CheckText {
                 rdma.devices().isEmpty() ? "no adapter" : String.join(", ", rdma.devices()),
                 rdma.devices().isEmpty()
                         ? "no port"
-                        : "%s ports up, %s down".formatted(rdma.portsUp(), rdma.portsDown()),
+                        : "%s ports up, %s down".formatted(rdma.ports(true), rdma.ports(false)),
                 rdma.library().map(Object::toString).orElse("not found"))));
+        for (Adapter adapter : rdma.adapters()) {
+            rows.add(List.of(adapter.name(), adapter.describe()));
+            adapter.ports().forEach(port -> rows.add(List.of("", port.describe())));
+        }
         rows.add(List.of("verbs", switch (rdma.verbs()) {
             case RdmaAvailability.Available some -> String.join(", ", some.devices());
             case RdmaAvailability.Unavailable none -> none.reason();
         }));
-        rows.add(List.of("peer memory", storage.kernel().peerMemory().orElse("nvidia_peermem not loaded")));
+        rows.add(List.of("peer memory", storage.kernel().peerModules().isEmpty()
+                ? "nvidia_peermem not loaded; the kernel's RDMA modules are "
+                        + (storage.kernel().ofed() ? "NVIDIA's" : "its own, without peer memory")
+                : String.join(", ", storage.kernel().peerModules())));
         NvidiaFs nvidiaFs = storage.nvidiaFs();
         if (nvidiaFs.isLoaded()) {
             rows.add(List.of("nvidia-fs", nvidiaFs.storage().isEmpty()

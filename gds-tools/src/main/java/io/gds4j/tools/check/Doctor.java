@@ -3,7 +3,6 @@ package io.gds4j.tools.check;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.diagnosis.Advice;
 import io.gds4j.ffi.cuda.CudaAvailability;
-import io.gds4j.rdma.RdmaAvailability;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
 import java.util.List;
@@ -22,6 +21,7 @@ final class Doctor {
         doctor.driver();
         doctor.directWay();
         doctor.bus();
+        doctor.advice.addAll(RdmaRules.examine(report));
         doctor.advice.addAll(report.diagnosis().advice());
         return doctor.advice;
     }
@@ -63,10 +63,6 @@ final class Doctor {
                             + " through host memory",
                     "use the nvme module of NVIDIA's build (MLNX_OFED, DOCA) that fits this nvidia-fs, or p2pdma");
         }
-        if (!storage.rdma().devices().isEmpty()
-                && storage.rdma().verbs() instanceof RdmaAvailability.Unavailable(String reason, String remedy)) {
-            add("the kernel has RDMA devices, but this process cannot use them: " + reason, remedy);
-        }
         boolean wantsP2pdma = report.config().get(CuFileKeys.USE_PCI_P2PDMA);
         if (wantsP2pdma && !storage.kernel().p2pdma().orElse(true)) {
             add("properties.use_pci_p2pdma is true, but the kernel has no PCI peer-to-peer DMA",
@@ -81,7 +77,8 @@ final class Doctor {
     private void bus() {
         Storage storage = report.storage();
         boolean direct = storage.support().stream().anyMatch(StorageSupport::direct);
-        if (direct && storage.kernel().iommuTranslates()) {
+        // Grace wants an IOMMU that translates
+        if (direct && storage.kernel().iommuTranslates() && !storage.kernel().grace()) {
             add("the IOMMU translates addresses: transfers between devices fail or go through the CPU",
                     "boot with iommu=pt, or disable the IOMMU in the BIOS");
         }

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.regex.Pattern;
 import java.util.zip.GZIPInputStream;
 
 /**
@@ -17,7 +18,9 @@ import java.util.zip.GZIPInputStream;
  *
  * @param release release of the kernel, as {@code uname -r} prints it
  * @param p2pdma whether PCI peer-to-peer DMA is built in; empty if the kernel's configuration cannot be read
- * @param peerMemory peer memory module, through which RDMA adapters reach GPU memory without dma-buf, with its version
+ * @param peerModules loaded modules through which RDMA adapters reach GPU memory without dma-buf, with their versions
+ * @param ofed whether the RDMA modules are NVIDIA's (MLNX_OFED, DOCA), which offer peer memory
+ * @param grace whether the processor is one of NVIDIA's Grace, which wants an IOMMU that translates
  * @param iommuUnits names of the active IOMMUs
  * @param iommuModes translation types of the IOMMU groups: {@code DMA}, {@code identity}, ...
  * @param commandLine boot parameters about IOMMU and PCI
@@ -25,12 +28,18 @@ import java.util.zip.GZIPInputStream;
 public record KernelFeatures(
         String release,
         Optional<Boolean> p2pdma,
-        Optional<String> peerMemory,
+        List<String> peerModules,
+        boolean ofed,
+        boolean grace,
         List<String> iommuUnits,
         List<String> iommuModes,
         List<String> commandLine) {
 
     private static final String P2PDMA = "CONFIG_PCI_P2PDMA";
+    /** A module that only NVIDIA's build of the RDMA stack has. */
+    private static final String OFED = "/sys/module/mlx_compat";
+    /** Arm's part number of Neoverse V2, the cores of Grace. */
+    private static final Pattern GRACE = Pattern.compile("CPU part\\s*:\\s*0xd4f");
     private static final List<String> PEER_MEMORY = List.of("nvidia_peermem", "nv_peer_mem");
 
     static KernelFeatures read(SystemFiles files) {
@@ -38,7 +47,9 @@ public record KernelFeatures(
         return new KernelFeatures(
                 release,
                 p2pdma(files, release),
-                peerMemory(files),
+                peerModules(files),
+                files.exists(OFED),
+                files.lines("/proc/cpuinfo").stream().anyMatch(line -> GRACE.matcher(line).matches()),
                 files.entries("/sys/class/iommu", "*").stream().map(KernelFeatures::name).toList(),
                 files.entries("/sys/kernel/iommu_groups", "*").stream()
                         .flatMap(group -> files.firstLine(group + "/type").stream())
@@ -51,6 +62,7 @@ public record KernelFeatures(
     /** True if an IOMMU translates the addresses of devices. */
     public boolean iommuTranslates() {
         boolean passesThrough = commandLine.contains("iommu=pt") || commandLine.contains("iommu=off")
+                || commandLine.contains("iommu.passthrough=1")
                 || !iommuModes.isEmpty() && iommuModes.stream().allMatch("identity"::equals);
         return !iommuUnits.isEmpty() && !passesThrough;
     }
@@ -79,18 +91,23 @@ public record KernelFeatures(
         return Optional.of(lines.contains(P2PDMA + "=y"));
     }
 
-    private static Optional<String> peerMemory(SystemFiles files) {
+    /** The first loaded module of peer memory, with its version. */
+    public Optional<String> peerMemory() {
+        return peerModules.stream().findFirst();
+    }
+
+    private static List<String> peerModules(SystemFiles files) {
         return PEER_MEMORY.stream()
                 .filter(module -> files.exists("/sys/module/" + module))
                 .map(module -> files.firstLine("/sys/module/" + module + "/version")
                         .map(version -> module + " " + version).orElse(module))
-                .findFirst();
+                .toList();
     }
 
     private static List<String> commandLine(SystemFiles files) {
         return files.firstLine("/proc/cmdline").stream()
                 .flatMap(line -> List.of(line.split("\\s+")).stream())
-                .filter(word -> word.matches("(?:\\w+_)?iommu=.*|pci=.*|pcie_acs_override=.*"))
+                .filter(word -> word.matches("(?:\\w+_)?iommu=.*|iommu\\.\\w+=.*|pci=.*|pcie_acs_override=.*"))
                 .toList();
     }
 

@@ -1,9 +1,11 @@
 package io.gds4j.tools.check;
 
 import io.gds4j.engine.machine.SystemFiles;
+import java.util.List;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 
 /**
  * NVIDIA's modules in the kernel.
@@ -28,6 +30,26 @@ public record KernelModules(Optional<String> nvidia, Optional<String> nvidiaFs, 
             }
         }
         return files.firstLine("/sys/module/nvidia/version");
+    }
+
+    /** True for R515 to R535 below 525.105.17 and 535.14: pages of freed GPU memory race with the devices that use them. */
+    static boolean hasRace(String version) {
+        List<Integer> parts = Stream.of(version.split("\\.")).filter(part -> part.matches("\\d{1,6}"))
+                .map(Integer::valueOf).toList();
+        if (parts.isEmpty() || parts.getFirst() < 515) {
+            return false;
+        }
+        return parts.getFirst() <= 525 ? isBelow(parts, 525, 105, 17) : isBelow(parts, 535, 14);
+    }
+
+    private static boolean isBelow(List<Integer> version, int... fixed) {
+        for (int i = 0; i < fixed.length; i++) {
+            int part = i < version.size() ? version.get(i) : 0;
+            if (part != fixed[i]) {
+                return part < fixed[i];
+            }
+        }
+        return false;
     }
 
     private static Optional<String> nvidiaFs(SystemFiles files) {

@@ -1,5 +1,6 @@
 package io.gds4j.tools.check;
 
+import io.gds4j.diagnosis.Gpu;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -13,6 +14,7 @@ import java.util.Optional;
  * @param support I/O paths by kind of storage
  * @param links distances between GPUs and devices
  * @param redirectingBridges PCI bridges whose ACS redirects transfers; empty if only root can read that
+ * @param states what NVML tells of each GPU
  * @param environment environment variables of cuFile and CUDA that are set
  */
 record Storage(
@@ -22,5 +24,10 @@ record Storage(
         List<StorageSupport> support,
         List<PciLink> links,
         Optional<List<String>> redirectingBridges,
+        List<GpuState> states,
         Map<String, String> environment) {
+    /** What NVML tells of a GPU. */
+    Optional<GpuState> state(Gpu gpu) {
+        return states.stream().filter(state -> state.gpu() == gpu.index()).findFirst();
+    }
 }

@@ -73,6 +73,9 @@ final class StorageJson {
         fields.put("release", kernel.release());
         fields.put("p2pdma", kernel.p2pdma().orElse(null));
         fields.put("peerMemory", kernel.peerMemory().orElse(null));
+        fields.put("peerModules", kernel.peerModules());
+        fields.put("ofed", kernel.ofed());
+        fields.put("grace", kernel.grace());
         fields.put("iommu", kernel.iommuUnits());
         fields.put("iommuModes", kernel.iommuModes());
         fields.put("iommuTranslates", kernel.iommuTranslates());
@@ -84,9 +87,30 @@ final class StorageJson {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("library", rdma.library().map(Path::toString).orElse(null));
         fields.put("devices", rdma.devices());
-        fields.put("portsUp", rdma.portsUp());
-        fields.put("portsDown", rdma.portsDown());
+        fields.put("portsUp", rdma.ports(true));
+        fields.put("portsDown", rdma.ports(false));
+        fields.put("adapters", rdma.adapters().stream().map(StorageJson::adapter).toList());
         fields.put("verbs", verbs(rdma.verbs()));
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> adapter(Adapter adapter) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("name", adapter.name());
+        fields.put("driver", adapter.driver().orElse(null));
+        fields.put("dmaBuf", adapter.attaches().orElse(null));
+        fields.put("onDemandPaging", adapter.onDemandPaging().orElse(null));
+        List<Map<String, @Nullable Object>> ports = new ArrayList<>();
+        for (Adapter.Port port : adapter.ports()) {
+            Map<String, @Nullable Object> one = new LinkedHashMap<>();
+            one.put("port", port.number());
+            one.put("active", port.active());
+            one.put("linkLayer", port.linkLayer().orElse(null));
+            one.put("modes", port.modes());
+            one.put("rate", port.rate().orElse(null));
+            ports.add(one);
+        }
+        fields.put("ports", ports);
         return fields;
     }
 

@@ -19,11 +19,14 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.FileVisitOption;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -33,9 +36,14 @@ public final class LoadRun {
     private final LoadArguments arguments;
     private final Output output;
 
+    /** Headers are read while GPUs are found and the driver opens: of all parts of a first load, these take longest. */
+    private final CompletableFuture<LoadPlan> planned;
+
     private LoadRun(LoadArguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
+        this.planned = CompletableFuture.supplyAsync(
+                this::readPlan, task -> Thread.ofPlatform().daemon().name("gds-headers").start(task));
     }
 
     /** Loads or lists the checkpoint and prints the result. */
@@ -49,10 +57,9 @@ public final class LoadRun {
     }
 
     private ExitStatus load() throws IOException {
-        findFormats();
         Targets target = Targets.resolve(arguments.targets().isEmpty() ? null : arguments.targets().getFirst());
-        LoadPlan plan = plan().to(target.target().kind(), target.device());
-        try (OpenedDriver opened = open().preparedFor(List.of(target))) {
+        try (OpenedDriver opened = open(List.of(target))) {
+            LoadPlan plan = plan().to(target.target().kind(), target.device());
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
@@ -71,18 +78,18 @@ public final class LoadRun {
     }
 
     private ExitStatus loadParallel() throws IOException {
-        findFormats();
         List<@Nullable Target> asked = new ArrayList<>(arguments.targets());
         if (asked.isEmpty()) {
             asked.add(null);
         }
         List<Targets> targets = asked.stream().map(Targets::resolve).toList();
         ParallelMode shared = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
-        LoadPlan base = plan();
-        ParallelLoadPlan plan = base.across(
-                targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device())).toList(),
-                shared.rules(arguments.heads()));
-        try (OpenedDriver opened = open().preparedFor(targets)) {
+        try (OpenedDriver opened = open(targets)) {
+            LoadPlan base = plan();
+            ParallelLoadPlan plan = base.across(
+                    targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device()))
+                            .toList(),
+                    shared.rules(arguments.heads()));
             checkRoom(targets, plan, opened.driver().allocator());
             ParallelResult result;
             try (ParallelTensors tensors = load(plan, opened.driver())) {
@@ -158,9 +165,16 @@ public final class LoadRun {
 
     /** Loads a checkpoint and shows progress. */
     public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Output output) {
-        try (Progress progress = output.start("loading", plan.bytes())) {
-            return plan.load(driver, now -> progress.advanceTo(now.bytes()));
+        Map<String, Long> files = new LinkedHashMap<>();
+        plan.tensors().forEach(tensor -> files.merge(name(tensor.file()), tensor.length(), Long::sum));
+        try (Progress progress = output.start("loading", files)) {
+            return plan.load(driver, now -> progress.advanceTo(now.bytes(), name(now.file())));
         }
+    }
+
+    private static String name(Path file) {
+        Path name = file.getFileName();
+        return Text.name(name == null ? file : name);
     }
 
     /** Returns the exit status; prints a line to standard error if verification found a difference. */
@@ -172,18 +186,29 @@ public final class LoadRun {
         return ExitStatus.DONE;
     }
 
-    /** Finds the formats while another thread finds the GPUs, which takes a tenth of a second. */
-    private static void findFormats() {
-        Thread.ofPlatform().daemon().name("gds-formats").start(Checkpoint::formats);
+    /** Opens the driver while headers are read. Of two failures the checkpoint's is thrown. */
+    private OpenedDriver open(List<Targets> targets) {
+        try {
+            return OpenedDriver
+                    .open(arguments.backend(), output,
+                            settings -> arguments.directStorage().ifPresent(settings::directStorage))
+                    .preparedFor(targets);
+        } catch (RuntimeException e) {
+            plan();
+            throw e;
+        }
     }
 
-    private OpenedDriver open() {
-        return OpenedDriver.open(
-                arguments.backend(), output,
-                settings -> arguments.directStorage().ifPresent(settings::directStorage));
-    }
-
+    /** Returns the plan once the headers are read. */
     private LoadPlan plan() {
+        try {
+            return planned.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : e;
+        }
+    }
+
+    private LoadPlan readPlan() {
         Checkpoint checkpoint = Checkpoint.open(
                 arguments.path(), arguments.links().toArray(FileVisitOption[]::new));
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));

@@ -8,16 +8,22 @@ import java.util.regex.Pattern;
 /**
  * Destination of tensors.
  *
- * @param device ordinal of a GPU, or {@link MemoryRange#NO_DEVICE} for host memory
+ * @param device ordinal of a GPU, {@link MemoryRange#NO_DEVICE} for host memory, or {@link #NAMED}
+ * @param name PCI address or UUID of a GPU that {@link Targets#resolve} looks up; empty for host memory and ordinals
  */
-public record Target(int device) {
+public record Target(int device, String name) {
+    /** Device of a target that is named by address or UUID. */
+    public static final int NAMED = -2;
     /** Page-aligned host memory. */
-    public static final Target HOST = new Target(MemoryRange.NO_DEVICE);
+    public static final Target HOST = new Target(MemoryRange.NO_DEVICE, "");
+
+    private static final Pattern NAME = Pattern.compile(
+            "gpu:((?:[0-9a-f]{4,8}:)?[0-9a-f]{2}:[0-9a-f]{2}\\.[0-7]|GPU-[0-9a-f-]{2,36})", Pattern.CASE_INSENSITIVE);
 
     private static final Pattern GPU = Pattern.compile("gpu:(\\d{1,4})");
 
     /**
-     * Parses {@code gpu:N} or {@code host}.
+     * Parses {@code gpu:N}, {@code host}, {@code gpu:0000:3b:00.0} or {@code gpu:GPU-UUID}, where the beginning of a UUID is enough.
      *
      * @throws IllegalArgumentException with a message for the user
      */
@@ -26,16 +32,21 @@ public record Target(int device) {
             return HOST;
         }
         Matcher gpu = GPU.matcher(text);
+        Matcher named = NAME.matcher(text);
+        if (named.matches()) {
+            return new Target(NAMED, named.group(1));
+        }
         if (!gpu.matches()) {
             throw new IllegalArgumentException(
-                    "'" + text + "' is not a target: allowed are host and gpu:N, such as gpu:0");
+                    "'" + text
+                            + "' is not a target: allowed are host and gpu:N, such as gpu:0, gpu:0000:3b:00.0 or gpu:GPU-5b1c");
         }
-        return new Target(Integer.parseInt(gpu.group(1)));
+        return gpu(Integer.parseInt(gpu.group(1)));
     }
 
     /** Returns the memory of a GPU. */
     public static Target gpu(int device) {
-        return new Target(device);
+        return new Target(device, "");
     }
 
     /** True for GPU memory. */
@@ -48,9 +59,9 @@ public record Target(int device) {
         return isGpu() ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST;
     }
 
-    /** {@code gpu:N} or {@code host}. */
+    /** {@code gpu:N}, {@code gpu:NAME} or {@code host}. */
     @Override
     public String toString() {
-        return isGpu() ? "gpu:" + device : "host";
+        return isGpu() ? "gpu:" + (name.isEmpty() ? Integer.toString(device) : name) : "host";
     }
 }

@@ -1,13 +1,20 @@
 package io.gds4j.tools.load;
 
+import io.gds4j.diagnosis.Gpu;
+import io.gds4j.engine.machine.Gpus;
+import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
+import io.gds4j.ffi.nvml.NvmlAvailability;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Units;
+import java.util.List;
+import java.util.Locale;
 import java.util.Optional;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,7 +35,11 @@ public record Targets(Target target, String description) {
         if (asked != null && !asked.isGpu()) {
             return new Targets(asked, HOST);
         }
-        return switch (CudaDriver.detect()) {
+        return resolve(asked, CudaDriver.detect());
+    }
+
+    static Targets resolve(@Nullable Target asked, CudaAvailability cuda) {
+        return switch (cuda) {
             case CudaAvailability.Unavailable none -> {
                 if (asked != null) {
                     throw CommandFailure.device(
@@ -37,7 +48,7 @@ public record Targets(Target target, String description) {
                 yield new Targets(Target.HOST, HOST + "; no GPU here, gds check says why");
             }
             case CudaAvailability.Available gpus -> {
-                Target target = asked == null ? Target.gpu(0) : asked;
+                Target target = asked == null ? Target.gpu(0) : ordinal(asked, gpus);
                 if (target.device() >= gpus.deviceCount()) {
                     throw CommandFailure.device(
                             "NO_GPU",
@@ -47,6 +58,37 @@ public record Targets(Target target, String description) {
                 yield new Targets(target, target + name(gpus.driver(), target.device()).map(n -> ", " + n).orElse(""));
             }
         };
+    }
+
+    /** Returns the target with the ordinal of the GPU that it names. */
+    private static Target ordinal(Target asked, CudaAvailability.Available cuda) {
+        if (asked.device() != Target.NAMED) {
+            return asked;
+        }
+        List<Gpu> all = Gpus.all(
+                cuda, SystemFiles.ofMachine(), new NvmlAvailability.Unavailable("not asked", "none is needed"));
+        List<Gpu> found = all.stream().filter(gpu -> isNamed(gpu, asked.name())).toList();
+        if (found.size() == 1) {
+            return Target.gpu(found.getFirst().index());
+        }
+        throw CommandFailure.device("NO_GPU", "%s: %s; this machine has %s".formatted(
+                asked, found.isEmpty() ? "no such GPU" : "several GPUs begin with this",
+                all.stream().map(gpu -> "gpu:%s = %s, %s".formatted(
+                        gpu.index(), gpu.pciId().map(Gpus::shortId).orElse("address unknown"), gpu.uuid()))
+                        .collect(Collectors.joining("; "))));
+    }
+
+    private static boolean isNamed(Gpu gpu, String name) {
+        String asked = name.toLowerCase(Locale.ROOT);
+        return asked.startsWith("gpu-")
+                ? gpu.uuid().toLowerCase(Locale.ROOT).startsWith(asked)
+                : gpu.pciId().filter(id -> address(id).equals(address(asked))).isPresent();
+    }
+
+    /** Returns an address with a domain of eight digits, as the longest form has. */
+    private static String address(String pciId) {
+        String domain = pciId.length() > 7 ? pciId.substring(0, pciId.length() - 8) : "0";
+        return "%8s:%s".formatted(domain, pciId.substring(pciId.length() - 7)).replace(' ', '0');
     }
 
     private static Optional<String> name(Cuda cuda, int ordinal) {

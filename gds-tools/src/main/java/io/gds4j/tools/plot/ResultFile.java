@@ -22,6 +22,7 @@ import java.util.List;
 record ResultFile(String label, List<Measurement> measurements) {
     private static final String SCHEMA = "gds4j.io/";
     private static final String RDMA_SCHEMA = "gds4j.rdma/";
+    private static final String CALL = "GPUD";
     private static final int MAX_BYTES = 64 << 20;
 
     ResultFile {
@@ -33,7 +34,13 @@ record ResultFile(String label, List<Measurement> measurements) {
      *
      * @throws CommandFailure with status 3 if it is not such a file
      */
-    static ResultFile read(Path file) throws IOException {
+    static ResultFile read(PlottedFile plotted) throws IOException {
+        ResultFile result = read(plotted.file());
+        // XML has no control characters, not even escaped ones
+        return plotted.label().map(label -> new ResultFile(Text.name(label), result.measurements())).orElse(result);
+    }
+
+    private static ResultFile read(Path file) throws IOException {
         JsonNode object;
         try {
             object = new ObjectMapper()
@@ -81,11 +88,13 @@ record ResultFile(String label, List<Measurement> measurements) {
 
     private static String label(Path file, JsonNode object) {
         Path name = file.getFileName();
-        String label = "%s: %s %s, %s, %s thread%s, %s".formatted(
+        String transfer = object.path("xferType").asText();
+        String target = object.path("target").asText();
+        String label = "%s: %s %s, %s thread%s, %s".formatted(
                 name == null ? file : name,
                 object.path("ioType").asText(),
-                object.path("xferType").asText(),
-                object.path("target").asText(),
+                // GPUD is one call of the API, whatever the target is
+                transfer.equals(CALL) ? target : transfer + ", " + target,
                 object.path("threads").asInt(),
                 object.path("threads").asInt() == 1 ? "" : "s",
                 object.path("backend").asText());

@@ -15,6 +15,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
+import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
@@ -28,7 +29,8 @@ import org.jspecify.annotations.Nullable;
  * @param code cuFile's error code, or null
  * @param name cuFile's name of the error, the violated rule of the format, or a name of the command
  * @param errno errno of the failed system call, or null
- * @param message message of one line
+ * @param message one line for people, without codes and names of functions
+ * @param details one line with all that is known, for the JSON object
  * @param file the file concerned, or null
  * @param offset byte offset in that file, or null
  * @param tensor name of the tensor concerned, at most 256 characters, or null
@@ -39,6 +41,7 @@ public record ErrorReport(
         String name,
         @Nullable Integer errno,
         String message,
+        String details,
         @Nullable String file,
         @Nullable Long offset,
         @Nullable String tensor) {
@@ -56,11 +59,16 @@ public record ErrorReport(
             Errno.ELOOP,
             Errno.ENAMETOOLONG);
 
+    private ErrorReport(
+            ExitStatus status, String name, @Nullable Integer errno, String message, @Nullable String file) {
+        this(status, null, name, errno, message, message, file, null, null);
+    }
+
     /** Classifies a failure. */
     public static ErrorReport of(Throwable failure) {
         return switch (failure) {
             case CommandFailure own -> new ErrorReport(
-                    own.status(), null, own.name(), null, Text.oneLine(text(own)), own.file(), null, null);
+                    own.status(), own.name(), null, Text.oneLine(text(own)), own.file());
             case CheckpointException broken -> ofCheckpoint(broken);
             case RecordFormatException broken -> ofRecords(broken);
             case CuFileConfigException wrong -> ofConfig(wrong);
@@ -68,17 +76,14 @@ public record ErrorReport(
             case UncheckedIOException wrapped -> of(wrapped.getCause());
             case FileSystemException files -> ofFileSystem(files);
             case IOException io -> new ErrorReport(
-                    ExitStatus.IO_FAILURE, null, "IO_ERROR", null, Text.oneLine(text(io)), null, null, null);
+                    ExitStatus.IO_FAILURE, "IO_ERROR", null, Text.oneLine(text(io)), null);
             case OutOfMemoryError full -> new ErrorReport(
-                    ExitStatus.IO_FAILURE, null, "OUT_OF_MEMORY", null, outOfMemory(full), null, null, null);
+                    ExitStatus.IO_FAILURE, "OUT_OF_MEMORY", null, outOfMemory(full), null);
             default -> new ErrorReport(
                     ExitStatus.INTERNAL_ERROR,
-                    null,
                     failure.getClass().getSimpleName(),
                     null,
                     Text.oneLine("internal error: " + failure),
-                    null,
-                    null,
                     null);
         };
     }
@@ -94,7 +99,7 @@ public record ErrorReport(
     private static ErrorReport ofCheckpoint(CheckpointException failure) {
         boolean input = failure.rule() != CheckpointRule.READ_FAILED;
         return about(failure, input ? ExitStatus.BAD_INPUT : ExitStatus.IO_FAILURE, failure.rule().variant(),
-                text(failure))
+                withoutRule(failure))
                 .withTensor(failure.tensor().orElse(null));
     }
 
@@ -102,7 +107,7 @@ public record ErrorReport(
         boolean input = failure.error() == CuFileError.INVALID_VALUE
                 || INPUT_ERRNOS.contains(failure.errno().orElse(0));
         return about(failure, input ? ExitStatus.BAD_INPUT : ExitStatus.IO_FAILURE, failure.error().cName(),
-                text(failure));
+                forPeople(failure));
     }
 
     private static ErrorReport ofConfig(CuFileConfigException failure) {
@@ -119,7 +124,37 @@ public record ErrorReport(
         } else {
             status = ExitStatus.IO_FAILURE;
         }
-        return about(failure, status, failure.error().cName(), text(failure));
+        return about(failure, status, failure.error().cName(), forPeople(failure));
+    }
+
+    /** Returns the message of a checkpoint's failure with the byte, but without the name of the rule. */
+    private static String withoutRule(CheckpointException failure) {
+        String message = text(failure);
+        String rule = " (" + failure.rule().variant();
+        int end = message.lastIndexOf(rule);
+        return end < 0 ? message : message.substring(0, end)
+                + (failure.fileOffset().isPresent() ? " (at byte %s)".formatted(failure.fileOffset().getAsLong()) : "");
+    }
+
+    /** Returns file, description, range and the kernel's reason. */
+    private static String forPeople(CuFileException failure) {
+        String detail = failure.detail().isEmpty() ? failure.error().text() : failure.detail();
+        StringBuilder text = new StringBuilder();
+        String file = failure.path().map(Text::name).orElse("");
+        if (!file.isEmpty() && !detail.contains(file)) {
+            text.append(file).append(": ");
+        }
+        text.append(detail);
+        failure.size().ifPresent(size -> text.append(", ").append(Units.bytes(size)));
+        failure.fileOffset().ifPresent(offset -> text.append(" at byte ").append(offset));
+        if (failure.bytesTransferred() > 0) {
+            text.append(", ").append(Units.bytes(failure.bytesTransferred())).append(" moved");
+        }
+        String reason = failure.errno().isPresent() ? Errno.text(failure.errno().getAsInt()) : "";
+        if (!reason.isEmpty() && !detail.toLowerCase(Locale.ROOT).contains(reason.toLowerCase(Locale.ROOT))) {
+            text.append(": ").append(reason);
+        }
+        return text.toString();
     }
 
     private static ErrorReport about(CuFileException failure, ExitStatus status, String name, String message) {
@@ -131,6 +166,7 @@ public record ErrorReport(
                 name,
                 errno.isPresent() ? errno.getAsInt() : null,
                 Text.oneLine(message),
+                Text.oneLine(failure instanceof CuFileConfigException ? message : text(failure)),
                 failure.path().map(Path::toString).orElse(null),
                 offset.isPresent() ? offset.getAsLong() : null,
                 null);
@@ -138,7 +174,7 @@ public record ErrorReport(
 
     private ErrorReport withTensor(@Nullable String name) {
         String shown = name == null ? null : Text.shortened(name, MAX_NAME_CHARACTERS);
-        return new ErrorReport(status, code, this.name, errno, message, file, offset, shown);
+        return new ErrorReport(status, code, this.name, errno, message, details, file, offset, shown);
     }
 
     private static ErrorReport ofFileSystem(FileSystemException failure) {
@@ -150,26 +186,16 @@ public record ErrorReport(
             case NotDirectoryException e -> input(Errno.ENOTDIR, file);
             default -> new ErrorReport(
                     ExitStatus.IO_FAILURE,
-                    null,
                     "IO_ERROR",
                     null,
                     Text.oneLine(file + ": " + (reason == null ? failure.getClass().getSimpleName() : reason)),
-                    file,
-                    null,
-                    null);
+                    file);
         };
     }
 
     private static ErrorReport input(int errno, @Nullable String file) {
         return new ErrorReport(
-                ExitStatus.BAD_INPUT,
-                null,
-                "BAD_INPUT",
-                errno,
-                Text.oneLine(file + ": " + Errno.text(errno)),
-                file,
-                null,
-                null);
+                ExitStatus.BAD_INPUT, "BAD_INPUT", errno, Text.oneLine(file + ": " + Errno.text(errno)), file);
     }
 
     private static String text(Throwable failure) {
@@ -183,7 +209,7 @@ public record ErrorReport(
         error.put("code", code);
         error.put("name", name);
         error.put("errno", errno);
-        error.put("message", message);
+        error.put("message", details);
         error.put("file", file);
         error.put("offset", offset);
         error.put("tensor", tensor);

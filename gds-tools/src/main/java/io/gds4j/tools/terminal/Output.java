@@ -48,14 +48,14 @@ public record Output(
             fields.accept(object);
             terminal.out().println(Json.line(object));
         } else if (table()) {
-            lines.get().forEach(line -> terminal.out().println(InertText.line(line)));
+            terminal.shown(lines.get().stream().map(InertText::line).toList()).forEach(terminal.out()::println);
         }
     }
 
     /** Prints a line of the text at once. */
     public void say(String line) {
         if (table()) {
-            terminal.out().println(InertText.line(line));
+            terminal.shown(List.of(InertText.line(line))).forEach(terminal.out()::println);
             terminal.out().flush();
         }
     }
@@ -70,6 +70,11 @@ public record Output(
     /** Prints a line to standard error. */
     public void warn(String text) {
         terminal.err().println("gds: " + InertText.line(text));
+    }
+
+    /** Starts a progress with a line for each file, as {@link Progress#ofFiles} does. */
+    public Progress start(String task, Map<String, Long> files) {
+        return Progress.ofFiles(terminal, progress && !quiet, task, files);
     }
 
     /** Starts a progress bar if this output and the terminal allow it. */

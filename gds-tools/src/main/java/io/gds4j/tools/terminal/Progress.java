@@ -1,9 +1,16 @@
 package io.gds4j.tools.terminal;
 
+import java.util.Map;
+
 /** Progress of one task in bytes. Thread-safe. */
 public interface Progress extends AutoCloseable {
     /** Sets the total number of bytes done so far. */
     void advanceTo(long bytes);
+
+    /** Sets the total number of bytes done so far; the bytes since the last call are of this file. */
+    default void advanceTo(long bytes, String file) {
+        advanceTo(bytes);
+    }
 
     /** Ends the progress display. Idempotent. */
     @Override
@@ -26,5 +33,19 @@ public interface Progress extends AutoCloseable {
             return none();
         }
         return new Bar(terminal, task, total);
+    }
+
+    /**
+     * Returns a line for each file in work on a terminal, else what {@link #start} returns. Lines need escape sequences, which
+     * NO_COLOR excludes.
+     *
+     * @param files bytes of each file, by name
+     */
+    static Progress ofFiles(Terminal terminal, boolean wanted, String task, Map<String, Long> files) {
+        boolean lines = files.size() > 1 && terminal.environment().getOrDefault("NO_COLOR", "").isEmpty();
+        if (wanted && lines && terminal.drawsProgress()) {
+            return new FileBars(terminal, task, files);
+        }
+        return start(terminal, wanted, task, files.values().stream().mapToLong(Long::longValue).sum());
     }
 }

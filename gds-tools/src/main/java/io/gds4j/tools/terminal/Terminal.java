@@ -3,6 +3,7 @@ package io.gds4j.tools.terminal;
 import java.io.PrintStream;
 import java.nio.charset.Charset;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.function.BooleanSupplier;
@@ -15,14 +16,16 @@ import org.jspecify.annotations.Nullable;
  * @param err receives progress and errors
  * @param environment environment variables
  * @param errIsTerminal whether {@code err} is a terminal; evaluated only when needed, because it loads libc bindings
+ * @param outIsTerminal whether {@code out} is a terminal; evaluated only when needed
  */
 public record Terminal(PrintStream out, PrintStream err, Map<String, String> environment,
-        BooleanSupplier errIsTerminal) {
+        BooleanSupplier errIsTerminal, BooleanSupplier outIsTerminal) {
 
+    private static final int STANDARD_OUTPUT = 1;
     private static final int STANDARD_ERROR = 2;
     private static final int DEFAULT_COLUMNS = 80;
     private static final int MIN_COLUMNS = 40;
-    private static final int MAX_COLUMNS = 120;
+    private static final int MAX_COLUMNS = 200;
 
     /** The terminal of this process. */
     public static Terminal ofProcess() {
@@ -30,7 +33,8 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
                 ResultStream.ofProcess(),
                 System.err,
                 System.getenv(),
-                () -> TerminalQueries.isTerminal(STANDARD_ERROR));
+                () -> TerminalQueries.isTerminal(STANDARD_ERROR),
+                () -> TerminalQueries.isTerminal(STANDARD_OUTPUT));
     }
 
     /**
@@ -39,6 +43,19 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
      */
     public boolean drawsProgress() {
         return !"dumb".equals(environment.get("TERM")) && errIsTerminal.getAsBoolean();
+    }
+
+    /**
+     * Returns lines of a result as {@code out} shows them: on a terminal wrapped at its width, and coloured unless NO_COLOR is set
+     * or TERM is {@code dumb}; elsewhere unchanged, so that scripts see whole lines.
+     */
+    public List<String> shown(List<String> lines) {
+        if (!outIsTerminal.getAsBoolean()) {
+            return lines;
+        }
+        boolean colour = !environment.getOrDefault("TERM", "dumb").equals("dumb")
+                && environment.getOrDefault("NO_COLOR", "").isEmpty();
+        return new Layout(columns(), colour).of(lines);
     }
 
     /** True if {@code err} can print block characters. */

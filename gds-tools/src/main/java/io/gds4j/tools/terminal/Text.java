@@ -6,6 +6,8 @@ import java.util.List;
 /** Makes foreign text (names in files, messages) safe for a terminal, and formats tables. */
 public final class Text {
     private static final int LABEL_WIDTH = 13;
+    /** Column where the value of a {@link #row} begins. */
+    static final int VALUE_COLUMN = 2 + LABEL_WIDTH + 1;
 
     private Text() {
     }
@@ -32,6 +34,12 @@ public final class Text {
     /** Returns a line with a label and a value, indented by two spaces; the values of all rows align. */
     public static String row(String label, String value) {
         return ("  %-" + LABEL_WIDTH + "s %s").formatted(label, oneLine(value)).stripTrailing();
+    }
+
+    /** Returns whether a line has the shape of a {@link #row}. */
+    static boolean isRow(String line) {
+        return line.length() > VALUE_COLUMN && line.startsWith("  ") && line.charAt(VALUE_COLUMN - 1) == ' '
+                && line.charAt(VALUE_COLUMN) != ' ';
     }
 
     /**

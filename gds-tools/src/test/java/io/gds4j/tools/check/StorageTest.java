@@ -11,6 +11,7 @@ import io.gds4j.diagnosis.Platform;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.engine.machine.ThisMachine;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.nvml.NvmlAvailability;
 import io.gds4j.rdma.RdmaAvailability;
 import java.io.IOException;
 import java.io.InputStream;
@@ -90,7 +91,13 @@ class StorageTest {
         return new CheckReport(
                 diagnosis(new ThisMachine(files).platform(), config, gpus), KernelModules.read(files),
                 new CudaAvailability.Unavailable("none", "buy one"), library,
-                CheckRun.storage(files, gpus, library, config, verbs, Map.of()), List.of());
+                CheckRun.storage(files, gpus, library, config, verbs,
+                        new NvmlAvailability.Unavailable("no NVML", "none"), Map.of()),
+                List.of());
+    }
+
+    private static List<String> lines(CheckReport report, boolean verbose) {
+        return CheckText.lines(CheckVerdict.of(report, List.of()), report, verbose);
     }
 
     private static Diagnosis diagnosis(Platform platform, CuFileConfig config, List<Gpu> gpus) {
@@ -250,8 +257,10 @@ class StorageTest {
 
         assertThat(report.storage().links())
                 .containsExactly(new PciLink(0, "nvme0", "0000:81:00.0", OptionalInt.of(1), PciDistance.ACROSS_NODES));
-        assertThat(report.storage().rdma()).isEqualTo(new Rdma(Optional.empty(), List.of("mlx5_0"), 1, 1, NO_VERBS));
-        assertThat(CheckText.lines(report, false))
+        assertThat(report.storage().rdma().devices()).containsExactly("mlx5_0");
+        assertThat(report.storage().rdma().ports(true)).isEqualTo(1);
+        assertThat(report.storage().rdma().ports(false)).isEqualTo(1);
+        assertThat(lines(report, false))
                 .anyMatch(line -> line
                         .contains("nvme0 (0000:81:00.0, NUMA node 1) behind the link between NUMA nodes (SYS)"))
                 .anyMatch(line -> line.contains("mlx5_0, 1 ports up, 1 down"));
@@ -266,7 +275,7 @@ class StorageTest {
 
         CheckReport report = report(CuFileConfig.defaults(), List.of(), verbs);
 
-        assertThat(CheckText.lines(report, false)).anyMatch(line -> line.matches(" *verbs +mlx5_0, rxe0"));
+        assertThat(lines(report, false)).anyMatch(line -> line.matches(" *verbs +mlx5_0, rxe0"));
         assertThat(verbsFields(report)).containsEntry("available", true)
                 .containsEntry("devices", List.of("mlx5_0", "rxe0"))
                 .containsEntry("reason", null).containsEntry("remedy", null);
@@ -277,7 +286,7 @@ class StorageTest {
     void missingVerbsLibraryIsExplained() {
         CheckReport report = report(CuFileConfig.defaults(), List.of());
 
-        assertThat(CheckText.lines(report, false))
+        assertThat(lines(report, false))
                 .anyMatch(line -> line.matches(" *verbs +no RDMA device: libibverbs.so.1 is missing"));
         assertThat(verbsFields(report)).containsEntry("available", false).containsEntry("devices", List.of())
                 .containsEntry("reason", "no RDMA device: libibverbs.so.1 is missing")
@@ -337,7 +346,7 @@ class StorageTest {
     void verboseListsAllValuesOfNvidiaFs() throws IOException {
         loadNvidiaFs();
 
-        assertThat(CheckText.lines(report(CuFileConfig.defaults(), List.of(GPU)), true)).contains(
+        assertThat(lines(report(CuFileConfig.defaults(), List.of(GPU)), true)).contains(
                 "  devices: 1", "  module nvme_rdma: 1.0", "  bridges with ACS: 0000:c0:01.0, 0000:c0:03.1",
                 "  parameter rw_stats_enabled = 1",
                 "  Batches: n=12 ok=12 err=0 Avg-Submit-Latency(usec)=41",

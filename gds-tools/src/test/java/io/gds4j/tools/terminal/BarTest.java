@@ -19,7 +19,7 @@ class BarTest {
         for (int i = 0; i < BARS; i++) {
             ByteArrayOutputStream seen = new ByteArrayOutputStream();
             try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {
-                Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + COLUMNS), () -> true);
+                Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + COLUMNS), () -> true, () -> false);
                 try (Bar bar = new Bar(terminal, "loading", 1000)) {
                     bar.advanceTo(1000);
                 }
@@ -35,7 +35,7 @@ class BarTest {
         ByteArrayOutputStream seen = new ByteArrayOutputStream();
         long total = 100L << 30;
         try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {
-            Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "100"), () -> true);
+            Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "100"), () -> true, () -> false);
             try (Bar bar = new Bar(terminal, "loading", total)) {
                 // The bar measures time itself: advance until it has drawn the message.
                 for (long bytes = 1 << 20; !seen.toString(StandardCharsets.UTF_8).contains(" left"); bytes++) {

@@ -1,0 +1,47 @@
+package io.gds4j.tools.terminal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.ByteArrayOutputStream;
+import java.io.PrintStream;
+import java.nio.charset.StandardCharsets;
+import java.util.List;
+import java.util.Map;
+import java.util.TreeMap;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
+
+/** Lines of progress for several files. */
+class FileBarsTest {
+    private static final long SIZE = 1L << 30;
+
+    /** Returns the frames that a load of two files draws; the last is what is left. */
+    private static List<String> frames(int columns, Map<String, Long> files) {
+        ByteArrayOutputStream seen = new ByteArrayOutputStream();
+        try (PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8)) {
+            Terminal terminal =
+                    new Terminal(err, err, Map.of("COLUMNS", "" + columns, "TERM", "xterm"), () -> true, () -> false);
+            try (Progress progress = Progress.ofFiles(terminal, true, "loading", files)) {
+                // The lines measure time themselves: advance until they have been drawn twice.
+                for (long bytes = 1; seen.toString(StandardCharsets.UTF_8).split("loading").length < 3; bytes++) {
+                    progress.advanceTo(bytes, bytes % 2 == 0 ? "1.gguf" : "2.gguf");
+                    Thread.onSpinWait();
+                }
+            }
+        }
+        return List.of(seen.toString(StandardCharsets.UTF_8).split("\u001b\\[J", -1));
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {60, 100, 160})
+    void eachFileHasALineWithRateAndTimeLeft(int columns) {
+        List<String> frames = frames(columns, new TreeMap<>(Map.of("1.gguf", SIZE, "2.gguf", SIZE)));
+
+        String drawn = frames.get(frames.size() - 2);
+        assertThat(drawn.lines().filter(line -> !line.startsWith("\u001b"))).hasSizeGreaterThanOrEqualTo(2)
+                .allMatch(line -> line.length() < columns)
+                .anyMatch(line -> line.matches("1\\.gguf .*▏ +\\d+% +\\S+ [MG]B/s  \\d+ (s|min|h.*) left"))
+                .anyMatch(line -> line.matches("loading .*% .*B/s .* left"));
+        assertThat(frames.getLast()).as("nothing is left").isEmpty();
+    }
+}
