@@ -54,7 +54,10 @@ class RdmaWireTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"bw --write -q 2", "bw --read", "bw --send", "bw --atomic", "lat --write", "lat --read"})
+    @ValueSource(
+            strings = {
+                    "bw --write -q 2 --memory hugepage", "bw --read", "bw --send", "bw --atomic", "lat --write",
+                    "lat --read"})
     void twoEndsMeasure(String line) throws Exception {
         int port = nextPort++;
         String test = line.substring(0, line.indexOf(' '));
