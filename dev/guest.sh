@@ -28,6 +28,7 @@
 # is wrong somewhere, or if the control, saves without an fsync, is found nowhere.
 #
 #   LIMIT=600           seconds that a test run may take, or the recording of a power run (5400)
+#   MEMORY=3072         MIB of the guest in a test run; half of it is room for files
 #   LOGS=FOLDER         keeps what the power run records, and replays what is there (a new folder)
 #   ROUNDS=5 CUTS=15000 of the power run: calls of each kind that a log records, and cuts of each log
 #   KILLS=17 SEED=1     of the power run: kills of the machine for each file system, and what decides them and lost writes
@@ -282,19 +283,19 @@ choose_tests() {
     classes=$(sed -nE 's/.* uniqueId: (\[engine:junit-jupiter\]\/\[class:[^]]*\](\/\[nested-class:[^]]*\])?)\/.*/\1/p' "$scratch/discovered" | sort -u | grep -E -- "$selection") ||
         { echo "$0: no class with the tag $tag matches $selection" >&2; exit 2; }
     command_line=("$(command -v "$java")" $guest_java "${properties[@]}" -cp "$class_path" org.junit.platform.console.ConsoleLauncher execute
-        --include-engine junit-jupiter --include-tag $tag --details=tree --details-theme=ascii --disable-banner --disable-ansi-colors
+        --include-engine junit-jupiter --include-tag $tag --details=testfeed --disable-banner --disable-ansi-colors
         $(printf -- '--select-unique-id %s ' $classes))
 }
 
 test_in_guest() {
     choose_tests "$@"
-    boot -d "$scratch/vda,512" -d "$scratch/vdb,512" -n "$scratch/nvme,512" -t "${LIMIT:-600}" "exec $(printf '%q ' "${command_line[@]}")"
+    boot -m "${MEMORY:-3072}" -d "$scratch/vda,512" -d "$scratch/vdb,512" -n "$scratch/nvme,512" -t "${LIMIT:-600}" "exec $(printf '%q ' "${command_line[@]}")"
 }
 
 test_rdma() {
     tag=rdma
     choose_tests "$@"
-    boot -t "${LIMIT:-600}" "rdma-devices && exec $(printf '%q ' "${command_line[@]}")"
+    boot -m "${MEMORY:-3072}" -t "${LIMIT:-600}" "rdma-devices && cd gds-tools && exec $(printf '%q ' "${command_line[@]}")"
 }
 
 # In a mount namespace of its own: one that another process copies would keep file systems alive that a test unmounts.

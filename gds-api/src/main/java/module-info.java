@@ -18,6 +18,7 @@ module io.gds4j {
             io.gds4j.remote;
     exports io.gds4j.internal.lifetime to
             io.gds4j.ffi,
+            io.gds4j.dataset,
             io.gds4j.engine,
             io.gds4j.compat,
             io.gds4j.loader,
@@ -35,8 +36,11 @@ module io.gds4j {
             io.gds4j.interop,
             io.gds4j.rdma,
             io.gds4j.testkit;
+    exports io.gds4j.internal.registration to
+            io.gds4j.rdma;
     exports io.gds4j.internal.text to
             io.gds4j.compat,
+            io.gds4j.dataset,
             io.gds4j.libcufile,
             io.gds4j.loader,
             io.gds4j.remote,

@@ -21,6 +21,7 @@ module io.gds4j.tools {
     requires java.management;
     requires java.xml;
     requires jdk.management;
+    requires jdk.net;
 
     // picocli reads the options by reflection.
     opens io.gds4j.tools to

@@ -2,7 +2,6 @@ package io.gds4j;
 
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.memory.IoMemory;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.LinkedBlockingQueue;
@@ -47,10 +46,11 @@ final class AsyncCalls {
     /**
      * Creates a call for {@link #start}. It holds nothing yet.
      *
+     * @param release releases file and memory
      * @param transfer moves the bytes
      */
-    Call call(CuFileHandle handle, IoMemory memory, LongSupplier transfer) {
-        return new Call(handle, memory, transfer);
+    Call call(Runnable release, LongSupplier transfer) {
+        return new Call(release, transfer);
     }
 
     /**
@@ -78,6 +78,13 @@ final class AsyncCalls {
             if (withdrawn) {
                 calls.exit();
             }
+        }
+    }
+
+    /** Has a call never run if no thread has begun it. */
+    void withdraw(Call call) {
+        if (call.take()) {
+            call.released();
         }
     }
 
@@ -111,17 +118,15 @@ final class AsyncCalls {
 
     /** Releases file and memory before its result is visible; only cancelling does not wait for that. */
     final class Call extends CompletableFuture<Long> implements Runnable {
-        private final CuFileHandle handle;
-        private final IoMemory memory;
+        private final Runnable release;
         private final LongSupplier transfer;
         private final CountDownLatch released = new CountDownLatch(1);
         private final AtomicBoolean taken = new AtomicBoolean();
         private @Nullable Thread runner;
         private boolean cancelled;
 
-        private Call(CuFileHandle handle, IoMemory memory, LongSupplier transfer) {
-            this.handle = handle;
-            this.memory = memory;
+        private Call(Runnable release, LongSupplier transfer) {
+            this.release = release;
             this.transfer = transfer;
         }
 
@@ -145,14 +150,23 @@ final class AsyncCalls {
                 failure = e;
             } finally {
                 end();
-                try {
-                    handle.letGo(memory);
-                } finally {
-                    released.countDown();
-                    calls.exit();
-                }
+                released();
             }
             publish(moved, failure);
+        }
+
+        private void released() {
+            try {
+                release.run();
+            } finally {
+                released.countDown();
+                calls.exit();
+            }
+        }
+
+        /** Waits until a thread has ended the call. */
+        void await() throws InterruptedException {
+            released.await();
         }
 
         /** Completes the future. Tries again while the heap is exhausted, because its waiters would hang. */

@@ -372,7 +372,27 @@ public final class CuFileDriver implements DriverAccess, AutoCloseable {
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
-        return cache == null ? RegistrationStatistics.NONE : RegistrationStatistics.of(cache.statistics());
+        return cache == null ? RegistrationStatistics.NONE : new RegistrationStatistics(cache.statistics());
+    }
+
+    /**
+     * Reads ranges of one or several files into memory, each into one or several fragments. Ranges that are neighbours in a file are read
+     * together, and several at a time. When it returns or throws, no range is read any more.
+     *
+     * @param ranges the ranges, 0 or more, in any order; their files may be open with any option, and sources are files, too. The memory of
+     *        two ranges must not overlap; ranges of a file may
+     * @param results receives a report of each range in this order, also if this throws
+     * @throws CuFileException for a range with invalid arguments as {@link CuFileHandle#read(io.gds4j.memory.IoMemory, long, long, long)}, and
+     *         INVALID_VALUE (EINVAL) for destinations that overlap: nothing is read then. Else the first failure of a range; all ranges
+     *         that have not failed are read, and a short one is no failure
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; ranges that have not begun are not read
+     */
+    @Experimental
+    @Override
+    public void readRanges(List<RangeRead> ranges, IoResults results) {
+        Objects.requireNonNull(results, "results");
+        use.checkOpen("cuFileRead");
+        new RangesCall(session, ranges, results).run();
     }
 
     /**

@@ -23,6 +23,7 @@ import java.nio.ByteBuffer;
 import java.nio.file.Path;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 
@@ -188,38 +189,87 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      */
     @Experimental
     public long readScattered(long fileOffset, long length, List<ScatterCopy> copies) {
-        RequestCheck request = request(false, length, fileOffset, 0);
-        List<ScatterCopy> checked = ScatterCheck.check(request, copies);
-        ThreadState here = ThreadState.current();
-        enter(request, here);
-        int entered = 0;
-        try {
-            checkRights(request);
-            for (ScatterCopy copy : checked) {
-                enterMemory(request, copy.destination(), here);
-                entered++;
-            }
-            return readScattered(fileOffset, length, ScatterCheck.ranges(checked), checked);
-        } finally {
-            for (int i = entered - 1; i >= 0; i--) {
-                MemoryUse.exit(checked.get(i).destination(), here);
-            }
-            lifetime.exit(here);
-        }
+        return RequestCall.scattered(this, false, fileOffset, length, copies, null);
     }
 
-    private long readScattered(long fileOffset, long length, List<ScatterCopy> ranges, List<ScatterCopy> reachable) {
-        TransferEvent event = FlightEvents.transfer(false);
-        long moved = 0;
-        try {
-            moved = session.backend().readScattered(file, fileOffset, length, ranges);
-            return moved;
-        } finally {
-            Reference.reachabilityFence(reachable);
-            if (event != null) {
-                event.record(file, fileOffset, length, moved);
-            }
-        }
+    /**
+     * As {@link #readScattered(long, long, List)}, and reports the request.
+     *
+     * @param fileOffset first byte in the file
+     * @param length bytes to read, 0 to 2^62
+     * @param copies rows of the range and their destinations, 1 or more
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link #readScattered(long, long, List)}
+     */
+    @Experimental
+    public long readScattered(long fileOffset, long length, List<ScatterCopy> copies, IoResult result) {
+        return RequestCall.scattered(this, false, fileOffset, length, copies, Objects.requireNonNull(result, "result"));
+    }
+
+    /**
+     * Writes a range of the file from several fragments of memory, such as blocks of a cache all over the memory of a GPU: the mirror of
+     * {@link #readScattered(long, long, List)}. The {@code destination} of a copy is the memory that its bytes come from.
+     *
+     * @param fileOffset first byte in the file; a gap after the end of the file reads as zeros
+     * @param length bytes to write, 0 to 2^62
+     * @param copies rows of the range and their memory, 1 or more; together they hold each byte of the range once. Fragments may overlap in
+     *        memory
+     * @return {@code length}
+     * @throws CuFileException INVALID_VALUE (EINVAL) for numbers out of range, for no copies, and for copies that leave a byte of the range
+     *         out, hold one twice or go past {@code length}. Otherwise as {@link #write(IoMemory, long, long, long)}
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
+     */
+    @Experimental
+    public long writeScattered(long fileOffset, long length, List<ScatterCopy> copies) {
+        return RequestCall.scattered(this, true, fileOffset, length, copies, null);
+    }
+
+    /**
+     * As {@link #writeScattered(long, long, List)}, and reports the request.
+     *
+     * @param fileOffset first byte in the file
+     * @param length bytes to write, 0 to 2^62
+     * @param copies rows of the range and their memory, 1 or more
+     * @param result receives the report, also of a failure
+     * @return {@code length}
+     * @throws CuFileException as {@link #writeScattered(long, long, List)}
+     */
+    @Experimental
+    public long writeScattered(long fileOffset, long length, List<ScatterCopy> copies, IoResult result) {
+        return RequestCall.scattered(this, true, fileOffset, length, copies, Objects.requireNonNull(result, "result"));
+    }
+
+    /**
+     * As {@link #read(IoMemory, long, long, long)}, and reports the request.
+     *
+     * @param memory receives the bytes
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long)}
+     */
+    @Experimental
+    public long read(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        return RequestCall.plain(this, false, memory, size, fileOffset, bufferOffset, result);
+    }
+
+    /**
+     * As {@link #write(IoMemory, long, long, long)}, and reports the request.
+     *
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, also of a failure
+     * @return {@code size}
+     * @throws CuFileException as {@link #write(IoMemory, long, long, long)}
+     */
+    @Experimental
+    public long write(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        return RequestCall.plain(this, true, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -396,7 +446,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         }
     }
 
-    private RequestCheck request(boolean write, long size, long fileOffset, long bufferOffset) {
+    RequestCheck request(boolean write, long size, long fileOffset, long bufferOffset) {
         String function = write ? "cuFileWrite" : "cuFileRead";
         return new RequestCheck(function, file.path(), write, size, fileOffset, bufferOffset);
     }
@@ -423,7 +473,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
 
     private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
         TransferEvent event = FlightEvents.transfer(write);
-        long range = TraceRanges.ACTIVE ? beginRange(write, size) : 0;
+        long range = beginRange(write, size);
         CuFileBackend backend = session.backend();
         long moved = 0;
         try {
@@ -432,17 +482,24 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
                     : backend.read(file, base, size, fileOffset, offset);
             return moved;
         } finally {
-            if (TraceRanges.ACTIVE) {
-                TraceRanges.end(range);
-            }
+            endRange(range);
             if (event != null) {
                 event.record(file, fileOffset, size, moved);
             }
         }
     }
 
-    private long beginRange(boolean write, long size) {
-        return TraceRanges.begin(write ? TracedOperation.WRITE : TracedOperation.READ, file.ioPath().path(), size);
+    /** Begins the range of a request in a profiler; returns 0 without one. */
+    long beginRange(boolean write, long size) {
+        return TraceRanges.ACTIVE
+                ? TraceRanges.begin(write ? TracedOperation.WRITE : TracedOperation.READ, file.ioPath().path(), size)
+                : 0;
+    }
+
+    void endRange(long range) {
+        if (TraceRanges.ACTIVE) {
+            TraceRanges.end(range);
+        }
     }
 
     private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
@@ -450,8 +507,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         // Allocated before the call holds anything: the heap may be exhausted.
         AsyncCalls calls = session.asyncCalls();
         AsyncCalls.Call call = calls.call(
-                this,
-                memory,
+                () -> letGo(memory),
                 () -> transfer(
                         request.write(), memory, request.size(), request.fileOffset(), request.bufferOffset()));
         if (!lifetime.hold()) {
@@ -562,14 +618,12 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     }
 
     private long vectored(List<MemoryRange> ranges, long fileOffset, boolean write, long size) {
-        long range = TraceRanges.ACTIVE ? beginRange(write, size) : 0;
+        long range = beginRange(write, size);
         try {
             CuFileBackend backend = session.backend();
             return write ? backend.writev(file, ranges, fileOffset, 0) : backend.readv(file, ranges, fileOffset, 0);
         } finally {
-            if (TraceRanges.ACTIVE) {
-                TraceRanges.end(range);
-            }
+            endRange(range);
         }
     }
 
@@ -618,6 +672,29 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         enter("ioPath", -1);
         try {
             return file.ioPath();
+        } finally {
+            lifetime.exit();
+        }
+    }
+
+    /**
+     * Returns whether a read of these bytes now is likely to wait for a disk or a server. Submit several reads as a batch then; cached bytes
+     * arrive sooner by single reads. Asks the page cache and moves no byte; true where nothing is known about the file.
+     *
+     * @param fileOffset first byte in the file
+     * @param size bytes, 0 or more
+     * @return whether to have several reads in flight
+     * @throws CuFileException HANDLE_NOT_REGISTERED after close; INVALID_VALUE (EINVAL) for a negative number
+     */
+    @Experimental
+    public boolean waitsForDisk(long fileOffset, long size) {
+        if (fileOffset < 0 || size < 0) {
+            throw Failures.invalid("waitsForDisk",
+                    "file offset %s, size %s, allowed: 0 or more".formatted(fileOffset, size));
+        }
+        enter("waitsForDisk", -1);
+        try {
+            return session.backend().waitsForDisk(file, fileOffset, size);
         } finally {
             lifetime.exit();
         }
@@ -734,6 +811,10 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     void exit(IoMemory memory) {
         ThreadState here = ThreadState.current();
         MemoryUse.exit(memory, here);
+        exit(here);
+    }
+
+    void exit(ThreadState here) {
         lifetime.exit(here);
     }
 
@@ -767,7 +848,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         lifetime.unclaim();
     }
 
-    private void enterMemory(RequestCheck request, IoMemory memory, ThreadState here) {
+    void enterMemory(RequestCheck request, IoMemory memory, ThreadState here) {
         try {
             MemoryUse.enter(session, memory, here);
         } catch (CuFileException e) {
@@ -779,7 +860,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         enter(new RequestCheck(function, file.path(), false, size, -1, 0), ThreadState.current());
     }
 
-    private void enter(RequestCheck request, ThreadState here) {
+    void enter(RequestCheck request, ThreadState here) {
         if (!lifetime.enter(here)) {
             throw closed(request);
         }
@@ -792,7 +873,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
                 .build();
     }
 
-    private void checkRights(RequestCheck request) {
+    void checkRights(RequestCheck request) {
         TransferArguments.checkAccessMode(
                 request.function(), file, request.size(), request.fileOffset(), request.write());
     }

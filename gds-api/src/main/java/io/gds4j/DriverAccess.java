@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.error.CuFileException;
+import java.util.List;
 import java.util.Set;
 
 /**
@@ -28,5 +29,28 @@ public sealed interface DriverAccess permits CuFileDriver {
     @Experimental
     default CuFileStream stream(long stream) {
         return stream(stream, Set.of());
+    }
+
+    /**
+     * As {@link CuFileDriver#readRanges(List, IoResults)}.
+     *
+     * @param ranges the ranges
+     * @param results receives a report of each range
+     */
+    @Experimental
+    void readRanges(List<RangeRead> ranges, IoResults results);
+
+    /**
+     * Reads ranges of files into memory, as {@link CuFileDriver#readRanges(List, IoResults)} does.
+     *
+     * @param ranges the ranges, 0 or more
+     * @return a report of each range
+     * @throws CuFileException as {@link CuFileDriver#readRanges(List, IoResults)}
+     */
+    @Experimental
+    default IoResults readRanges(List<RangeRead> ranges) {
+        IoResults results = new IoResults();
+        readRanges(ranges, results);
+        return results;
     }
 }

@@ -11,10 +11,6 @@ final class Failures {
 
     /** INVALID_VALUE (EINVAL) for an argument. */
     static CuFileException invalid(String function, String detail) {
-        return CuFileException.builder(function)
-                .error(CuFileError.INVALID_VALUE)
-                .errno(Errno.EINVAL)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_VALUE, Errno.EINVAL, function, detail);
     }
 }

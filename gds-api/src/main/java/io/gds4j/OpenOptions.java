@@ -94,6 +94,6 @@ final class OpenOptions {
     }
 
     private static CuFileException refuse(CuFileError error, Path path, String detail) {
-        return CuFileException.builder(FUNCTION).error(error).path(path).detail(detail).build();
+        return CuFileException.of(error, FUNCTION, path, detail);
     }
 }

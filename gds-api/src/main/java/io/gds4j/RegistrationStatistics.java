@@ -1,7 +1,6 @@
 package io.gds4j;
 
 import io.gds4j.internal.registration.CacheStatistics;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -12,14 +11,7 @@ import org.jspecify.annotations.Nullable;
 public final class RegistrationStatistics {
     static final RegistrationStatistics NONE = new RegistrationStatistics(0, 0, 0, 0, 0, 0, 0, 0);
 
-    private final long hits;
-    private final long misses;
-    private final long uncacheable;
-    private final long refused;
-    private final long evictions;
-    private final long staleHits;
-    private final int registrations;
-    private final long bytesPinned;
+    private final CacheStatistics parts;
 
     /**
      * Sets the parts.
@@ -42,24 +34,17 @@ public final class RegistrationStatistics {
             long staleHits,
             int registrations,
             long bytesPinned) {
-        this.hits = hits;
-        this.misses = misses;
-        this.uncacheable = uncacheable;
-        this.refused = refused;
-        this.evictions = evictions;
-        this.staleHits = staleHits;
-        this.registrations = registrations;
-        this.bytesPinned = bytesPinned;
+        this(new CacheStatistics(hits, misses, uncacheable, refused, evictions, staleHits, registrations, bytesPinned));
     }
 
     /** {@return requests whose memory was registered} */
     public long hits() {
-        return hits;
+        return parts.hits();
     }
 
     /** {@return requests whose memory could be cached but was not registered} */
     public long misses() {
-        return misses;
+        return parts.misses();
     }
 
     /**
@@ -67,63 +52,50 @@ public final class RegistrationStatistics {
      * tell apart}
      */
     public long uncacheable() {
-        return uncacheable;
+        return parts.uncacheable();
     }
 
     /** {@return misses that the cache did not register, for lack of room or because the backend refused} */
     public long refused() {
-        return refused;
+        return parts.refused();
     }
 
     /** {@return registrations removed to make room, the least recently used first} */
     public long evictions() {
-        return evictions;
+        return parts.evictions();
     }
 
     /** {@return registrations whose memory had been freed} */
     public long staleHits() {
-        return staleHits;
+        return parts.staleHits();
     }
 
     /** {@return current number of registrations} */
     public int registrations() {
-        return registrations;
+        return parts.registrations();
     }
 
     /** {@return bytes that they pin, in whole pages} */
     public long bytesPinned() {
-        return bytesPinned;
+        return parts.bytesPinned();
     }
 
-    static RegistrationStatistics of(CacheStatistics counted) {
-        return new RegistrationStatistics(
-                counted.hits(),
-                counted.misses(),
-                counted.uncacheable(),
-                counted.refused(),
-                counted.evictions(),
-                counted.staleHits(),
-                counted.registrations(),
-                counted.bytesPinned());
+    RegistrationStatistics(CacheStatistics counted) {
+        parts = counted;
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof RegistrationStatistics that && hits == that.hits && misses == that.misses
-                && uncacheable == that.uncacheable && refused == that.refused && evictions == that.evictions
-                && staleHits == that.staleHits && registrations == that.registrations
-                && bytesPinned == that.bytesPinned;
+        return other instanceof RegistrationStatistics that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(hits, misses, uncacheable, refused, evictions, staleHits, registrations, bytesPinned);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "RegistrationStatistics[hits=" + hits + ", misses=" + misses + ", uncacheable=" + uncacheable
-                + ", refused=" + refused + ", evictions=" + evictions + ", staleHits=" + staleHits + ", registrations="
-                + registrations + ", bytesPinned=" + bytesPinned + ']';
+        return parts.toString().replaceFirst("CacheStatistics", "RegistrationStatistics");
     }
 }

@@ -5,15 +5,31 @@ import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 
-/** Checks the copies of a scattered read. */
+/** Checks the copies of a scattered read or write. */
 final class ScatterCheck {
-    /** The addresses that a copy fills. */
-    private record Target(int number, long start, long end, ScatterCopy copy) {
+    /**
+     * What a copy fills: addresses of a read, offsets in the file range of a write.
+     *
+     * @param number of the copy in its list
+     * @param pitch distance of two rows
+     */
+    private record Target(int number, long start, long end, long pitch, ScatterCopy copy) {
+        static Target of(boolean write, int number, ScatterCopy copy) {
+            if (write) {
+                return new Target(number, copy.sourceOffset(), copy.sourceEnd(), copy.sourcePitch(), copy);
+            }
+            long base = copy.destination().range().address();
+            return new Target(
+                    number, base + copy.destinationOffset(), base + copy.destinationEnd(), copy.destinationPitch(),
+                    copy);
+        }
+
         boolean isDense() {
-            return copy.rows() == 1 || copy.destinationPitch() == copy.width();
+            return copy.rows() == 1 || pitch == copy.width();
         }
     }
 
@@ -38,6 +54,9 @@ final class ScatterCheck {
             checked.add(plain == copy.destination() ? copy : with(copy, plain, copy.destinationOffset()));
         }
         checkDisjoint(request, checked);
+        if (request.write()) {
+            checkWhole(request, checked);
+        }
         return checked;
     }
 
@@ -67,11 +86,13 @@ final class ScatterCheck {
     }
 
     private static void checkDisjoint(RequestCheck request, List<ScatterCopy> copies) {
+        if (areSingleRowsDisjoint(request.write(), copies)) {
+            return;
+        }
         List<Target> targets = new ArrayList<>(copies.size());
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
-            long base = copy.destination().range().address();
-            targets.add(new Target(i, base + copy.destinationOffset(), base + copy.destinationEnd(), copy));
+            targets.add(Target.of(request.write(), i, copy));
         }
         targets.sort(Comparator.comparingLong(Target::start));
         List<Target> open = new ArrayList<>();
@@ -86,11 +107,49 @@ final class ScatterCheck {
         }
     }
 
+    /**
+     * Returns whether all copies are single rows that do not overlap. Makes no object for each of many fragments: where no two overlap, each
+     * one ends before the next one starts, and so do their ends and starts in order.
+     */
+    private static boolean areSingleRowsDisjoint(boolean write, List<ScatterCopy> copies) {
+        long[] starts = new long[copies.size()];
+        long[] ends = new long[copies.size()];
+        for (int i = 0; i < starts.length; i++) {
+            ScatterCopy copy = copies.get(i);
+            if (copy.rows() > 1) {
+                return false;
+            }
+            starts[i] = write
+                    ? copy.sourceOffset()
+                    : copy.destination().range().address() + copy.destinationOffset();
+            ends[i] = starts[i] + copy.width();
+        }
+        Arrays.sort(starts);
+        Arrays.sort(ends);
+        for (int i = 1; i < starts.length; i++) {
+            if (ends[i - 1] > starts[i]) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** Checks that copies which do not overlap leave no byte of the range out. */
+    private static void checkWhole(RequestCheck request, List<ScatterCopy> copies) {
+        long bytes = 0;
+        for (ScatterCopy copy : copies) {
+            bytes += copy.bytes();
+        }
+        if (bytes != request.size()) {
+            throw request.invalid("the copies hold %s of %s bytes of the file range".formatted(bytes, request.size()));
+        }
+    }
+
     /** Returns whether the rows of two copies with the same pitch lie side by side. */
     private static boolean interleave(Target before, Target after) {
-        long pitch = before.copy.destinationPitch();
+        long pitch = before.pitch;
         boolean single = after.copy.rows() == 1;
-        if (before.isDense() || !single && after.copy.destinationPitch() != pitch) {
+        if (before.isDense() || !single && after.pitch != pitch) {
             return false;
         }
         long column = (after.start - before.start) % pitch;
@@ -98,7 +157,9 @@ final class ScatterCheck {
     }
 
     private static CuFileException overlap(RequestCheck request, Target one, Target other) {
-        return request.invalid("the destinations of copies %s and %s overlap"
-                .formatted(Math.min(one.number, other.number), Math.max(one.number, other.number)));
+        return request.invalid("%s of copies %s and %s overlap".formatted(
+                request.write() ? "the parts of the file" : "the destinations",
+                Math.min(one.number, other.number),
+                Math.max(one.number, other.number)));
     }
 }

@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.StackReserve;
@@ -230,11 +231,8 @@ final class Session {
      */
     synchronized void checkMayRelease() {
         if (users == 1 && members().stream().anyMatch(Lifetime::isHeldByThisThread)) {
-            throw CuFileException.builder("cuFileDriverClose")
-                    .error(CuFileError.DRIVER_CLOSING)
-                    .errno(Errno.EBUSY)
-                    .detail("the driver cannot be closed from inside its own I/O")
-                    .build();
+            throw CuFileException.of(CuFileError.DRIVER_CLOSING, Errno.EBUSY, "cuFileDriverClose",
+                    "the driver cannot be closed from inside its own I/O");
         }
     }
 
@@ -254,20 +252,11 @@ final class Session {
         if (started != null) {
             started.close();
         }
-        @Nullable Throwable failure = null;
-        for (Lifetime member : members()) {
-            failure = attempt(() -> member.close(member, "cuFileDriverClose"), failure);
-        }
-        failure = attempt(() -> setPolicy(RegistrationPolicy.NONE), failure);
-        failure = attempt(backend::driverClose, failure);
-        switch (failure) {
-            case null -> {
-                // Everything is closed.
-            }
-            case RuntimeException e -> throw e;
-            case Error e -> throw e;
-            default -> throw new AssertionError(failure);
-        }
+        List<Runnable> steps = new ArrayList<>();
+        members().forEach(member -> steps.add(() -> member.close(member, "cuFileDriverClose")));
+        steps.add(() -> setPolicy(RegistrationPolicy.NONE));
+        steps.add(backend::driverClose);
+        Closing.all(steps, Runnable::run);
     }
 
     /** Returns the members in closing order: feeders first, the youngest of each role first. */
@@ -275,18 +264,5 @@ final class Session {
         List<Lifetime> all = new ArrayList<>(targets.values());
         all.addAll(feeders.values());
         return all.reversed();
-    }
-
-    private static @Nullable Throwable attempt(Runnable step, @Nullable Throwable earlier) {
-        try {
-            step.run();
-            return earlier;
-        } catch (RuntimeException | Error e) {
-            if (earlier == null) {
-                return e;
-            }
-            earlier.addSuppressed(e);
-            return earlier;
-        }
     }
 }

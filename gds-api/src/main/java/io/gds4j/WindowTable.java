@@ -46,12 +46,9 @@ final class WindowTable {
             return;
         }
         String names = alive.stream().limit(NAMED).map(WindowKey::toString).collect(Collectors.joining(", "));
-        throw CuFileException.builder(function)
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail("the buffer has %s live windows, close them first: %s%s"
-                        .formatted(alive.size(), names, alive.size() > NAMED ? ", ..." : ""))
-                .build();
+        throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, function,
+                "the buffer has %s live windows, close them first: %s%s"
+                        .formatted(alive.size(), names, alive.size() > NAMED ? ", ..." : ""));
     }
 
     /** Accepts windows again, because closing the buffer failed. */

@@ -94,6 +94,7 @@ class ClosedObjectsTest {
                 row("cuFileWritev", o -> o.handle.writev(List.of(MEMORY), 0)),
                 row("fstat", o -> o.handle.size()),
                 row("ioPath", o -> o.handle.ioPath()),
+                row("waitsForDisk", o -> o.handle.waitsForDisk(0, 1)),
                 row("fsync", o -> o.handle.force(true)),
                 row("fdatasync", o -> o.handle.force(false)),
                 row("ftruncate", o -> o.handle.truncate(0)));

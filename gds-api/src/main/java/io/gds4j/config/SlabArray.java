@@ -1,6 +1,5 @@
 package io.gds4j.config;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.util.List;
 
@@ -36,7 +35,7 @@ public record SlabArray(List<Long> sizesKb, List<Long> counts) {
     }
 
     private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "cuFileSetParameterPosixPoolSlabArray", detail);
+        return CuFileException.invalid("cuFileSetParameterPosixPoolSlabArray", detail);
     }
 
     /** {@return bytes of all slabs together} */

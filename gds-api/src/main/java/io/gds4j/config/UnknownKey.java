@@ -1,7 +1,6 @@
 package io.gds4j.config;
 
 import java.nio.file.Path;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,10 +9,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class UnknownKey {
-    private final String name;
-    private final String json;
-    private final Path file;
-    private final int line;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -24,45 +20,43 @@ public final class UnknownKey {
      * @param line as {@link #line}
      */
     public UnknownKey(String name, String json, Path file, int line) {
-        this.name = name;
-        this.json = json;
-        this.file = file;
-        this.line = line;
+        parts = new Parts(name, json, file, line);
     }
 
     /** {@return dotted path in the file} */
     public String name() {
-        return name;
+        return parts.name;
     }
 
     /** {@return its value as JSON text} */
     public String json() {
-        return json;
+        return parts.json;
     }
 
     /** {@return the file} */
     public Path file() {
-        return file;
+        return parts.file;
     }
 
     /** {@return line in the file, counted from 1} */
     public int line() {
-        return line;
+        return parts.line;
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof UnknownKey that && line == that.line && name.equals(that.name) && json.equals(that.json)
-                && file.equals(that.file);
+        return other instanceof UnknownKey that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(name, json, file, line);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "UnknownKey[name=" + name + ", json=" + json + ", file=" + file + ", line=" + line + ']';
+        return parts.toString().replaceFirst("Parts", "UnknownKey");
     }
+
+    private record Parts(String name, String json, Path file, int line) {}
 }

@@ -1,6 +1,5 @@
 package io.gds4j.diagnosis;
 
-import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -10,11 +9,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class BackendReport {
-    private final String name;
-    private final boolean chosen;
-    private final Optional<String> reason;
-    private final Optional<String> remedy;
-    private final Optional<String> whyNotChosen;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -31,66 +26,63 @@ public final class BackendReport {
             Optional<String> reason,
             Optional<String> remedy,
             Optional<String> whyNotChosen) {
-        this.name = name;
-        this.chosen = chosen;
-        this.reason = reason;
-        this.remedy = remedy;
-        this.whyNotChosen = whyNotChosen;
+        parts = new Parts(name, chosen, reason, remedy, whyNotChosen);
     }
 
     /** {@return its name, such as {@code compat}} */
     public String name() {
-        return name;
+        return parts.name;
     }
 
     /** {@return whether {@code auto} chooses it} */
     public boolean chosen() {
-        return chosen;
+        return parts.chosen;
     }
 
     /** {@return why it cannot serve; empty if it can} */
     public Optional<String> reason() {
-        return reason;
+        return parts.reason;
     }
 
     /** {@return what the user can do about that; empty if it can serve} */
     public Optional<String> remedy() {
-        return remedy;
+        return parts.remedy;
     }
 
     /** {@return why {@code auto} does not choose it although it can serve; empty if {@code auto} can choose it} */
     public Optional<String> whyNotChosen() {
-        return whyNotChosen;
+        return parts.whyNotChosen;
     }
 
     /** {@return whether it can serve if a program requests it by name} */
     public boolean available() {
-        return reason.isEmpty();
+        return parts.reason.isEmpty();
     }
 
     /** {@return a few words, such as {@code available, serves by default}} */
     public String describe() {
         if (!available()) {
-            return "not available: %s; %s".formatted(reason.orElse(""), remedy.orElse(""));
+            return "not available: %s; %s".formatted(parts.reason.orElse(""), parts.remedy.orElse(""));
         }
-        return whyNotChosen.map(why -> "available, but only on request: " + why)
-                .orElse(chosen ? "available, serves by default" : "available");
+        return parts.whyNotChosen.map(why -> "available, but only on request: " + why)
+                .orElse(parts.chosen ? "available, serves by default" : "available");
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof BackendReport that && chosen == that.chosen && name.equals(that.name)
-                && reason.equals(that.reason) && remedy.equals(that.remedy) && whyNotChosen.equals(that.whyNotChosen);
+        return other instanceof BackendReport that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(name, chosen, reason, remedy, whyNotChosen);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "BackendReport[name=" + name + ", chosen=" + chosen + ", reason=" + reason + ", remedy=" + remedy
-                + ", whyNotChosen=" + whyNotChosen + ']';
+        return parts.toString().replaceFirst("Parts", "BackendReport");
     }
+
+    private record Parts(String name, boolean chosen, Optional<String> reason, Optional<String> remedy,
+            Optional<String> whyNotChosen) {}
 }

@@ -1,6 +1,5 @@
 package io.gds4j.diagnosis;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,11 +8,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class Mount {
-    private final String point;
-    private final String fileSystem;
-    private final String source;
-    private final String device;
-    private final boolean readOnly;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -25,52 +20,48 @@ public final class Mount {
      * @param readOnly as {@link #readOnly}
      */
     public Mount(String point, String fileSystem, String source, String device, boolean readOnly) {
-        this.point = point;
-        this.fileSystem = fileSystem;
-        this.source = source;
-        this.device = device;
-        this.readOnly = readOnly;
+        parts = new Parts(point, fileSystem, source, device, readOnly);
     }
 
     /** {@return mount point} */
     public String point() {
-        return point;
+        return parts.point;
     }
 
     /** {@return type of the file system, such as {@code ext4}} */
     public String fileSystem() {
-        return fileSystem;
+        return parts.fileSystem;
     }
 
     /** {@return device or server, such as {@code /dev/nvme0n1p1}} */
     public String source() {
-        return source;
+        return parts.source;
     }
 
     /** {@return device number, {@code major:minor}} */
     public String device() {
-        return device;
+        return parts.device;
     }
 
     /** {@return whether it is mounted read-only} */
     public boolean readOnly() {
-        return readOnly;
+        return parts.readOnly;
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof Mount that && readOnly == that.readOnly && point.equals(that.point)
-                && fileSystem.equals(that.fileSystem) && source.equals(that.source) && device.equals(that.device);
+        return other instanceof Mount that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(point, fileSystem, source, device, readOnly);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "Mount[point=" + point + ", fileSystem=" + fileSystem + ", source=" + source + ", device=" + device
-                + ", readOnly=" + readOnly + ']';
+        return parts.toString().replaceFirst("Parts", "Mount");
     }
+
+    private record Parts(String point, String fileSystem, String source, String device, boolean readOnly) {}
 }

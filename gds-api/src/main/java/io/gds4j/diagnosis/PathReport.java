@@ -3,7 +3,6 @@ package io.gds4j.diagnosis;
 import io.gds4j.error.CuFileException;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
-import java.util.Objects;
 import java.util.Optional;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -14,15 +13,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class PathReport {
-    private final Path path;
-    private final String kind;
-    private final Optional<Mount> mount;
-    private final Optional<DirectAlignment> alignment;
-    private final Optional<IoPathReport> buffered;
-    private final Optional<IoPathReport> direct;
-    private final Optional<String> obstacle;
-    private final String note;
-    private final Optional<CuFileException> failure;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -47,60 +38,52 @@ public final class PathReport {
             Optional<String> obstacle,
             String note,
             Optional<CuFileException> failure) {
-        this.path = path;
-        this.kind = kind;
-        this.mount = mount;
-        this.alignment = alignment;
-        this.buffered = buffered;
-        this.direct = direct;
-        this.obstacle = obstacle;
-        this.note = note;
-        this.failure = failure;
+        parts = new Parts(path, kind, mount, alignment, buffered, direct, obstacle, note, failure);
     }
 
     /** {@return the path as the program gave it} */
     public Path path() {
-        return path;
+        return parts.path;
     }
 
     /** {@return {@code file}, {@code folder} or {@code block device}; empty if it could not be examined} */
     public String kind() {
-        return kind;
+        return parts.kind;
     }
 
     /** {@return the mount that contains it; empty if unknown} */
     public Optional<Mount> mount() {
-        return mount;
+        return parts.mount;
     }
 
     /** {@return alignment that direct I/O requires; empty if the file system has none or does not report it} */
     public Optional<DirectAlignment> alignment() {
-        return alignment;
+        return parts.alignment;
     }
 
     /** {@return what serves GPU memory if a program opens the file without options; empty if it could not be opened} */
     public Optional<IoPathReport> buffered() {
-        return buffered;
+        return parts.buffered;
     }
 
     /** {@return what serves it with {@link io.gds4j.CuFileOpenOption#DIRECT}; empty if it could not be opened} */
     public Optional<IoPathReport> direct() {
-        return direct;
+        return parts.direct;
     }
 
     /** {@return why GPUDirect Storage does not serve it; empty if no obstacle is known} */
     public Optional<String> obstacle() {
-        return obstacle;
+        return parts.obstacle;
     }
 
     /** {@return an additional note, or an empty string} */
     public String note() {
-        return note;
+        return parts.note;
     }
 
     /** {@return why it could not be examined} */
     public Optional<CuFileException> failure() {
-        return failure;
+        return parts.failure;
     }
 
     /**
@@ -109,9 +92,7 @@ public final class PathReport {
      * @since 0.1
      */
     public static final class DirectAlignment {
-        private final int memoryBytes;
-        private final int offsetBytes;
-        private final int readOffsetBytes;
+        private final Values parts;
 
         /**
          * Sets the parts.
@@ -121,42 +102,40 @@ public final class PathReport {
          * @param readOffsetBytes as {@link #readOffsetBytes}
          */
         public DirectAlignment(int memoryBytes, int offsetBytes, int readOffsetBytes) {
-            this.memoryBytes = memoryBytes;
-            this.offsetBytes = offsetBytes;
-            this.readOffsetBytes = readOffsetBytes;
+            parts = new Values(memoryBytes, offsetBytes, readOffsetBytes);
         }
 
         /** {@return alignment of memory, bytes} */
         public int memoryBytes() {
-            return memoryBytes;
+            return parts.memoryBytes;
         }
 
         /** {@return alignment of offsets and sizes, bytes} */
         public int offsetBytes() {
-            return offsetBytes;
+            return parts.offsetBytes;
         }
 
         /** {@return alignment of offsets and sizes of reads, bytes; 0 if the kernel does not report it} */
         public int readOffsetBytes() {
-            return readOffsetBytes;
+            return parts.readOffsetBytes;
         }
 
         @Override
         public boolean equals(@Nullable Object other) {
-            return other instanceof DirectAlignment that && memoryBytes == that.memoryBytes
-                    && offsetBytes == that.offsetBytes && readOffsetBytes == that.readOffsetBytes;
+            return other instanceof DirectAlignment that && parts.equals(that.parts);
         }
 
         @Override
         public int hashCode() {
-            return Objects.hash(memoryBytes, offsetBytes, readOffsetBytes);
+            return parts.hashCode();
         }
 
         @Override
         public String toString() {
-            return "DirectAlignment[memoryBytes=" + memoryBytes + ", offsetBytes=" + offsetBytes + ", readOffsetBytes="
-                    + readOffsetBytes + ']';
+            return parts.toString().replaceFirst("Values", "DirectAlignment");
         }
+
+        private record Values(int memoryBytes, int offsetBytes, int readOffsetBytes) {}
     }
 
     /**
@@ -179,19 +158,25 @@ public final class PathReport {
      * @return a copy
      */
     public PathReport withObstacle(Optional<String> why) {
-        return new PathReport(path, kind, mount, alignment, buffered, direct, why, note, failure);
+        return new PathReport(parts.path, parts.kind, parts.mount, parts.alignment, parts.buffered, parts.direct, why,
+                parts.note, parts.failure);
     }
 
     /** {@return true if GPUDirect Storage serves the path for GPU memory, with or without {@link io.gds4j.CuFileOpenOption#DIRECT}} */
     public boolean directStorage() {
-        return Stream.concat(buffered.stream(), direct.stream()).anyMatch(served -> served.path().isDirect());
+        return Stream.concat(parts.buffered.stream(), parts.direct.stream())
+                .anyMatch(served -> served.path().isDirect());
     }
 
     /** {@return name of the backend that serves the path; empty if unknown} */
     public Optional<String> backend() {
-        return buffered.map(served -> switch (served.path()) {
+        return parts.buffered.map(served -> switch (served.path()) {
             case NVFS, P2PDMA, LIBCUFILE_POSIX -> "libcufile";
             case COMPAT_DIRECT, COMPAT_BUFFERED, COMPAT_CACHED, USER_SOURCE -> "compat";
         });
     }
+
+    private record Parts(Path path, String kind, Optional<Mount> mount, Optional<DirectAlignment> alignment,
+            Optional<IoPathReport> buffered, Optional<IoPathReport> direct, Optional<String> obstacle, String note,
+            Optional<CuFileException> failure) {}
 }

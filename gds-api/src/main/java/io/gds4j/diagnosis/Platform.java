@@ -1,6 +1,5 @@
 package io.gds4j.diagnosis;
 
-import java.util.Objects;
 import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
@@ -10,14 +9,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class Platform {
-    private final String kernel;
-    private final String architecture;
-    private final int cpus;
-    private final OptionalLong memoryBytes;
-    private final OptionalLong availableMemoryBytes;
-    private final String jdk;
-    private final String jdkVendor;
-    private final String jdkHome;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -40,34 +32,27 @@ public final class Platform {
             String jdk,
             String jdkVendor,
             String jdkHome) {
-        this.kernel = kernel;
-        this.architecture = architecture;
-        this.cpus = cpus;
-        this.memoryBytes = memoryBytes;
-        this.availableMemoryBytes = availableMemoryBytes;
-        this.jdk = jdk;
-        this.jdkVendor = jdkVendor;
-        this.jdkHome = jdkHome;
+        parts = new Parts(kernel, architecture, cpus, memoryBytes, availableMemoryBytes, jdk, jdkVendor, jdkHome);
     }
 
     /** {@return name and release of the operating system} */
     public String kernel() {
-        return kernel;
+        return parts.kernel;
     }
 
     /** {@return CPU architecture, as Java names it} */
     public String architecture() {
-        return architecture;
+        return parts.architecture;
     }
 
     /** {@return number of processors that this process can use} */
     public int cpus() {
-        return cpus;
+        return parts.cpus;
     }
 
     /** {@return total memory in bytes; empty if unknown} */
     public OptionalLong memoryBytes() {
-        return memoryBytes;
+        return parts.memoryBytes;
     }
 
     /**
@@ -75,22 +60,22 @@ public final class Platform {
      * unknown}
      */
     public OptionalLong availableMemoryBytes() {
-        return availableMemoryBytes;
+        return parts.availableMemoryBytes;
     }
 
     /** {@return version of the Java runtime} */
     public String jdk() {
-        return jdk;
+        return parts.jdk;
     }
 
     /** {@return vendor of the Java runtime} */
     public String jdkVendor() {
-        return jdkVendor;
+        return parts.jdkVendor;
     }
 
     /** {@return folder of the Java runtime} */
     public String jdkHome() {
-        return jdkHome;
+        return parts.jdkHome;
     }
 
     /**
@@ -114,19 +99,20 @@ public final class Platform {
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof Platform that && cpus == that.cpus && kernel.equals(that.kernel)
-                && architecture.equals(that.architecture) && memoryBytes.equals(that.memoryBytes)
-                && availableMemoryBytes.equals(that.availableMemoryBytes) && jdk.equals(that.jdk)
-                && jdkVendor.equals(that.jdkVendor) && jdkHome.equals(that.jdkHome);
+        return other instanceof Platform that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(kernel, architecture, cpus, memoryBytes, availableMemoryBytes, jdk, jdkVendor, jdkHome);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "Platform[kernel=" + kernel + ", architecture=" + architecture + ", cpus=" + cpus + ", jdk=" + jdk + ']';
+        return "Platform[kernel=" + parts.kernel + ", architecture=" + parts.architecture + ", cpus=" + parts.cpus
+                + ", jdk=" + parts.jdk + ']';
     }
+
+    private record Parts(String kernel, String architecture, int cpus, OptionalLong memoryBytes,
+            OptionalLong availableMemoryBytes, String jdk, String jdkVendor, String jdkHome) {}
 }

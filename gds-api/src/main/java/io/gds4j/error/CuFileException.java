@@ -80,6 +80,45 @@ public class CuFileException extends RuntimeException {
     }
 
     /**
+     * Makes a failure with an error number of the kernel.
+     *
+     * @param error cuFile's code
+     * @param errno the error number, as in {@link Errno}
+     * @param function the C function
+     * @param detail a sentence that describes the failure
+     * @return the exception
+     */
+    public static CuFileException of(CuFileError error, int errno, String function, String detail) {
+        return builder(function).error(error).errno(errno).detail(detail).build();
+    }
+
+    /**
+     * Makes a failure of a file.
+     *
+     * @param error cuFile's code
+     * @param function the C function
+     * @param path the file's name
+     * @param detail a sentence that describes the failure
+     * @return the exception
+     */
+    public static CuFileException of(CuFileError error, String function, Path path, String detail) {
+        return of(error, function, Optional.of(path), detail);
+    }
+
+    /**
+     * Makes a failure of a file whose name may be unknown.
+     *
+     * @param error cuFile's code
+     * @param function the C function
+     * @param path the file's name
+     * @param detail a sentence that describes the failure
+     * @return the exception
+     */
+    public static CuFileException of(CuFileError error, String function, Optional<Path> path, String detail) {
+        return builder(function).error(error).path(path).detail(detail).build();
+    }
+
+    /**
      * Makes a failure for an argument that is not allowed ({@link CuFileError#INVALID_VALUE}).
      *
      * @param function the C function

@@ -132,11 +132,8 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
 
     /** The exception for memory that another runtime owns. */
     static CuFileException given() {
-        return CuFileException.builder("MemoryRange.claim")
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail("the memory was given to another runtime, which closes it")
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, "MemoryRange.claim",
+                "the memory was given to another runtime, which closes it");
     }
 
     /** The exception for memory that is closed already. */

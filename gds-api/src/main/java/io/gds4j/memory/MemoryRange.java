@@ -287,11 +287,11 @@ public final class MemoryRange implements IoMemory {
     }
 
     private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "MemoryRange.ofAddress", detail);
+        return CuFileException.invalid("MemoryRange.ofAddress", detail);
     }
 
     private static CuFileException invalidSegment(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "MemoryRange.ofSegment", detail);
+        return CuFileException.invalid("MemoryRange.ofSegment", detail);
     }
 
     @Override

@@ -1,6 +1,5 @@
 package io.gds4j.memory;
 
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -9,10 +8,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class MemoryUsage {
-    private final long allocations;
-    private final long bytes;
-    private final long peakBytes;
-    private final long allBytes;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -23,46 +19,43 @@ public final class MemoryUsage {
      * @param allBytes as {@link #allBytes}
      */
     public MemoryUsage(long allocations, long bytes, long peakBytes, long allBytes) {
-        this.allocations = allocations;
-        this.bytes = bytes;
-        this.peakBytes = peakBytes;
-        this.allBytes = allBytes;
+        parts = new Parts(allocations, bytes, peakBytes, allBytes);
     }
 
     /** {@return number of open allocations} */
     public long allocations() {
-        return allocations;
+        return parts.allocations;
     }
 
     /** {@return size of the open allocations} */
     public long bytes() {
-        return bytes;
+        return parts.bytes;
     }
 
     /** {@return largest size of the open allocations so far} */
     public long peakBytes() {
-        return peakBytes;
+        return parts.peakBytes;
     }
 
     /** {@return size of all allocations so far} */
     public long allBytes() {
-        return allBytes;
+        return parts.allBytes;
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof MemoryUsage that && allocations == that.allocations && bytes == that.bytes
-                && peakBytes == that.peakBytes && allBytes == that.allBytes;
+        return other instanceof MemoryUsage that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(allocations, bytes, peakBytes, allBytes);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "MemoryUsage[allocations=" + allocations + ", bytes=" + bytes + ", peakBytes=" + peakBytes
-                + ", allBytes=" + allBytes + ']';
+        return parts.toString().replaceFirst("Parts", "MemoryUsage");
     }
+
+    private record Parts(long allocations, long bytes, long peakBytes, long allBytes) {}
 }

@@ -57,16 +57,12 @@ public record ScatterCopy(
     public ScatterCopy {
         Objects.requireNonNull(destination, "destination");
         if (sourceOffset < 0 || destinationOffset < 0 || width < 1 || rows < 1) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "offsets are %s and %s, width and rows %s and %s; allowed are 0 and more, 1 and more"
                             .formatted(sourceOffset, destinationOffset, width, rows));
         }
         if (rows > 1 && (sourcePitch < width || destinationPitch < width)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    FUNCTION,
+            throw CuFileException.invalid(FUNCTION,
                     "pitches are %s and %s; rows of %s bytes would overlap"
                             .formatted(sourcePitch, destinationPitch, width));
         }

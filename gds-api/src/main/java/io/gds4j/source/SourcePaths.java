@@ -1,6 +1,5 @@
 package io.gds4j.source;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.net.URI;
 import java.nio.file.Path;
@@ -48,6 +47,6 @@ final class SourcePaths {
     }
 
     private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "SourcePath.of", detail);
+        return CuFileException.invalid("SourcePath.of", detail);
     }
 }

@@ -1,11 +1,14 @@
 package io.gds4j.spi;
 
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One entry of a batch ({@code CUfileIOParams_t}).
+ * One request: an entry of a batch ({@code CUfileIOParams_t}), or a call of {@link CuFileBackend#transfer}. A scattered request has
+ * {@link #copies} in place of one memory.
  *
  * @since 0.1
  */
@@ -17,9 +20,11 @@ public final class BatchRequest {
     private final long fileOffset;
     private final long bufferOffset;
     private final long cookie;
+    private final List<ScatterCopy> copies;
+    private final ResultSink sink;
 
     /**
-     * Sets the parts.
+     * Sets the parts of a request with one memory and no report.
      *
      * @param file as {@link #file}
      * @param write as {@link #write}
@@ -37,6 +42,19 @@ public final class BatchRequest {
             long fileOffset,
             long bufferOffset,
             long cookie) {
+        this(file, write, memory, size, fileOffset, bufferOffset, cookie, List.of(), ResultSink.NONE);
+    }
+
+    private BatchRequest(
+            BackendFile file,
+            boolean write,
+            MemoryRange memory,
+            long size,
+            long fileOffset,
+            long bufferOffset,
+            long cookie,
+            List<ScatterCopy> copies,
+            ResultSink sink) {
         this.file = file;
         this.write = write;
         this.memory = memory;
@@ -44,6 +62,59 @@ public final class BatchRequest {
         this.fileOffset = fileOffset;
         this.bufferOffset = bufferOffset;
         this.cookie = cookie;
+        this.copies = copies;
+        this.sink = sink;
+    }
+
+    /**
+     * Returns a request between a file range and several fragments of memory.
+     *
+     * @param file the file
+     * @param write true to write the fragments, which hold each byte of the range once; false to read into them
+     * @param fileOffset first byte of the range
+     * @param size bytes of the range
+     * @param copies the fragments, 1 or more; offsets count from the start of the range. The request keeps the list
+     * @return the request; its {@link #memory} is the first fragment's
+     */
+    public static BatchRequest scattered(
+            BackendFile file, boolean write, long fileOffset, long size, List<ScatterCopy> copies) {
+        MemoryRange first = copies.getFirst().destination().range();
+        return new BatchRequest(file, write, first, size, fileOffset, 0, 0, copies, ResultSink.NONE);
+    }
+
+    /**
+     * Returns this request with a report.
+     *
+     * @param to hears of the bytes
+     * @return the request
+     */
+    public BatchRequest reportTo(ResultSink to) {
+        return new BatchRequest(file, write, memory, size, fileOffset, bufferOffset, cookie, copies, to);
+    }
+
+    /**
+     * Returns this request for another backend.
+     *
+     * @param other the file there
+     * @return the request
+     */
+    public BatchRequest at(BackendFile other) {
+        return new BatchRequest(other, write, memory, size, fileOffset, bufferOffset, cookie, copies, sink);
+    }
+
+    /**
+     * Returns the beginning of this request.
+     *
+     * @param bytes at most {@link #size}
+     * @return the request; one that has lost all its fragments reads nothing
+     */
+    public BatchRequest first(long bytes) {
+        if (bytes == size) {
+            return this;
+        }
+        List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(0, bytes).stream()).toList();
+        long left = part.isEmpty() && !copies.isEmpty() ? 0 : bytes;
+        return new BatchRequest(file, write, memory, left, fileOffset, bufferOffset, cookie, part, sink);
     }
 
     /** {@return the file} */
@@ -81,21 +152,33 @@ public final class BatchRequest {
         return cookie;
     }
 
+    /** {@return the fragments of a scattered request; empty for one with a single memory} */
+    public List<ScatterCopy> copies() {
+        return copies;
+    }
+
+    /** {@return hears of the bytes; {@link ResultSink#NONE} without a report} */
+    public ResultSink sink() {
+        return sink;
+    }
+
     @Override
     public boolean equals(@Nullable Object other) {
         return other instanceof BatchRequest that && write == that.write && size == that.size
                 && fileOffset == that.fileOffset && bufferOffset == that.bufferOffset && cookie == that.cookie
-                && file.equals(that.file) && memory.equals(that.memory);
+                && file.equals(that.file) && memory.equals(that.memory) && copies.equals(that.copies)
+                && sink.equals(that.sink);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(file, write, memory, size, fileOffset, bufferOffset, cookie);
+        return Objects.hash(file, write, memory, size, fileOffset, bufferOffset, cookie, copies, sink);
     }
 
     @Override
     public String toString() {
         return "BatchRequest[file=" + file + ", write=" + write + ", memory=" + memory + ", size=" + size
-                + ", fileOffset=" + fileOffset + ", bufferOffset=" + bufferOffset + ", cookie=" + cookie + ']';
+                + ", fileOffset=" + fileOffset + ", bufferOffset=" + bufferOffset + ", cookie=" + cookie
+                + (copies.isEmpty() ? "" : ", fragments=" + copies.size()) + ']';
     }
 }

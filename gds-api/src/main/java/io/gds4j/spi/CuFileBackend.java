@@ -176,6 +176,17 @@ public interface CuFileBackend {
      */
     long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
 
+    /**
+     * Serves a call whose thread waits: one with several fragments of memory, or with a report. Not a function of cuFile. By default
+     * the backend serves it by {@link #read}, {@link #readScattered} and {@link #write}, and reports all bytes under the path of the file.
+     *
+     * @param request the request
+     * @return bytes moved; less than its size only at the end of the file
+     */
+    default long transfer(BatchRequest request) {
+        return StagedScatter.transfer(this, request);
+    }
+
     /** {@code cuFileDriverOpen}: adds a user. */
     void driverOpen();
 
@@ -551,6 +562,19 @@ public interface CuFileBackend {
      */
     default SlabArray getParameterGpuBounceBufferSlabArray() {
         throw unsupported("cuFileGetParameterGpuBounceBufferSlabArray", "1.17");
+    }
+
+    /**
+     * Returns whether a thread that reads these bytes now is likely to sleep until a disk or a server answers. Several reads should be in
+     * flight then. Moves no byte.
+     *
+     * @param file the file
+     * @param fileOffset first byte in the file
+     * @param size bytes, 0 or more
+     * @return true by default: a backend that cannot tell
+     */
+    default boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return true;
     }
 
     // ---- cuFile 1.19

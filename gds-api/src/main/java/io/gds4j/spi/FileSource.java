@@ -24,8 +24,7 @@ public sealed interface FileSource {
         /** Refuses a negative number. */
         public Descriptor {
             if (fd < 0) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE, "cuFileHandleRegister", "file descriptor is negative: " + fd);
+                throw CuFileException.invalid("cuFileHandleRegister", "file descriptor is negative: " + fd);
             }
         }
     }
@@ -50,11 +49,8 @@ public sealed interface FileSource {
          * @return IO_NOT_SUPPORTED
          */
         public CuFileException refusal(String backend) {
-            return CuFileException.builder("cuFileHandleRegister")
-                    .error(CuFileError.IO_NOT_SUPPORTED)
-                    .path(path)
-                    .detail(backend + " serves files only, not sources")
-                    .build();
+            return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, "cuFileHandleRegister", path,
+                    backend + " serves files only, not sources");
         }
     }
 
@@ -62,16 +58,7 @@ public sealed interface FileSource {
      * A path to open.
      */
     final class Named implements FileSource {
-        private final Path path;
-        private final boolean read;
-        private final boolean write;
-        private final boolean create;
-        private final boolean createNew;
-        private final boolean truncate;
-        private final boolean direct;
-        private final boolean sync;
-        private final boolean dsync;
-        private final boolean drop;
+        private final Parts parts;
 
         /**
          * Sets the parts.
@@ -98,66 +85,57 @@ public sealed interface FileSource {
                 boolean sync,
                 boolean dsync,
                 boolean drop) {
-            this.path = path;
-            this.read = read;
-            this.write = write;
-            this.create = create;
-            this.createNew = createNew;
-            this.truncate = truncate;
-            this.direct = direct;
-            this.sync = sync;
-            this.dsync = dsync;
-            this.drop = drop;
+            parts = new Parts(path, read, write, create, createNew, truncate, direct, sync, dsync, drop);
         }
 
         /** {@return file to open} */
         public Path path() {
-            return path;
+            return parts.path;
         }
 
         /** {@return whether to open it for reading} */
         public boolean read() {
-            return read;
+            return parts.read;
         }
 
         /** {@return whether to open it for writing} */
         public boolean write() {
-            return write;
+            return parts.write;
         }
 
         /** {@return whether to create the file if it does not exist} */
         public boolean create() {
-            return create;
+            return parts.create;
         }
 
         /** {@return whether to create the file, and to fail if it exists} */
         public boolean createNew() {
-            return createNew;
+            return parts.createNew;
         }
 
         /** {@return whether to set its size to 0} */
         public boolean truncate() {
-            return truncate;
+            return parts.truncate;
         }
 
         /** {@return whether to open it with O_DIRECT, if the file system supports that} */
         public boolean direct() {
-            return direct;
+            return parts.direct;
         }
 
         /** {@return whether to open it with O_SYNC} */
         public boolean sync() {
-            return sync;
+            return parts.sync;
         }
 
         /** {@return whether to open it with O_DSYNC} */
         public boolean dsync() {
-            return dsync;
+            return parts.dsync;
         }
 
         /** {@return whether reads should leave the page cache unchanged} */
         public boolean drop() {
-            return drop;
+            return parts.drop;
         }
 
         /**
@@ -188,21 +166,20 @@ public sealed interface FileSource {
 
         @Override
         public boolean equals(@Nullable Object other) {
-            return other instanceof Named that && read == that.read && write == that.write && create == that.create
-                    && createNew == that.createNew && truncate == that.truncate && direct == that.direct
-                    && sync == that.sync && dsync == that.dsync && drop == that.drop && path.equals(that.path);
+            return other instanceof Named that && parts.equals(that.parts);
         }
 
         @Override
         public int hashCode() {
-            return Objects.hash(path, read, write, create, createNew, truncate, direct, sync, dsync, drop);
+            return parts.hashCode();
         }
 
         @Override
         public String toString() {
-            return "Named[path=" + path + ", read=" + read + ", write=" + write + ", create=" + create + ", createNew="
-                    + createNew + ", truncate=" + truncate + ", direct=" + direct + ", sync=" + sync + ", dsync="
-                    + dsync + ", drop=" + drop + ']';
+            return parts.toString().replaceFirst("Parts", "Named");
         }
+
+        private record Parts(Path path, boolean read, boolean write, boolean create, boolean createNew,
+                boolean truncate, boolean direct, boolean sync, boolean dsync, boolean drop) {}
     }
 }

@@ -122,6 +122,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     }
 
     @Override
+    public long transfer(BatchRequest request) {
+        return delegate().transfer(request);
+    }
+
+    @Override
     public MemoryAllocation stage(MemoryRange destination, long bytes) {
         return delegate().stage(destination, bytes);
     }
@@ -334,6 +339,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     @Override
     public SlabArray getParameterGpuBounceBufferSlabArray() {
         return delegate().getParameterGpuBounceBufferSlabArray();
+    }
+
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return delegate().waitsForDisk(file, fileOffset, size);
     }
 
     @Override

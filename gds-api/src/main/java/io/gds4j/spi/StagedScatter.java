@@ -11,8 +11,9 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Scatters a file range by plain reads and copies. What a destination receives without gaps is read straight into it, and copied
- * from there to the others; the destinations take turns. All else is read into {@link CuFileBackend#stage}. Used by one thread.
+ * Moves a file range from or to fragments of memory by plain reads or writes, and copies. What a destination receives without gaps is
+ * read straight into it, and copied from there to the others; the destinations take turns. All else is read into
+ * {@link CuFileBackend#stage}. Writes go the other way. Used by one thread.
  */
 final class StagedScatter implements AutoCloseable {
     private static final long PAGE = 4096;
@@ -23,6 +24,7 @@ final class StagedScatter implements AutoCloseable {
 
     private final CuFileBackend backend;
     private final BackendFile file;
+    private final boolean write;
     private final long fileOffset;
     private final long length;
     private final List<ScatterCopy> copies;
@@ -30,9 +32,11 @@ final class StagedScatter implements AutoCloseable {
     private int turn;
 
     private StagedScatter(
-            CuFileBackend backend, BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+            CuFileBackend backend, BackendFile file, boolean write, long fileOffset, long length,
+            List<ScatterCopy> copies) {
         this.backend = backend;
         this.file = file;
+        this.write = write;
         this.fileOffset = fileOffset;
         this.length = length;
         this.copies = copies;
@@ -40,7 +44,40 @@ final class StagedScatter implements AutoCloseable {
 
     static long read(
             CuFileBackend backend, BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        try (StagedScatter scatter = new StagedScatter(backend, file, fileOffset, length, copies)) {
+        try (StagedScatter scatter = new StagedScatter(backend, file, false, fileOffset, length, copies)) {
+            return scatter.run();
+        }
+    }
+
+    /** Serves a request by plain calls, and reports its bytes under the path of the file. */
+    static long transfer(CuFileBackend backend, BatchRequest request) {
+        long moved = 0;
+        try {
+            moved = move(backend, request);
+            return moved;
+        } catch (CuFileException e) {
+            moved = e.bytesTransferred();
+            throw e;
+        } finally {
+            if (moved > 0 && request.sink() != ResultSink.NONE) {
+                request.sink().moved(request.file().ioPath().path(), request.fileOffset(), moved);
+            }
+        }
+    }
+
+    private static long move(CuFileBackend backend, BatchRequest request) {
+        BackendFile file = request.file();
+        long size = request.size();
+        long fileOffset = request.fileOffset();
+        if (request.copies().isEmpty()) {
+            return request.write()
+                    ? backend.write(file, request.memory(), size, fileOffset, request.bufferOffset())
+                    : backend.read(file, request.memory(), size, fileOffset, request.bufferOffset());
+        }
+        if (!request.write()) {
+            return backend.readScattered(file, fileOffset, size, request.copies());
+        }
+        try (StagedScatter scatter = new StagedScatter(backend, file, true, fileOffset, size, request.copies())) {
             return scatter.run();
         }
     }
@@ -57,21 +94,28 @@ final class StagedScatter implements AutoCloseable {
             long offset = owner == null ? 0 : owner.destinationOffset() + done - owner.sourceOffset();
             long end = Math.min(length, owner == null ? nextDense(done) : owner.sourceEnd());
             long asked = pieceEnd(done, end, owner == null ? memory.length() : PIECE) - done;
-            long read = piece(memory, offset, done, asked);
-            if (read > 0) {
-                MemoryRange source = memory.slice(offset, read);
-                for (ScatterCopy copy : copies) {
-                    if (copy != owner) {
-                        copy(source, copy, done, read);
-                    }
-                }
+            if (write) {
+                copyToOrFrom(memory.slice(offset, asked), owner, done, asked);
             }
-            done += read;
-            if (read < asked) {
+            long moved = piece(memory, offset, done, asked);
+            if (!write && moved > 0) {
+                copyToOrFrom(memory.slice(offset, moved), owner, done, moved);
+            }
+            done += moved;
+            if (moved < asked) {
                 break;
             }
         }
         return done;
+    }
+
+    /** Copies a part of the range between its memory and the fragments other than the owner. */
+    private void copyToOrFrom(MemoryRange part, @Nullable ScatterCopy owner, long from, long bytes) {
+        for (ScatterCopy copy : copies) {
+            if (copy != owner) {
+                copy(part, copy, from, bytes);
+            }
+        }
     }
 
     /** Cuts at pages of the file, up to which a backend may read past the page cache. */
@@ -145,30 +189,36 @@ final class StagedScatter implements AutoCloseable {
 
     private long piece(MemoryRange memory, long offset, long done, long asked) {
         try {
-            return backend.read(file, memory, asked, fileOffset + done, offset);
+            return write
+                    ? backend.write(file, memory, asked, fileOffset + done, offset)
+                    : backend.read(file, memory, asked, fileOffset + done, offset);
         } catch (CuFileException e) {
-            CuFileException.Builder whole = failure(done).error(e.error()).detail(e.detail()).cause(e);
+            CuFileException.Builder whole = failure(done + (write ? e.bytesTransferred() : 0))
+                    .error(e.error())
+                    .detail(e.detail())
+                    .cause(e);
             e.errno().ifPresent(whole::errno);
             throw e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
         }
     }
 
     private CuFileException.Builder failure(long done) {
-        return CuFileException.builder("cuFileRead").path(file.path()).range(fileOffset, length).transferred(done);
+        return CuFileException.builder(write ? "cuFileWrite" : "cuFileRead").path(file.path()).range(fileOffset, length)
+                .transferred(done);
     }
 
-    private void copy(MemoryRange source, ScatterCopy copy, long from, long bytes) {
+    private void copy(MemoryRange part, ScatterCopy copy, long from, long bytes) {
         MemoryRange to = copy.destination().range();
         copy.forPart(from, bytes, (offset, width, rows, destinationOffset) -> {
-            long sourcePitch = rows == 1 ? width : copy.sourcePitch();
-            long targetPitch = rows == 1 ? width : copy.destinationPitch();
-            backend.allocator().copyRows(
-                    source.slice(offset, (rows - 1) * sourcePitch + width),
-                    sourcePitch,
-                    to.slice(destinationOffset, (rows - 1) * targetPitch + width),
-                    targetPitch,
-                    width,
-                    rows);
+            long partPitch = rows == 1 ? width : copy.sourcePitch();
+            long fragmentPitch = rows == 1 ? width : copy.destinationPitch();
+            MemoryRange inPart = part.slice(offset, (rows - 1) * partPitch + width);
+            MemoryRange fragment = to.slice(destinationOffset, (rows - 1) * fragmentPitch + width);
+            if (write) {
+                backend.allocator().copyRows(fragment, fragmentPitch, inPart, partPitch, width, rows);
+            } else {
+                backend.allocator().copyRows(inPart, partPitch, fragment, fragmentPitch, width, rows);
+            }
         });
     }
 

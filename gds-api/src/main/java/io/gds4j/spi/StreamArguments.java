@@ -1,6 +1,5 @@
 package io.gds4j.spi;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -71,11 +70,12 @@ public final class StreamArguments {
                     && cell.address() != 0
                     && cell.address() % Long.BYTES == 0;
             if (!fits || !cell.scope().isAlive() || !cell.isAccessibleBy(STRANGER)) {
-                throw invalid(function, "a cell is not native, aligned, alive and open to all threads: " + cell);
+                throw CuFileException.invalid(function,
+                        "a cell is not native, aligned, alive and open to all threads: " + cell);
             }
         }
         if (request.bytesDone().isReadOnly()) {
-            throw invalid(function, "the cell of the result is read-only");
+            throw CuFileException.invalid(function, "the cell of the result is read-only");
         }
     }
 
@@ -113,11 +113,11 @@ public final class StreamArguments {
         long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
         String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
         if (size > largest) {
-            throw invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
+            throw CuFileException.invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
         }
         long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
         if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
-            throw invalid(function, "the stream is registered for page-aligned requests");
+            throw CuFileException.invalid(function, "the stream is registered for page-aligned requests");
         }
         return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
     }
@@ -134,9 +134,5 @@ public final class StreamArguments {
      */
     public void settle(long result) {
         CELL.setRelease(request.bytesDone(), 0L, result);
-    }
-
-    private static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
     }
 }

@@ -1,7 +1,6 @@
 package io.gds4j.statistics;
 
 import java.util.Map;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,12 +9,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class EngineStatistics {
-    private final Map<IoPath, Long> bytesByPath;
-    private final long bouncePoolBytes;
-    private final long bouncePoolPeakBytes;
-    private final long queueDepth;
-    private final long retries;
-    private final String ioUring;
+    private final Parts parts;
 
     /**
      * Copies the map.
@@ -34,37 +28,32 @@ public final class EngineStatistics {
             long queueDepth,
             long retries,
             String ioUring) {
-        this.bytesByPath = Map.copyOf(bytesByPath);
-        this.bouncePoolBytes = bouncePoolBytes;
-        this.bouncePoolPeakBytes = bouncePoolPeakBytes;
-        this.queueDepth = queueDepth;
-        this.retries = retries;
-        this.ioUring = ioUring;
+        parts = new Parts(Map.copyOf(bytesByPath), bouncePoolBytes, bouncePoolPeakBytes, queueDepth, retries, ioUring);
     }
 
     /** {@return bytes moved so far on each path; paths without bytes are absent} */
     public Map<IoPath, Long> bytesByPath() {
-        return bytesByPath;
+        return parts.bytesByPath;
     }
 
     /** {@return size of the bounce buffers in use now, bytes} */
     public long bouncePoolBytes() {
-        return bouncePoolBytes;
+        return parts.bouncePoolBytes;
     }
 
     /** {@return peak size of the bounce buffers in use, bytes} */
     public long bouncePoolPeakBytes() {
-        return bouncePoolPeakBytes;
+        return parts.bouncePoolPeakBytes;
     }
 
     /** {@return requests in flight or waiting now: calls, batch entries and stream operations} */
     public long queueDepth() {
-        return queueDepth;
+        return parts.queueDepth;
     }
 
     /** {@return requests to the kernel that were repeated: interrupted, short, refused as direct I/O, or failed as a direct read} */
     public long retries() {
-        return retries;
+        return parts.retries;
     }
 
     /**
@@ -72,25 +61,24 @@ public final class EngineStatistics {
      * the reason why threads replace it, such as {@code refused: EPERM}}
      */
     public String ioUring() {
-        return ioUring;
+        return parts.ioUring;
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof EngineStatistics that && bouncePoolBytes == that.bouncePoolBytes
-                && bouncePoolPeakBytes == that.bouncePoolPeakBytes && queueDepth == that.queueDepth
-                && retries == that.retries && bytesByPath.equals(that.bytesByPath) && ioUring.equals(that.ioUring);
+        return other instanceof EngineStatistics that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(bytesByPath, bouncePoolBytes, bouncePoolPeakBytes, queueDepth, retries, ioUring);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "EngineStatistics[bytesByPath=" + bytesByPath + ", bouncePoolBytes=" + bouncePoolBytes
-                + ", bouncePoolPeakBytes=" + bouncePoolPeakBytes + ", queueDepth=" + queueDepth + ", retries=" + retries
-                + ", ioUring=" + ioUring + ']';
+        return parts.toString().replaceFirst("Parts", "EngineStatistics");
     }
+
+    private record Parts(Map<IoPath, Long> bytesByPath, long bouncePoolBytes, long bouncePoolPeakBytes, long queueDepth,
+            long retries, String ioUring) {}
 }

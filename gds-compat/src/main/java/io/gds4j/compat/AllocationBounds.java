@@ -30,7 +30,7 @@ final class AllocationBounds {
      */
     void check(MemoryRange range) {
         if (range.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, REGISTER, "the range is empty");
+            throw CuFileException.invalid(REGISTER, "the range is empty");
         }
         if (contexts.isPresent()) {
             check(range, contexts.get());

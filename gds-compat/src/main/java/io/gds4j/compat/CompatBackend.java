@@ -7,7 +7,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
-import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -28,13 +27,10 @@ import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.spi.VectorTransfer;
 import io.gds4j.statistics.EngineStatistics;
-import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.List;
-import java.util.Map;
 import java.util.Optional;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /** cuFile over POSIX: forwards the functions of cuFile 1.0 to the {@link CompatSession} of the open driver. */
 public final class CompatBackend extends CompatDriver {
@@ -43,15 +39,9 @@ public final class CompatBackend extends CompatDriver {
     private final Posix posix;
     private final Optional<CudaContexts> contexts;
     private final NativeMemoryAllocator allocator;
-    private final PathCounters counters = new PathCounters();
     private volatile DriverLimits limits;
     private volatile DriverProperties properties;
 
-    /** Changed under the lock; read without it, because every request reads it. */
-    private volatile @Nullable CompatSession session;
-
-    /** Number of opens without a close. */
-    private long users;
     private volatile long peakOfClosedSessions;
 
     public CompatBackend(CuFileConfig config, Posix posix, CudaAvailability cuda) {
@@ -82,7 +72,7 @@ public final class CompatBackend extends CompatDriver {
     private final class Expected implements NativeMemoryAllocator.Expectation {
         @Override
         public void expect(int gpu) {
-            CompatSession open = session;
+            CompatSession open = session();
             if (open != null) {
                 open.expect(gpu);
             }
@@ -90,7 +80,7 @@ public final class CompatBackend extends CompatDriver {
 
         @Override
         public void prepare(int gpu) {
-            CompatSession open = session;
+            CompatSession open = session();
             if (open != null) {
                 open.prepare(gpu);
             }
@@ -98,7 +88,7 @@ public final class CompatBackend extends CompatDriver {
 
         @Override
         public void allocates() {
-            CompatSession open = session;
+            CompatSession open = session();
             if (open != null) {
                 open.growSlabs();
             }
@@ -116,13 +106,8 @@ public final class CompatBackend extends CompatDriver {
     }
 
     @Override
-    public Map<IoPath, Long> bytesByPath() {
-        return counters.snapshot();
-    }
-
-    @Override
     public synchronized long peakStagingBytes() {
-        CompatSession open = session;
+        CompatSession open = session();
         return open == null ? peakOfClosedSessions : Math.max(peakOfClosedSessions, open.peakStagingBytes());
     }
 
@@ -143,7 +128,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void handleDeregister(BackendFile file) {
-        CompatSession open = current();
+        CompatSession open = session();
         if (open != null && file instanceof CompatFile ours) {
             try {
                 open.files().deregister(ours);
@@ -169,7 +154,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void bufDeregister(MemoryRange range) {
-        CompatSession open = current();
+        CompatSession open = session();
         if (open == null) {
             throw CuFileException.of(CuFileError.DRIVER_CLOSING, "cuFileBufDeregister", "the driver is closed");
         }
@@ -190,23 +175,41 @@ public final class CompatBackend extends CompatDriver {
     @Override
     public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
         if (copies.isEmpty()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, Operation.READ.function(), "there are no copies");
+            throw CuFileException.invalid(Operation.READ.function(), "there are no copies");
         }
-        CompatSession open = enter(Operation.READ.function());
-        MemoryRange base = copies.getFirst().destination().range();
-        long begun = statistics.begin(false, base);
+        return transfer(BatchRequest.scattered(file, false, fileOffset, length, copies));
+    }
+
+    @Override
+    public long transfer(BatchRequest request) {
+        boolean write = request.write();
+        CompatSession open = enter(Operation.of(write).function());
+        long begun = statistics.begin(write, request.memory());
         boolean succeeded = false;
         long moved = 0;
         try {
-            moved = open.executor().executeScattered(file, fileOffset, length, copies);
+            moved = open.executor().execute(request);
             succeeded = true;
             return moved;
         } finally {
             open.exit();
             if (begun != 0) {
                 statistics.end(
-                        begun, RequestExecutor.STATISTICS_PATH, false, base, length, fileOffset, 0, succeeded, moved);
+                        begun, RequestExecutor.STATISTICS_PATH, write, request.memory(), request.size(),
+                        request.fileOffset(), request.bufferOffset(), succeeded, moved);
             }
+        }
+    }
+
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        CompatSession open = enter("waitsForDisk");
+        try {
+            CompatFile own = open.executor().own(file, "waitsForDisk");
+            return open.executor().planner().waitsForDisk(own, fileOffset, size, false)
+                    || !own.descriptors().traits().inMemory() && !own.descriptors().canQueryPageCache();
+        } finally {
+            open.exit();
         }
     }
 
@@ -237,58 +240,39 @@ public final class CompatBackend extends CompatDriver {
     }
 
     @Override
-    public synchronized void driverOpen() {
-        if (session == null) {
-            CuFileConfig config = parameters.open();
-            boolean opened = false;
-            try {
-                DriverLimits running = new DriverLimits(config);
-                session = new CompatSession(posix, contexts, config, running, counters, statistics);
-                limits = running;
-                properties = CompatProperties.of(config);
-                statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
-                allocator.open();
-                opened = true;
-            } finally {
-                if (!opened) {
-                    parameters.close();
-                }
-            }
-        }
-        users++;
-    }
-
-    @Override
-    public void driverClose() {
-        CompatSession last = null;
-        synchronized (this) {
-            CompatSession open = session;
-            if (open == null) {
-                throw CuFileException.of(
-                        CuFileError.DRIVER_NOT_INITIALIZED, "cuFileDriverClose", "the driver is not open");
-            }
-            users--;
-            if (users == 0) {
-                last = open;
-                peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
-                session = null;
+    protected CompatSession openSession() {
+        CuFileConfig config = parameters.open();
+        boolean opened = false;
+        try {
+            DriverLimits running = new DriverLimits(config);
+            CompatSession open = new CompatSession(posix, contexts, config, running, pathBytes, statistics);
+            limits = running;
+            properties = CompatProperties.of(config);
+            statistics.open(config.get(CuFileKeys.PROFILE_CUFILE_STATS));
+            allocator.open();
+            opened = true;
+            return open;
+        } finally {
+            if (!opened) {
                 parameters.close();
-                peers.clear();
-            }
-        }
-        if (last != null) {
-            try {
-                last.close();
-            } finally {
-                statistics.close();
-                allocator.close();
             }
         }
     }
 
     @Override
-    public synchronized long useCount() {
-        return users;
+    protected void leave(CompatSession last) {
+        peakOfClosedSessions = Math.max(peakOfClosedSessions, last.peakStagingBytes());
+        parameters.close();
+        peers.clear();
+    }
+
+    @Override
+    protected void end(CompatSession last) {
+        try {
+            last.close();
+        } finally {
+            allocator.close();
+        }
     }
 
     @Override
@@ -299,25 +283,25 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void driverSetPollMode(boolean poll, long pollThresholdKb) {
-        checkOpen("cuFileDriverSetPollMode");
+        current("cuFileDriverSetPollMode");
         limits.setPollMode(poll, pollThresholdKb);
     }
 
     @Override
     public void driverSetMaxDirectIoSize(long maxDirectIoSizeKb) {
-        checkOpen("cuFileDriverSetMaxDirectIOSize");
+        current("cuFileDriverSetMaxDirectIOSize");
         limits.setMaxDirectIoSize(maxDirectIoSizeKb);
     }
 
     @Override
     public void driverSetMaxCacheSize(long maxCacheSizeKb) {
-        checkOpen("cuFileDriverSetMaxCacheSize");
+        current("cuFileDriverSetMaxCacheSize");
         limits.setMaxCacheSize(maxCacheSizeKb);
     }
 
     @Override
     public void driverSetMaxPinnedMemSize(long maxPinnedSizeKb) {
-        checkOpen("cuFileDriverSetMaxPinnedMemSize");
+        current("cuFileDriverSetMaxPinnedMemSize");
         limits.setMaxPinnedMemSize(maxPinnedSizeKb);
     }
 
@@ -364,7 +348,7 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public void batchIoDestroy(BackendBatch batch) {
-        CompatSession open = current();
+        CompatSession open = session();
         if (open != null) {
             open.batches().destroy(batch);
         }
@@ -411,13 +395,13 @@ public final class CompatBackend extends CompatDriver {
 
     @Override
     public EngineStatistics engineStatistics() {
-        CompatSession open = current();
+        CompatSession open = session();
         return new EngineStatistics(
-                counters.snapshot(),
+                bytesByPath(),
                 open == null ? 0 : open.stagingBytes(),
                 peakStagingBytes(),
                 open == null ? 0 : open.queueDepth(),
-                counters.retries(),
+                pathBytes.retries(),
                 open == null ? "off" : open.ioUring());
     }
 
@@ -455,38 +439,14 @@ public final class CompatBackend extends CompatDriver {
         }
     }
 
-    private @Nullable CompatSession current() {
-        return session;
-    }
-
-    private synchronized CompatSession openImplicitly() {
-        if (session == null) {
-            driverOpen();
-        }
-        CompatSession open = session;
-        if (open == null) {
-            throw CompatSession.closed("cuFileDriverOpen");
-        }
-        return open;
-    }
-
-    @Override
-    CompatSession checkOpen(String function) {
-        CompatSession open = current();
-        if (open == null) {
-            throw CompatSession.closed(function);
-        }
-        return open;
-    }
-
     private CompatSession enter(String function) {
-        CompatSession open = checkOpen(function);
+        CompatSession open = current(function);
         open.enter(function);
         return open;
     }
 
     private CompatSession enterToEnd(String function) {
-        CompatSession open = checkOpen(function);
+        CompatSession open = current(function);
         open.enterToEnd(function);
         return open;
     }

@@ -8,15 +8,10 @@ import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.engine.machine.SystemFiles;
-import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.error.CuFileError;
+import io.gds4j.engine.statistics.CountedDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.nvml.NvmlAvailability;
-import io.gds4j.spi.CuFileBackend;
-import io.gds4j.statistics.StatisticsLevel1;
-import io.gds4j.statistics.StatisticsLevel2;
-import io.gds4j.statistics.StatisticsLevel3;
 import java.nio.file.Path;
 import java.util.function.Supplier;
 
@@ -24,29 +19,26 @@ import java.util.function.Supplier;
  * The part of {@link CompatBackend} that concerns neither files nor memory: version, parameters, statistics, peer-to-peer flags
  * and the topology.
  */
-abstract class CompatDriver implements CuFileBackend {
+abstract class CompatDriver extends CountedDriver<CompatSession> {
     /** The newest version whose functions this backend serves. */
     private static final int VERSION = 1200;
 
     final CompatParameters parameters;
     final CompatPeers peers = new CompatPeers();
-    final CuFileCounters statistics;
     private final CudaAvailability cuda;
     private final Apertures apertures;
 
     CompatDriver(CuFileConfig config, CudaAvailability cuda, Supplier<NvmlAvailability> nvml) {
+        super(cuda);
         this.parameters = new CompatParameters(config);
-        this.statistics = new CuFileCounters(cuda);
         this.cuda = cuda;
         this.apertures = new Apertures(cuda, nvml);
     }
 
-    /**
-     * Returns the session of the open driver.
-     *
-     * @throws CuFileException DRIVER_NOT_INITIALIZED while the driver is closed
-     */
-    abstract CompatSession checkOpen(String function);
+    @Override
+    protected final CuFileException closed(String function) {
+        return CompatSession.closed(function);
+    }
 
     @Override
     public int getVersion() {
@@ -101,69 +93,21 @@ abstract class CompatDriver implements CuFileBackend {
     @Override
     public long getBarSizeInKb(int gpu) {
         if (gpu < 0 || gpu >= cuda.deviceCount()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetBARSizeInKB",
+            throw CuFileException.invalid("cuFileGetBARSizeInKB",
                     "there is no GPU %s, this machine has %s".formatted(gpu, cuda.deviceCount()));
         }
         return apertures.sizeInKb(gpu);
     }
 
     @Override
-    public void setStatsLevel(int level) {
-        statistics.setLevel(level);
-    }
-
-    @Override
-    public int getStatsLevel() {
-        return statistics.level();
-    }
-
-    @Override
-    public void statsStart() {
-        checkOpen("cuFileStatsStart");
-        statistics.start();
-    }
-
-    @Override
-    public void statsStop() {
-        checkOpen("cuFileStatsStop");
-        statistics.stop();
-    }
-
-    @Override
-    public void statsReset() {
-        checkOpen("cuFileStatsReset");
-        statistics.reset();
-    }
-
-    @Override
-    public StatisticsLevel1 getStatsL1() {
-        checkOpen("cuFileGetStatsL1");
-        return statistics.level1();
-    }
-
-    @Override
-    public StatisticsLevel2 getStatsL2() {
-        checkOpen("cuFileGetStatsL2");
-        return statistics.level2();
-    }
-
-    @Override
-    public StatisticsLevel3 getStatsL3() {
-        checkOpen("cuFileGetStatsL3");
-        return statistics.level3();
-    }
-
-    @Override
     public void driverSetP2pFlags(TargetType target, int flags) {
-        checkOpen("cuFileDriverSetP2PFlags");
+        current("cuFileDriverSetP2PFlags");
         peers.set(target, flags);
     }
 
     @Override
     public int driverGetP2pFlags(TargetType target) {
-        checkOpen("cuFileDriverGetP2PFlags");
+        current("cuFileDriverGetP2PFlags");
         return peers.get(target);
     }
 

@@ -129,10 +129,6 @@ final class CompatParameters {
     }
 
     private static CuFileException invalid(String function, String detail) {
-        return CuFileException.builder(function)
-                .error(CuFileError.INVALID_VALUE)
-                .errno(Errno.EINVAL)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_VALUE, Errno.EINVAL, function, detail);
     }
 }

@@ -24,11 +24,8 @@ final class CompatPeers {
     /** @throws CuFileException INVALID_VALUE for other flags than the machine's */
     synchronized void set(TargetType target, int bits) {
         if (bits != ALLOWED) {
-            throw CuFileException.builder("cuFileDriverSetP2PFlags")
-                    .error(CuFileError.INVALID_VALUE)
-                    .errno(Errno.EINVAL)
-                    .detail("flags are 0x%x, allowed on this machine: 0x%x".formatted(bits, ALLOWED))
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, Errno.EINVAL, "cuFileDriverSetP2PFlags",
+                    "flags are 0x%x, allowed on this machine: 0x%x".formatted(bits, ALLOWED));
         }
         flags.put(target, bits);
     }

@@ -242,11 +242,7 @@ public final class CompatSession {
     }
 
     static CuFileException closed(String function) {
-        return CuFileException.builder(function)
-                .error(CuFileError.DRIVER_NOT_INITIALIZED)
-                .errno(Errno.EINVAL)
-                .detail("the driver is closed")
-                .build();
+        return CuFileException.of(CuFileError.DRIVER_NOT_INITIALIZED, Errno.EINVAL, function, "the driver is closed");
     }
 
     /** Waits for the I/O in flight, then drops all registrations and frees everything. */

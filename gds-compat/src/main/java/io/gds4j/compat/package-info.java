@@ -6,3 +6,7 @@
 package io.gds4j.compat;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   HostContractTest: CompatDriver, CompatParameters, CompatSession
+//   SessionLogTest: LogFile

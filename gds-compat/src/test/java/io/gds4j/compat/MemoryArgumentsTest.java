@@ -120,6 +120,21 @@ class MemoryArgumentsTest {
     }
 
     @Test
+    void operationOfAClosedHostStreamIsRefused() {
+        HostStream order = HostStream.create();
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+                CuFileStream stream = driver.stream(order.address(), Set.of())) {
+            order.close();
+
+            CuFileException e = catchThrowableOfType(
+                    CuFileException.class, () -> stream.read(file, memory, CuFileStream.Cells.of(SIZE, 0, 0)));
+
+            assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE);
+            assertThat(e).hasMessageContaining("the stream is closed");
+        }
+    }
+
+    @Test
     void missingFileIsNotFound() {
         CuFileException e =
                 catchThrowableOfType(CuFileException.class, () -> driver.openFile(folder.resolve("missing")));

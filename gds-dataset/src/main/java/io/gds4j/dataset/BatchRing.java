@@ -5,6 +5,7 @@ import io.gds4j.dataset.BatchBuffer.State;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Closing;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -161,12 +162,9 @@ final class BatchRing {
 
     /** Fails takers on this thread, outside the lock: the threads of a pool may wait for the consumer. */
     private void failStalled(List<BatchTaker> takers) {
-        CuFileException reason = CuFileException.builder(Failures.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.ETIMEDOUT)
-                .detail("all %s buffers belong to batches that are not closed, for %s ms; close each batch".formatted(
-                        buffers, closeTimeout.toMillis()))
-                .build();
+        CuFileException reason = CuFileException.of(CuFileError.IO_ERROR, Errno.ETIMEDOUT, Failures.FUNCTION,
+                "all %s buffers belong to batches that are not closed, for %s ms; close each batch".formatted(
+                        buffers, closeTimeout.toMillis()));
         takers.forEach(taker -> taker.fail(reason));
     }
 
@@ -447,6 +445,6 @@ final class BatchRing {
             }
         }
         all.add(memory::close);
-        Failures.runAll(all);
+        Closing.all(all, Runnable::run);
     }
 }

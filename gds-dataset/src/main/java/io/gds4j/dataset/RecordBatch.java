@@ -102,11 +102,7 @@ public final class RecordBatch implements AutoCloseable {
 
     private BatchBuffer open() {
         if (closed) {
-            throw CuFileException.builder("RecordBatch")
-                    .error(CuFileError.INVALID_VALUE)
-                    .errno(Errno.EBADF)
-                    .detail("the batch is closed")
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, Errno.EBADF, "RecordBatch", "the batch is closed");
         }
         return buffer;
     }

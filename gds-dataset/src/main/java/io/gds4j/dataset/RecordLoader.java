@@ -267,11 +267,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
     @Override
     public void close() {
         if (readers.contains(Thread.currentThread())) {
-            throw CuFileException.builder(Failures.FUNCTION)
-                    .error(CuFileError.IO_NOT_SUPPORTED)
-                    .errno(Errno.EBUSY)
-                    .detail("close was called on a thread that reads")
-                    .build();
+            throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, Failures.FUNCTION,
+                    "close was called on a thread that reads");
         }
         closed = true;
         lent.forEach(this::takeBack);

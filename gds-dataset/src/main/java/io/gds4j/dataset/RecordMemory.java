@@ -5,6 +5,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -173,6 +174,6 @@ final class RecordMemory implements AutoCloseable {
             all.add(buffer::close);
         }
         all.add(memory::close);
-        Failures.runAll(all);
+        Closing.all(all, Runnable::run);
     }
 }

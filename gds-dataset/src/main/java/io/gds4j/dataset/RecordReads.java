@@ -22,21 +22,6 @@ final class RecordReads implements AutoCloseable {
     /** Fewest reads that are worth a batch. */
     private static final int MIN_ENTRIES = 4;
 
-    /**
-     * Time of a read that is too long for the page cache, beside a nanosecond for each byte. A read of 4 KiB takes 1 microsecond there,
-     * and about 100 from a disk.
-     */
-    private static final long SLOW_NANOS = 40_000;
-
-    /** Slow reads of a task after which the others go as a batch. Fewer may be pauses of the machine. */
-    private static final int MAX_SLOW = 3;
-
-    /** Reads for which one more may be slow. A batch costs each of its reads some microseconds, as much as one slow read in 16. */
-    private static final int READS_FOR_ONE_SLOW = 16;
-
-    /** Tasks submitted as batches after one that waited for a disk. Then one is read by itself again: files may be cached by now. */
-    private static final int TASKS_WITHOUT_TRIAL = 15;
-
     private final RecordSource source;
     private final RecordMemory memory;
     private final ErrorPolicy policy;
@@ -44,9 +29,8 @@ final class RecordReads implements AutoCloseable {
     private final List<CuFileBatch.Request> requests = new ArrayList<>();
     private @Nullable MemoryAllocation stage;
     private @Nullable CuFileBatch batch;
-    private int tasksWithoutTrial;
 
-    /** @param planner is told when reads wait for a disk */
+    /** @param planner is told whether reads wait for a disk */
     RecordReads(RecordSource source, RecordMemory memory, ErrorPolicy policy, BatchPlanner planner) {
         this.source = source;
         this.memory = memory;
@@ -58,18 +42,13 @@ final class RecordReads implements AutoCloseable {
     void read(BatchBuffer buffer, int task) {
         int run = buffer.taskFirst[task];
         int end = buffer.taskFirst[task + 1];
+        boolean waits = waitsForDisk(buffer, run) || waitsForDisk(buffer, end - 1);
         if (end - run == 1) {
-            long begun = System.nanoTime();
-            readRun(buffer, run);
-            planner.setDiskSlow(isSlow(buffer.runBytes(run), System.nanoTime() - begun));
-            return;
-        }
-        if (tasksWithoutTrial > 0) {
-            tasksWithoutTrial--;
-        } else if (memory.isStaged()) {
+            planner.setDiskSlow(waits);
+        } else if (!waits && memory.isStaged()) {
             run = readStaged(buffer, run, end);
-        } else if (memory.kind().isHost()) {
-            run = readWhileFast(buffer, run, end, memory.target(), 0);
+        } else if (!waits && memory.kind().isHost()) {
+            run = readOneByOne(buffer, run, end, memory.target(), 0);
         }
         if (end - run >= MIN_ENTRIES) {
             run = readTogether(buffer, run, end);
@@ -79,7 +58,16 @@ final class RecordReads implements AutoCloseable {
         }
     }
 
-    /** Reads runs into pinned memory, and copies them at once. Returns the first that is not read, as {@link #readWhileFast}. */
+    /** Asks the driver about a run. True if it cannot tell: the read will report why. */
+    private boolean waitsForDisk(BatchBuffer buffer, int run) {
+        try {
+            return memory.file(buffer.runFile[run]).waitsForDisk(buffer.runFileOffset[run], buffer.runBytes(run));
+        } catch (CuFileException e) {
+            return true;
+        }
+    }
+
+    /** Reads runs into pinned memory, and copies them at once. Returns the first that is not read, as {@link #readOneByOne}. */
     private int readStaged(BatchBuffer buffer, int first, int end) {
         MemoryAllocator allocator = memory.driver().allocator();
         MemoryAllocation staging = stage;
@@ -90,7 +78,7 @@ final class RecordReads implements AutoCloseable {
             stage = staging;
         }
         long start = buffer.runStart(first);
-        int run = readWhileFast(buffer, first, end, staging, start);
+        int run = readOneByOne(buffer, first, end, staging, start);
         if (run > first) {
             long bytes = buffer.runStart(run - 1) + buffer.runBytes(run - 1) - start;
             memory.copyIn(staging.range().slice(0, bytes), start);
@@ -99,32 +87,16 @@ final class RecordReads implements AutoCloseable {
     }
 
     /**
-     * Reads runs one by one. Stops at a failed read, and when a disk keeps it waiting.
+     * Reads runs one by one. Stops at a failed read.
      *
      * @param start what offset 0 of the memory is in the ring
      */
-    private int readWhileFast(BatchBuffer buffer, int first, int end, IoMemory to, long start) {
-        int slow = 0;
+    private int readOneByOne(BatchBuffer buffer, int first, int end, IoMemory to, long start) {
         int run = first;
-        long begun = System.nanoTime();
-        while (run < end
-                && !isDiskSlow(slow, run - first)
-                && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
-            long ended = System.nanoTime();
-            slow += isSlow(buffer.runBytes(run), ended - begun) ? 1 : 0;
-            begun = ended;
+        while (run < end && succeeds(buffer, run, to, buffer.runStart(run) - start)) {
             run++;
         }
-        tasksWithoutTrial = run < end && isDiskSlow(slow, run - first) ? TASKS_WITHOUT_TRIAL : 0;
         return run;
-    }
-
-    private static boolean isSlow(long bytes, long nanos) {
-        return nanos > SLOW_NANOS + bytes;
-    }
-
-    private static boolean isDiskSlow(int slowReads, int reads) {
-        return slowReads >= MAX_SLOW + reads / READS_FOR_ONE_SLOW;
     }
 
     /** Submits runs as a batch. Returns the first if that or one of them fails, so that all are read again one by one, to find it. */

@@ -64,7 +64,7 @@ final class LibCuFileBackend extends LibraryDriver {
             succeeded = true;
             return file;
         } finally {
-            counters.handleRegistered(succeeded);
+            statistics.handleRegistered(succeeded);
         }
     }
 
@@ -74,7 +74,7 @@ final class LibCuFileBackend extends LibraryDriver {
             LibCuFileSession open = session();
             if (open != null && own.isOf(open)) {
                 open.deregister(own);
-                counters.handleDeregistered();
+                statistics.handleDeregistered();
             }
         }
     }
@@ -97,7 +97,7 @@ final class LibCuFileBackend extends LibraryDriver {
             registration.run();
             succeeded = true;
         } finally {
-            counters.bufferRegistered(range, succeeded);
+            statistics.bufferRegistered(range, succeeded);
         }
     }
 
@@ -112,7 +112,7 @@ final class LibCuFileBackend extends LibraryDriver {
             open.openLibrary().ifAlive(() -> open.deregister(range));
             succeeded = true;
         } finally {
-            counters.bufferDeregistered(range, succeeded);
+            statistics.bufferDeregistered(range, succeeded);
         }
     }
 
@@ -142,7 +142,7 @@ final class LibCuFileBackend extends LibraryDriver {
             long size,
             long fileOffset,
             long bufferOffset) {
-        long begun = counters.begin(write, base);
+        long begun = statistics.begin(write, base);
         if (begun == 0) {
             return move(function, write, file, base, size, fileOffset, bufferOffset);
         }
@@ -153,7 +153,7 @@ final class LibCuFileBackend extends LibraryDriver {
             succeeded = true;
             return moved;
         } finally {
-            counters.end(
+            statistics.end(
                     begun, LibraryFile.pathOf(file), write, base, size, fileOffset, bufferOffset, succeeded, moved);
         }
     }
@@ -277,7 +277,7 @@ final class LibCuFileBackend extends LibraryDriver {
             return moveVector(function, write, file, ranges, fileOffset, flags);
         }
         MemoryRange first = ranges.getFirst();
-        long begun = counters.begin(write, first);
+        long begun = statistics.begin(write, first);
         boolean succeeded = false;
         long moved = 0;
         try {
@@ -287,7 +287,7 @@ final class LibCuFileBackend extends LibraryDriver {
         } finally {
             if (begun != 0) {
                 long size = ranges.stream().mapToLong(MemoryRange::length).sum();
-                counters.endVector(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, succeeded, moved);
+                statistics.endVector(begun, LibraryFile.pathOf(file), write, first, size, fileOffset, succeeded, moved);
             }
         }
     }

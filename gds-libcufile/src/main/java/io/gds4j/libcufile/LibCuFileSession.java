@@ -143,11 +143,8 @@ final class LibCuFileSession implements LibraryUser {
     private synchronized LibraryFile register(OwnedDescriptor descriptor, @Nullable CallerDescriptor caller) {
         checkOpen("cuFileHandleRegister");
         if (caller != null && callerDescriptors.contains(caller)) {
-            throw CuFileException.builder("cuFileHandleRegister")
-                    .error(CuFileError.HANDLE_ALREADY_REGISTERED)
-                    .path(descriptor.path())
-                    .detail("file descriptor " + caller.number() + " is registered already")
-                    .build();
+            throw CuFileException.of(CuFileError.HANDLE_ALREADY_REGISTERED, "cuFileHandleRegister", descriptor.path(),
+                    "file descriptor " + caller.number() + " is registered already");
         }
         long handle;
         try {

@@ -12,8 +12,7 @@ import io.gds4j.config.SlabArray;
 import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
-import io.gds4j.engine.statistics.CuFileCounters;
-import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.engine.statistics.CountedDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -27,23 +26,19 @@ import io.gds4j.libcufile.process.LibrarySettings;
 import io.gds4j.libcufile.process.LibraryTrait;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.memory.MemoryAllocator;
-import io.gds4j.spi.CuFileBackend;
-import io.gds4j.statistics.IoPath;
-import io.gds4j.statistics.StatisticsLevel1;
-import io.gds4j.statistics.StatisticsLevel2;
-import io.gds4j.statistics.StatisticsLevel3;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.function.Consumer;
 import java.util.function.Function;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The part of {@link LibCuFileBackend} that concerns neither files nor transfers: opening and closing, the allocator, limits,
  * parameters, statistics, and the library's reports about itself.
  */
-abstract class LibraryDriver implements CuFileBackend {
+abstract class LibraryDriver extends CountedDriver<LibCuFileSession> {
     private static final String OPEN = "cuFileDriverOpen";
 
     private final LibraryProcess process;
@@ -53,14 +48,10 @@ abstract class LibraryDriver implements CuFileBackend {
     private final Posix posix;
     private final CudaAvailability cuda;
     private final NativeMemoryAllocator allocator;
-    private final PathCounters bytesByPath = new PathCounters();
-    final CuFileCounters counters;
 
     private final Map<ConfigKey<?>, Object> staged = new LinkedHashMap<>();
 
-    private volatile @Nullable LibCuFileSession session;
     private @Nullable CudaContexts contexts;
-    private long users;
 
     /** @param directOnly the library must refuse what it cannot serve directly */
     LibraryDriver(
@@ -70,6 +61,7 @@ abstract class LibraryDriver implements CuFileBackend {
             DirectStorageProbe storage,
             Posix posix,
             CudaAvailability cuda) {
+        super(cuda);
         this.process = process;
         this.config = config;
         this.directOnly = directOnly;
@@ -77,7 +69,6 @@ abstract class LibraryDriver implements CuFileBackend {
         this.posix = posix;
         this.cuda = cuda;
         this.allocator = new NativeMemoryAllocator(posix, cuda);
-        this.counters = new CuFileCounters(cuda);
     }
 
     @Override
@@ -85,67 +76,41 @@ abstract class LibraryDriver implements CuFileBackend {
         return allocator;
     }
 
-    /** Returns the session of the open driver, or null while the driver is closed. */
-    final @Nullable LibCuFileSession session() {
-        return session;
-    }
-
     // ---- opening and limits
 
     @Override
-    public synchronized void driverOpen() {
-        if (session == null) {
-            LibrarySettings settings = settings();
-            session = new LibCuFileSession(
-                    process, settings, config, storage, posix, contexts(), bytesByPath, counters);
-            staged.clear();
-            counters.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
-            allocator.open();
-        }
-        users++;
+    protected final LibCuFileSession openSession() {
+        LibrarySettings settings = settings();
+        LibCuFileSession open = new LibCuFileSession(
+                process, settings, config, storage, posix, contexts(), pathBytes, statistics);
+        staged.clear();
+        statistics.open(settings.get(CuFileKeys.PROFILE_CUFILE_STATS));
+        allocator.open();
+        return open;
     }
 
     @Override
-    public void driverClose() {
-        LibCuFileSession last = null;
-        synchronized (this) {
-            if (session == null) {
-                throw CuFileException.of(
-                        CuFileError.DRIVER_NOT_INITIALIZED, "cuFileDriverClose", "the driver is not open");
-            }
-            users--;
-            if (users == 0) {
-                last = session;
-                session = null;
-            }
-        }
-        if (last != null) {
-            try {
-                last.close();
-            } finally {
-                counters.close();
-                allocator.close();
-            }
+    protected final void leave(LibCuFileSession last) {
+        // the settings of the next open are staged while the driver is closed
+    }
+
+    @Override
+    protected final void end(LibCuFileSession last) {
+        try {
+            last.close();
+        } finally {
+            allocator.close();
         }
     }
 
     @Override
-    public synchronized long useCount() {
-        return users;
+    protected final CuFileException closed(String function) {
+        return OpenLibrary.closed(function);
     }
 
-    /** Returns the session of the open driver; opens the driver if it is closed. */
-    final LibCuFileSession openImplicitly() {
-        LibCuFileSession open = session;
-        if (open != null) {
-            return open;
-        }
-        synchronized (this) {
-            if (session == null) {
-                driverOpen();
-            }
-            return current(OPEN);
-        }
+    @Override
+    protected final <T> T whileOpen(String function, Supplier<T> call) {
+        return current(function).openLibrary().whileAlive(function, call);
     }
 
     /** Makes a call that needs the open library and belongs to no transfer. */
@@ -157,19 +122,6 @@ abstract class LibraryDriver implements CuFileBackend {
     final void run(String function, Consumer<LibCuFileSession> call) {
         LibCuFileSession open = current(function);
         open.openLibrary().runWhileAlive(function, () -> call.accept(open));
-    }
-
-    /**
-     * Returns the session of the open driver.
-     *
-     * @throws CuFileException DRIVER_NOT_INITIALIZED while the driver is closed
-     */
-    final LibCuFileSession current(String function) {
-        LibCuFileSession open = session;
-        if (open == null) {
-            throw OpenLibrary.closed(function);
-        }
-        return open;
     }
 
     /** Settings of the next open. */
@@ -231,13 +183,13 @@ abstract class LibraryDriver implements CuFileBackend {
     }
 
     private CuFileLibrary loaded() {
-        LibCuFileSession open = session;
+        LibCuFileSession open = session();
         return open == null ? process.load(settings()) : open.library();
     }
 
     @Override
     public long getParameterSizeT(SizeParameter parameter) {
-        LibCuFileSession open = session;
+        LibCuFileSession open = session();
         if (parameter == SizeParameter.PROFILE_STATS && open != null) {
             return open.settings().get(CuFileKeys.PROFILE_CUFILE_STATS);
         }
@@ -251,7 +203,7 @@ abstract class LibraryDriver implements CuFileBackend {
 
     @Override
     public String getParameterString(StringParameter parameter) {
-        LibCuFileSession open = session;
+        LibCuFileSession open = session();
         if (parameter == StringParameter.LOG_DIR && open != null) {
             // Without a configured folder the library logs to gds4j's temporary one.
             return open.openLibrary().settings().get(CuFileKeys.LOGGING_DIR);
@@ -259,15 +211,14 @@ abstract class LibraryDriver implements CuFileBackend {
         String value =
                 parameter(parameter, library -> library.getParameterString(parameter.index()), parameter.key());
         if (value.isEmpty() && parameter == StringParameter.ENV_LOGFILE_PATH) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
+            throw CuFileException.invalid("cuFileGetParameterString", "CUFILE_LOGFILE_PATH is not set");
         }
         return value;
     }
 
     /** The value of the running library; while the driver is closed, the value that the next open will use. */
     private <T> T parameter(CuFileParameter parameter, Function<CuFileLibrary, T> running, ConfigKey<T> key) {
-        LibCuFileSession open = session;
+        LibCuFileSession open = session();
         if (open != null && LibraryTrait.hasParameter(open.library().version(), parameter)) {
             return open.openLibrary().whileAlive("cuFileGetParameter", () -> running.apply(open.library()));
         }
@@ -299,7 +250,7 @@ abstract class LibraryDriver implements CuFileBackend {
     /** Refuses a parameter that came with a later version: the library would ignore it. */
     private void requireParameter(String function, CuFileParameter parameter) {
         if (parameter != BoolParameter.PROFILE_NVTX
-                && session == null
+                && session() == null
                 && !LibraryTrait.hasParameter(loaded().version(), parameter)) {
             throw CuFileException.of(
                     CuFileError.IO_NOT_SUPPORTED,
@@ -309,7 +260,7 @@ abstract class LibraryDriver implements CuFileBackend {
     }
 
     private synchronized <T> void stage(String function, ConfigKey<T> key, T value) {
-        if (session != null) {
+        if (session() != null) {
             throw CuFileException.of(
                     CuFileError.DRIVER_ALREADY_OPEN, function, "the driver is open: close it to set " + key.name());
         }
@@ -332,7 +283,7 @@ abstract class LibraryDriver implements CuFileBackend {
 
     @Override
     public SlabArray getParameterPosixPoolSlabArray() {
-        LibCuFileSession open = session;
+        LibCuFileSession open = session();
         if (open == null) {
             synchronized (this) {
                 return settings().posixPoolSlabs();
@@ -356,12 +307,10 @@ abstract class LibraryDriver implements CuFileBackend {
     @Override
     public SlabArray getParameterGpuBounceBufferSlabArray() {
         requireLater(CuFileFunction.GET_PARAMETER_GPU_BOUNCE_BUFFER_SLAB_ARRAY);
-        LibCuFileSession open = session;
+        LibCuFileSession open = session();
         LibrarySettings now = open == null ? settings() : open.openLibrary().settings();
         if (now.gpuSlabClasses() == 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetParameterGpuBounceBufferSlabArray",
+            throw CuFileException.invalid("cuFileGetParameterGpuBounceBufferSlabArray",
                     "no slabs are configured: the GPU's bounce buffers are all of properties.per_buffer_cache_size_kb");
         }
         // Values that are set wait here until the next open.
@@ -386,11 +335,6 @@ abstract class LibraryDriver implements CuFileBackend {
 
     // ---- statistics
 
-    @Override
-    public Map<IoPath, Long> bytesByPath() {
-        return bytesByPath.snapshot();
-    }
-
     /** Returns 0: the library does not report the size of its pools. */
     @Override
     public long peakStagingBytes() {
@@ -398,52 +342,10 @@ abstract class LibraryDriver implements CuFileBackend {
     }
 
     @Override
-    public void setStatsLevel(int level) {
-        counters.setLevel(level);
-    }
-
-    @Override
-    public int getStatsLevel() {
-        return counters.level();
-    }
-
-    @Override
-    public void statsStart() {
-        run("cuFileStatsStart", open -> counters.start());
-    }
-
-    @Override
-    public void statsStop() {
-        run("cuFileStatsStop", open -> counters.stop());
-    }
-
-    @Override
-    public void statsReset() {
-        run("cuFileStatsReset", open -> counters.reset());
-    }
-
-    @Override
-    public StatisticsLevel1 getStatsL1() {
-        return call("cuFileGetStatsL1", open -> counters.level1());
-    }
-
-    @Override
-    public StatisticsLevel2 getStatsL2() {
-        return call("cuFileGetStatsL2", open -> counters.level2());
-    }
-
-    @Override
-    public StatisticsLevel3 getStatsL3() {
-        return call("cuFileGetStatsL3", open -> counters.level3());
-    }
-
-    @Override
     public long getBarSizeInKb(int gpu) {
         if (gpu < 0 || gpu >= cuda.deviceCount()) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileGetBARSizeInKB",
-                    "GPU is %s, allowed: 0 to %s".formatted(gpu, cuda.deviceCount() - 1));
+            throw CuFileException.invalid(
+                    "cuFileGetBARSizeInKB", "GPU is %s, allowed: 0 to %s".formatted(gpu, cuda.deviceCount() - 1));
         }
         return call("cuFileGetBARSizeInKB", open -> open.library().getBarSizeInKb(gpu));
     }

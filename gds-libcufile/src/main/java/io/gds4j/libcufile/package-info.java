@@ -7,3 +7,6 @@
 package io.gds4j.libcufile;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   LibCuFileContractTest: LibCuFileSession, LibraryDriver

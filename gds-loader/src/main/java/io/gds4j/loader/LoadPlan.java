@@ -329,8 +329,8 @@ public final class LoadPlan {
                 .filter(tensor -> tensor.fileOffset() % options.alignment() == 0)
                 .count();
         int tensors = plan.tensors().size();
-        return new AlignmentReport(
-                options.alignment(), tensors, (int) aligned, tensors - gathered, gathered, gatheredBytes);
+        return new AlignmentReport(new AlignmentReport.Parts(
+                options.alignment(), tensors, (int) aligned, tensors - gathered, gathered, gatheredBytes));
     }
 
     /** Loads without a listener; see {@link #load(CuFileDriver, LoadListener)}. */
@@ -409,10 +409,10 @@ public final class LoadPlan {
         };
         return new LoadJob.Order<>(
                 checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
-                (job, outcome) -> result.apply(job, new LoadReport(
+                (job, outcome) -> result.apply(job, new LoadReport(new LoadReport.Parts(
                         layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
                         checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9, outcome.ioPaths(),
-                        outcome.peakStagingBytes())));
+                        outcome.peakStagingBytes()))));
     }
 
     /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */
@@ -471,11 +471,8 @@ public final class LoadPlan {
     void requireChoice(int chosen) {
         int all = checkpoint.tensors().size();
         if (chosen == 0 && all > 0) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(checkpoint.path())
-                    .detail("the choice matches none of the checkpoint's tensors (%s)".formatted(all))
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, checkpoint.path(),
+                    "the choice matches none of the checkpoint's tensors (%s)".formatted(all));
         }
     }
 

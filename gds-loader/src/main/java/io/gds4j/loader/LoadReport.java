@@ -9,55 +9,30 @@ import java.util.Map;
  * @since 0.1
  */
 public final class LoadReport {
-    private final int files;
-    private final int tensors;
-    private final long bytes;
-    private final int requests;
-    private final double seconds;
-    private final double headerSeconds;
-    private final double memorySeconds;
-    private final Map<IoPath, Long> ioPaths;
-    private final long peakStagingBytes;
+    private final Parts parts;
 
-    LoadReport(
-            int files,
-            int tensors,
-            long bytes,
-            int requests,
-            double seconds,
-            double headerSeconds,
-            double memorySeconds,
-            Map<IoPath, Long> ioPaths,
-            long peakStagingBytes) {
-        this.files = files;
-        this.tensors = tensors;
-        this.bytes = bytes;
-        this.requests = requests;
-        this.seconds = seconds;
-        this.headerSeconds = headerSeconds;
-        this.memorySeconds = memorySeconds;
-        this.ioPaths = Map.copyOf(ioPaths);
-        this.peakStagingBytes = peakStagingBytes;
+    LoadReport(Parts parts) {
+        this.parts = parts;
     }
 
     /** {@return number of files that were read} */
     public int files() {
-        return files;
+        return parts.files;
     }
 
     /** {@return number of tensors that were loaded} */
     public int tensors() {
-        return tensors;
+        return parts.tensors;
     }
 
     /** {@return bytes of these tensors} */
     public long bytes() {
-        return bytes;
+        return parts.bytes;
     }
 
     /** {@return number of reads by the driver} */
     public int requests() {
-        return requests;
+        return parts.requests;
     }
 
     /**
@@ -65,38 +40,43 @@ public final class LoadReport {
      * opening files and allocating memory, without the time in between}
      */
     public double seconds() {
-        return seconds;
+        return parts.seconds;
     }
 
     /** {@return the part of {@link #seconds} for {@link Checkpoint#open}} */
     public double headerSeconds() {
-        return headerSeconds;
+        return parts.headerSeconds;
     }
 
     /** {@return the part of {@link #seconds} for allocating destination memory} */
     public double memorySeconds() {
-        return memorySeconds;
+        return parts.memorySeconds;
     }
 
     /** {@return bytes by I/O path; includes other I/O on the same driver during the load} */
     public Map<IoPath, Long> ioPaths() {
-        return ioPaths;
+        return parts.ioPaths;
     }
 
     /** {@return peak of the host memory for staging, of driver and loader together} */
     public long peakStagingBytes() {
-        return peakStagingBytes;
+        return parts.peakStagingBytes;
     }
 
     /** Returns bytes per second, based on {@link #seconds}. */
     public double bytesPerSecond() {
-        return seconds > 0 ? bytes / seconds : 0;
+        return parts.seconds > 0 ? parts.bytes / parts.seconds : 0;
     }
 
     @Override
     public String toString() {
-        return "LoadReport[files=" + files + ", tensors=" + tensors + ", bytes=" + bytes + ", requests=" + requests
-                + ", seconds=" + seconds + ", headerSeconds=" + headerSeconds + ", memorySeconds=" + memorySeconds
-                + ", ioPaths=" + ioPaths + ", peakStagingBytes=" + peakStagingBytes + ']';
+        return parts.toString().replaceFirst("Parts", "LoadReport");
+    }
+
+    record Parts(int files, int tensors, long bytes, int requests, double seconds, double headerSeconds,
+            double memorySeconds, Map<IoPath, Long> ioPaths, long peakStagingBytes) {
+        Parts {
+            ioPaths = Map.copyOf(ioPaths);
+        }
     }
 }

@@ -1,7 +1,6 @@
 package io.gds4j.loader;
 
 import java.nio.file.Path;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -10,52 +9,46 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class LoadRequest {
-    private final Path file;
-    private final long fileOffset;
-    private final long length;
-    private final boolean gathered;
+    private final Parts parts;
 
     LoadRequest(Path file, long fileOffset, long length, boolean gathered) {
-        this.file = file;
-        this.fileOffset = fileOffset;
-        this.length = length;
-        this.gathered = gathered;
+        parts = new Parts(file, fileOffset, length, gathered);
     }
 
     /** {@return file to read} */
     public Path file() {
-        return file;
+        return parts.file;
     }
 
     /** {@return offset of the first byte} */
     public long fileOffset() {
-        return fileOffset;
+        return parts.fileOffset;
     }
 
     /** {@return length in bytes} */
     public long length() {
-        return length;
+        return parts.length;
     }
 
     /** {@return true if the bytes are read into host memory and copied from there} */
     public boolean gathered() {
-        return gathered;
+        return parts.gathered;
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof LoadRequest that && fileOffset == that.fileOffset && length == that.length
-                && gathered == that.gathered && file.equals(that.file);
+        return other instanceof LoadRequest that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(file, fileOffset, length, gathered);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "LoadRequest[file=" + file + ", fileOffset=" + fileOffset + ", length=" + length + ", gathered="
-                + gathered + ']';
+        return parts.toString().replaceFirst("Parts", "LoadRequest");
     }
+
+    private record Parts(Path file, long fileOffset, long length, boolean gathered) {}
 }

@@ -278,11 +278,8 @@ public final class LoadedTensor {
     }
 
     private CuFileException failure(CuFileError error, String detail) {
-        return CuFileException.builder(FUNCTION)
-                .error(error)
-                .path(info.file())
-                .detail("tensor %s %s".formatted(CheckpointException.quote(info.name()), detail))
-                .build();
+        return CuFileException.of(
+                error, FUNCTION, info.file(), "tensor %s %s".formatted(CheckpointException.quote(info.name()), detail));
     }
 
     @Override

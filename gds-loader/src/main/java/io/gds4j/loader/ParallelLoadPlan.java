@@ -286,9 +286,9 @@ public final class ParallelLoadPlan {
         for (int rank : ranks()) {
             RankReport own = new RankReport(rank, slices(rank).size(), bytes(rank));
             reports.add(own);
-            ranks.put(rank, new LoadedTensors(job, rank, new LoadReport(
+            ranks.put(rank, new LoadedTensors(job, rank, new LoadReport(new LoadReport.Parts(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
-                    all.memorySeconds(), all.ioPaths(), all.peakStagingBytes())));
+                    all.memorySeconds(), all.ioPaths(), all.peakStagingBytes()))));
         }
         return new ParallelTensors(ranks, new ParallelReport(all, storageBytes(), reports));
     }

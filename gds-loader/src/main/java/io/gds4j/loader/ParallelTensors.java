@@ -1,7 +1,7 @@
 package io.gds4j.loader;
 
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.internal.Closing;
+import io.gds4j.internal.lifetime.Closing;
 import java.util.List;
 import java.util.SortedMap;
 import java.util.TreeMap;

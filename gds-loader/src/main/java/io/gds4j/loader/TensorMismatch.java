@@ -2,7 +2,6 @@ package io.gds4j.loader;
 
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,55 +10,51 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class TensorMismatch {
-    private final TensorInfo tensor;
-    private final long offset;
-    private final int expected;
-    private final int actual;
+    private final Parts parts;
 
     TensorMismatch(TensorInfo tensor, long offset, int expected, int actual) {
-        this.tensor = tensor;
-        this.offset = offset;
-        this.expected = expected;
-        this.actual = actual;
+        parts = new Parts(tensor, offset, expected, actual);
     }
 
     /** {@return the tensor} */
     public TensorInfo tensor() {
-        return tensor;
+        return parts.tensor;
     }
 
     /** {@return offset of the first differing byte within the tensor} */
     public long offset() {
-        return offset;
+        return parts.offset;
     }
 
     /** {@return the byte in the file, 0 to 255, or -1 if the file ends before it} */
     public int expected() {
-        return expected;
+        return parts.expected;
     }
 
     /** {@return the byte in memory, 0 to 255} */
     public int actual() {
-        return actual;
+        return parts.actual;
     }
 
     @Override
     public String toString() {
-        return expected < 0
+        return parts.expected < 0
                 ? "tensor %s: the file ends before byte %s of it"
-                        .formatted(CheckpointException.quote(tensor.name()), offset)
+                        .formatted(CheckpointException.quote(parts.tensor.name()), parts.offset)
                 : "tensor %s differs at byte %s: 0x%02x in the file, 0x%02x in memory"
-                        .formatted(CheckpointException.quote(tensor.name()), offset, expected, actual);
+                        .formatted(CheckpointException.quote(parts.tensor.name()), parts.offset, parts.expected,
+                                parts.actual);
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof TensorMismatch that && offset == that.offset && expected == that.expected
-                && actual == that.actual && tensor.equals(that.tensor);
+        return other instanceof TensorMismatch that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(tensor, offset, expected, actual);
+        return parts.hashCode();
     }
+
+    private record Parts(TensorInfo tensor, long offset, int expected, int actual) {}
 }

@@ -9,10 +9,7 @@ import java.util.List;
  * @since 0.1
  */
 public final class VerificationReport {
-    private final int tensors;
-    private final long bytes;
-    private final double seconds;
-    private final List<TensorMismatch> mismatches;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -23,40 +20,40 @@ public final class VerificationReport {
      * @param mismatches as {@link #mismatches}
      */
     public VerificationReport(int tensors, long bytes, double seconds, List<TensorMismatch> mismatches) {
-        this.tensors = tensors;
-        this.bytes = bytes;
-        this.seconds = seconds;
-        this.mismatches = List.copyOf(mismatches);
+        parts = new Parts(tensors, bytes, seconds, List.copyOf(mismatches));
     }
 
     /** {@return number of tensors compared} */
     public int tensors() {
-        return tensors;
+        return parts.tensors;
     }
 
     /** {@return bytes compared} */
     public long bytes() {
-        return bytes;
+        return parts.bytes;
     }
 
     /** {@return duration in seconds} */
     public double seconds() {
-        return seconds;
+        return parts.seconds;
     }
 
     /** {@return the first difference of each tensor that differs, in the order of the tensors} */
     public List<TensorMismatch> mismatches() {
-        return mismatches;
+        return parts.mismatches;
     }
 
     /** Returns true if nothing differs. */
     public boolean verified() {
-        return mismatches.isEmpty();
+        return parts.mismatches.isEmpty();
     }
 
     @Override
     public String toString() {
-        return "VerificationReport[tensors=" + tensors + ", bytes=" + bytes + ", seconds=" + seconds + ", mismatches="
-                + mismatches.size() + ']';
+        return "VerificationReport[tensors=" + parts.tensors + ", bytes=" + parts.bytes + ", seconds=" + parts.seconds
+                + ", mismatches="
+                + parts.mismatches.size() + ']';
     }
+
+    private record Parts(int tensors, long bytes, double seconds, List<TensorMismatch> mismatches) {}
 }

@@ -5,25 +5,55 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.util.OptionalInt;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The end of a request ({@code ibv_wc}).
  *
- * @param id what the request was posted with
- * @param operation what it asked for
- * @param status how it ended; every request that was posted later fails, too, once one has failed
- * @param bytes bytes received; 0 for other operations and after a failure
- * @param immediate what the peer sent with the message, if it did
- * @param vendorError the device's own code of the failure
- *
  * @since 0.1
  */
 @Experimental
-public record Completion(
-        long id, RdmaOperation operation, CompletionStatus status, int bytes, OptionalInt immediate, int vendorError) {
+public final class Completion {
+    private final Parts parts;
+
+    Completion(long id, RdmaOperation operation, CompletionStatus status, int bytes, OptionalInt immediate,
+            int vendorError) {
+        parts = new Parts(id, operation, status, bytes, immediate, vendorError);
+    }
+
+    /** {@return what the request was posted with} */
+    public long id() {
+        return parts.id;
+    }
+
+    /** {@return what it asked for} */
+    public RdmaOperation operation() {
+        return parts.operation;
+    }
+
+    /** {@return how it ended; every request that was posted later fails, too, once one has failed} */
+    public CompletionStatus status() {
+        return parts.status;
+    }
+
+    /** {@return bytes received; 0 for other operations and after a failure} */
+    public int bytes() {
+        return parts.bytes;
+    }
+
+    /** {@return what the peer sent with the message, if it did} */
+    public OptionalInt immediate() {
+        return parts.immediate;
+    }
+
+    /** {@return the device's own code of the failure} */
+    public int vendorError() {
+        return parts.vendorError;
+    }
+
     /** {@return whether the request succeeded} */
     public boolean succeeded() {
-        return status == CompletionStatus.SUCCESS;
+        return parts.status == CompletionStatus.SUCCESS;
     }
 
     /**
@@ -37,7 +67,7 @@ public record Completion(
         if (succeeded()) {
             return this;
         }
-        int errno = switch (status) {
+        int errno = switch (parts.status) {
             case REM_ACCESS_ERR, LOC_PROT_ERR, MW_BIND_ERR -> Errno.EACCES;
             case RETRY_EXC_ERR, RNR_RETRY_EXC_ERR, RESP_TIMEOUT_ERR -> Errno.ETIMEDOUT;
             case WR_FLUSH_ERR -> Errno.ECANCELED;
@@ -45,7 +75,26 @@ public record Completion(
         };
         CuFileError error = errno == Errno.EACCES ? CuFileError.PERMISSION_DENIED : CuFileError.IO_ERROR;
         throw RdmaFailure.of(
-                error, operation.verb(), errno,
-                "%s %s: %s (IBV_WC_%s)".formatted(operation.text(), id, status.text(), status));
+                error, parts.operation.verb(), errno,
+                "%s %s: %s (IBV_WC_%s)".formatted(parts.operation.text(), parts.id, parts.status.text(), parts.status));
+    }
+
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof Completion that && parts.equals(that.parts);
+    }
+
+    @Override
+    public int hashCode() {
+        return parts.hashCode();
+    }
+
+    @Override
+    public String toString() {
+        return parts.toString().replaceFirst("Parts", "Completion");
+    }
+
+    private record Parts(long id, RdmaOperation operation, CompletionStatus status, int bytes, OptionalInt immediate,
+            int vendorError) {
     }
 }

@@ -1,7 +1,6 @@
 package io.gds4j.rdma;
 
 import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.Verbs;
 import io.gds4j.internal.lifetime.Lifetime;
@@ -14,13 +13,12 @@ import io.gds4j.internal.lifetime.Lifetime;
  * @param handle {@code ibv_pd*}
  */
 record DomainHandle(Verbs verbs, String device, long context, long handle) {
-    /** Releases the domain, then the device. */
     void release() {
-        try {
-            check("ibv_dealloc_pd", verbs.deallocPd(handle));
-        } finally {
-            check("ibv_close_device", verbs.closeDevice(context));
-        }
+        check("ibv_dealloc_pd", verbs.deallocPd(handle));
+    }
+
+    void closeDevice() {
+        check("ibv_close_device", verbs.closeDevice(context));
     }
 
     int check(String verb, int result) {
@@ -34,14 +32,14 @@ record DomainHandle(Verbs verbs, String device, long context, long handle) {
     /** Claims the domain for a member, whose release unclaims it. */
     static void claim(Lifetime domain, String verb) {
         if (!domain.claim()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the domain is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed");
         }
     }
 
     /** Begins a call that uses the domain, whose lifetime it exits. */
     static void enter(Lifetime domain, String verb) {
         if (!domain.enter()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the domain is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed");
         }
     }
 

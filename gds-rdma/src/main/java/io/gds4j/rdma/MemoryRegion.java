@@ -23,26 +23,46 @@ import java.util.Set;
 @Experimental
 public final class MemoryRegion implements AutoCloseable {
     /** What the release needs: it must not refer to the region. */
-    private static final class Memory {
+    private static final class Held {
+        private DomainHandle domain;
+        private Lifetime domainLifetime;
         private Runnable letGo;
 
-        Memory(Runnable letGo) {
+        Held(DomainHandle domain, Lifetime domainLifetime, Runnable letGo) {
+            this.domain = domain;
+            this.domainLifetime = domainLifetime;
             this.letGo = letGo;
         }
 
-        synchronized void replace(Runnable next) {
+        synchronized void replaceMemory(Runnable next) {
             Runnable last = letGo;
             letGo = next;
             last.run();
         }
+
+        synchronized void replaceDomain(DomainHandle next, Lifetime nextLifetime) {
+            Lifetime last = domainLifetime;
+            domain = next;
+            domainLifetime = nextLifetime;
+            last.unclaim();
+        }
+
+        synchronized void release(long handle) {
+            try {
+                domain.check("ibv_dereg_mr", domain.verbs().deregMr(handle));
+            } finally {
+                letGo.run();
+                domainLifetime.unclaim();
+            }
+        }
     }
 
-    private final DomainHandle domain;
     private final long handle;
     private final long length;
-    private final Memory memory;
+    private final Held held;
     private final Lifetime lifetime;
     private final Set<MemoryWindow> windows = Collections.synchronizedSet(new LinkedHashSet<>());
+    private volatile DomainHandle domain;
     private volatile long ioAddress;
     private volatile Set<RdmaAccess> rights;
     private volatile int localKey;
@@ -62,17 +82,10 @@ public final class MemoryRegion implements AutoCloseable {
         this.ioAddress = ioAddress;
         this.length = length;
         this.rights = Set.copyOf(rights);
-        Memory held = new Memory(letGo);
-        this.memory = held;
+        Held claims = new Held(domain, domainLifetime, letGo);
+        this.held = claims;
         readKeys();
-        this.lifetime = Lifetime.of(this, what, () -> {
-            try {
-                domain.check("ibv_dereg_mr", domain.verbs().deregMr(handle));
-            } finally {
-                held.letGo.run();
-                domainLifetime.unclaim();
-            }
-        });
+        this.lifetime = Lifetime.of(this, what, () -> claims.release(handle));
     }
 
     private void readKeys() {
@@ -137,9 +150,8 @@ public final class MemoryRegion implements AutoCloseable {
      *         cannot, as Soft-RoCE's; INVALID_VALUE for rights that contradict each other; MEMORY_NOT_REGISTERED if it is closed
      */
     public void reregister(Set<RdmaAccess> changed) {
-        int bits = RdmaAccess.toBits(changed);
-        reregister(Verbs.CHANGE_ACCESS, 0, bits);
-        rights = Set.copyOf(changed);
+        reregister(Verbs.CHANGE_ACCESS, domain, 0, changed, () -> {
+        });
     }
 
     /**
@@ -150,7 +162,6 @@ public final class MemoryRegion implements AutoCloseable {
      * @throws CuFileException as {@link #reregister(Set)}; INVALID_VALUE for another length or memory of a GPU
      */
     public void reregister(MemoryRange moved, Set<RdmaAccess> changed) {
-        int bits = RdmaAccess.toBits(changed);
         if (moved.length() != length || moved.kind().isCuda()) {
             throw RdmaFailure.invalid("ibv_rereg_mr",
                     "%s in place of %s bytes of host memory".formatted(moved, length));
@@ -158,27 +169,45 @@ public final class MemoryRegion implements AutoCloseable {
         MemoryAccess.claim(moved);
         boolean done = false;
         try {
-            reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, moved.address(), bits);
+            reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, domain, moved.address(), changed, () -> {
+                ioAddress = moved.address();
+                held.replaceMemory(() -> MemoryAccess.unclaim(moved));
+            });
             done = true;
         } finally {
             if (!done) {
                 MemoryAccess.unclaim(moved);
             }
         }
-        ioAddress = moved.address();
-        rights = Set.copyOf(changed);
-        memory.replace(() -> MemoryAccess.unclaim(moved));
     }
 
-    private void reregister(int flags, long address, int bits) {
+    /** Moves to another domain, which is claimed for it. */
+    void reregister(DomainHandle next, Lifetime nextLifetime, Set<RdmaAccess> changed) {
+        if (!next.verbs().equals(domain.verbs()) || next.context() != domain.context()) {
+            throw RdmaFailure.invalid(
+                    "ibv_rereg_mr", "the region is not of the same open device: make the domain by sibling()");
+        }
+        reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_DOMAIN, next, 0, changed, () -> {
+            domain = next;
+            held.replaceDomain(next, nextLifetime);
+        });
+    }
+
+    private void reregister(
+            int flags, DomainHandle next, long address, Set<RdmaAccess> changed, Runnable afterwards) {
+        int bits = RdmaAccess.toBits(changed);
         enter("ibv_rereg_mr");
         try {
             synchronized (windows) {
                 if (!windows.isEmpty()) {
                     throw orphans("ibv_rereg_mr");
                 }
-                domain.check("ibv_rereg_mr", domain.verbs().reregMr(handle, flags, 0, address, length, bits));
+                domain.check(
+                        "ibv_rereg_mr",
+                        domain.verbs().reregMr(handle, flags, next.handle(), address, length, bits));
                 readKeys();
+                afterwards.run();
+                rights = Set.copyOf(changed);
             }
         } finally {
             lifetime.exit();
@@ -192,7 +221,7 @@ public final class MemoryRegion implements AutoCloseable {
     /** Begins a call that uses the region; {@link #exit} ends it. */
     void enter(String verb) {
         if (!lifetime.enter()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the region is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the region is closed");
         }
     }
 
@@ -211,7 +240,7 @@ public final class MemoryRegion implements AutoCloseable {
     /** Notes a bound window, which keeps the region from being closed. */
     void bound(MemoryWindow window) {
         if (!lifetime.claim()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", "the region is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the region is closed");
         }
         windows.add(window);
     }

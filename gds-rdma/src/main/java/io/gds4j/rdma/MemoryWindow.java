@@ -26,6 +26,8 @@ public final class MemoryWindow implements AutoCloseable {
     private final WindowType type;
     private final Lifetime lifetime;
     private @Nullable Binding binding;
+    private boolean undecided;
+    private int undecidedKey;
 
     /** Made by a domain, which the release unclaims. */
     MemoryWindow(DomainHandle domain, Lifetime domainLifetime, long handle, WindowType type) {
@@ -98,21 +100,22 @@ public final class MemoryWindow implements AutoCloseable {
     private RemoteMemory bindNow(
             QueuePair queuePair, MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
         region.bound(this);
+        undecided = false;
         boolean done = false;
         try {
             long address = region.ioAddress() + offset;
             int bits = RdmaAccess.bits(rights);
             int key = type == WindowType.TYPE_1
-                    ? queuePair.bindByCall(handle, region.handle(), address, length, bits)
+                    ? queuePair.bindByCall(this, handle, region.handle(), address, length, bits)
                     : queuePair.bindByRequest(this, handle, region.handle(), address, length, bits);
             binding = new Binding(region, queuePair, new RemoteMemory(address, length, key), Set.copyOf(rights));
             done = true;
             return binding.remote();
         } catch (CuFileException e) {
-            if (Requests.isUndecided(e)) {
+            if (undecided) {
                 // It may be bound now or later: only freeing the window ends that.
                 done = true;
-                binding = new Binding(region, queuePair, new RemoteMemory(0, 0, queuePair.lastKey(handle)), Set.of());
+                binding = new Binding(region, queuePair, new RemoteMemory(0, 0, undecidedKey), Set.of());
             }
             throw e;
         } finally {
@@ -122,10 +125,21 @@ public final class MemoryWindow implements AutoCloseable {
         }
     }
 
+    /** The bind of this thread was posted, and it is not known how it ends. */
+    void bindIsUndecided(int key) {
+        undecided = true;
+        undecidedKey = key;
+    }
+
+    boolean isUndecided() {
+        return undecided;
+    }
+
     private static void check(MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
         if (offset < 0 || length < 0 || offset > region.length() - length) {
             throw CuFileException.builder("ibv_bind_mw")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .errno(Errno.EINVAL)
                     .range(-1, length)
                     .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
                     .build();
@@ -159,7 +173,8 @@ public final class MemoryWindow implements AutoCloseable {
                 Binding last = binding;
                 if (last != null) {
                     if (type == WindowType.TYPE_1) {
-                        last.queuePair().bindByCall(handle, last.region().handle(), last.region().ioAddress(), 0, 0);
+                        last.queuePair().bindByCall(this, handle, last.region().handle(), last.region().ioAddress(), 0,
+                                0);
                     } else {
                         last.queuePair().invalidateByRequest(last.remote().key());
                     }
@@ -193,7 +208,7 @@ public final class MemoryWindow implements AutoCloseable {
 
     private void enter() {
         if (!lifetime.enter()) {
-            throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", "the window is closed");
+            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the window is closed");
         }
     }
 

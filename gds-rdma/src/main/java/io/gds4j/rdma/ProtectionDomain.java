@@ -33,10 +33,17 @@ public final class ProtectionDomain implements AutoCloseable {
     private final Supplier<CudaAvailability> cuda;
     private final Lifetime lifetime;
 
-    private ProtectionDomain(DomainHandle domain, Supplier<CudaAvailability> cuda) {
+    /** @param after what follows when the domain has been given back */
+    private ProtectionDomain(DomainHandle domain, Supplier<CudaAvailability> cuda, Runnable after) {
         this.domain = domain;
         this.cuda = cuda;
-        this.lifetime = Lifetime.of(this, "ProtectionDomain of " + domain.device(), domain::release);
+        this.lifetime = Lifetime.of(this, "ProtectionDomain of " + domain.device(), () -> {
+            try {
+                domain.release();
+            } finally {
+                after.run();
+            }
+        });
     }
 
     /** Makes a domain that closes the device. If that fails, closes the device itself. */
@@ -46,7 +53,35 @@ public final class ProtectionDomain implements AutoCloseable {
             verbs.closeDevice(context);
         }
         RdmaFailure.check("ibv_alloc_pd", device, handle);
-        return new ProtectionDomain(new DomainHandle(verbs, device, context, handle), cuda);
+        DomainHandle domain = new DomainHandle(verbs, device, context, handle);
+        return new ProtectionDomain(domain, cuda, domain::closeDevice);
+    }
+
+    /**
+     * Makes another domain on the same open device ({@code ibv_alloc_pd}), to which regions of this one may move.
+     *
+     * @return the domain, to be closed before this one
+     * @throws CuFileException MEMORY_NOT_REGISTERED if this domain is closed, or that of the verb
+     */
+    public ProtectionDomain sibling() {
+        DomainHandle.claim(lifetime, "ibv_alloc_pd");
+        boolean made = false;
+        try {
+            long handle = domain.check("ibv_alloc_pd", domain.verbs().allocPd(domain.context()));
+            ProtectionDomain sibling = new ProtectionDomain(
+                    new DomainHandle(domain.verbs(), domain.device(), domain.context(), handle), cuda,
+                    () -> this.lifetime.unclaim());
+            made = true;
+            return sibling;
+        } finally {
+            if (!made) {
+                lifetime.unclaim();
+            }
+        }
+    }
+
+    DomainHandle handle() {
+        return domain;
     }
 
     /**
@@ -94,16 +129,17 @@ public final class ProtectionDomain implements AutoCloseable {
 
     private static void check(MemoryRange memory, Set<RdmaAccess> rights) {
         if (memory.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "ibv_reg_mr", "the range is empty");
+            throw RdmaFailure.of(CuFileError.INVALID_VALUE, "ibv_reg_mr", Errno.EINVAL, "the range is empty");
         }
         if (rights.contains(RdmaAccess.LOCAL_WRITE) && !memory.isWritable()) {
-            throw CuFileException.of(
-                    CuFileError.PERMISSION_DENIED, "ibv_reg_mr", "LOCAL_WRITE to a segment that is read-only");
+            throw RdmaFailure.of(
+                    CuFileError.PERMISSION_DENIED, "ibv_reg_mr", Errno.EACCES,
+                    "LOCAL_WRITE to a segment that is read-only");
         }
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
-            throw CuFileException.of(
+            throw RdmaFailure.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID,
-                    "ibv_reg_mr",
+                    "ibv_reg_mr", Errno.EINVAL,
                     "managed memory migrates: no device can hold on to it");
         }
     }
@@ -134,7 +170,8 @@ public final class ProtectionDomain implements AutoCloseable {
     public MemoryRegion register(DmaBuf buffer, long ioAddress, Set<RdmaAccess> rights) {
         int bits = RdmaAccess.toBits(rights);
         if (!MemoryAccess.lifetime(buffer).claim()) {
-            throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", "the dma-buf is closed");
+            throw RdmaFailure.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", Errno.EFAULT,
+                    "the dma-buf is closed");
         }
         return region(
                 "ibv_reg_dmabuf_mr",
@@ -143,13 +180,36 @@ public final class ProtectionDomain implements AutoCloseable {
                 ioAddress, buffer.range(), rights, () -> MemoryAccess.lifetime(buffer).unclaim());
     }
 
+    /**
+     * Moves a region here from another domain of the same open device, and changes its rights ({@code ibv_rereg_mr}). Queue pairs
+     * of the old domain reach it no more.
+     *
+     * @param region a region of a {@linkplain #sibling sibling}, or of the domain whose sibling this is
+     * @param changed the new rights
+     * @throws CuFileException as {@link MemoryRegion#reregister(Set)}; INVALID_VALUE for a region of another open device,
+     *         MEMORY_NOT_REGISTERED if this domain is closed
+     */
+    public void reregister(MemoryRegion region, Set<RdmaAccess> changed) {
+        DomainHandle.claim(lifetime, "ibv_rereg_mr");
+        boolean moved = false;
+        try {
+            region.reregister(domain, lifetime, changed);
+            moved = true;
+        } finally {
+            if (!moved) {
+                lifetime.unclaim();
+            }
+        }
+    }
+
     /** Makes synchronous copies to GPU memory complete on return, because the device may read what they wrote. */
     private void synchronise(MemoryRange memory) {
         if (!memory.kind().isCuda()) {
             return;
         }
-        CudaContexts contexts = cuda.get().cudaContexts().orElseThrow(() -> CuFileException.of(
-                CuFileError.CUDA_POINTER_INVALID, "ibv_reg_mr", "there is no CUDA driver that knows " + memory));
+        CudaContexts contexts = cuda.get().cudaContexts().orElseThrow(() -> RdmaFailure.of(
+                CuFileError.CUDA_POINTER_INVALID, "ibv_reg_mr", Errno.EFAULT,
+                "there is no CUDA driver that knows " + memory));
         CudaPointers pointers = new CudaPointers(contexts.cuda());
         long context = contexts.contextOf(memory.address(), memory.device());
         int synced = contexts.in(context, () -> pointers.synchronise(memory.address()));
@@ -165,7 +225,7 @@ public final class ProtectionDomain implements AutoCloseable {
         boolean made = false;
         try {
             if (!claimed) {
-                throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the domain is closed");
+                throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed");
             }
             long handle = registration.getAsLong();
             if (handle < 0) {
@@ -291,9 +351,10 @@ public final class ProtectionDomain implements AutoCloseable {
     }
 
     /**
-     * Gives the domain back and closes the device. Idempotent.
+     * Gives the domain back and closes the device, unless it is a sibling. Idempotent.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it has regions, windows or queue pairs
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while it has regions, windows, queue pairs or
+     *         siblings
      */
     @Override
     public void close() {

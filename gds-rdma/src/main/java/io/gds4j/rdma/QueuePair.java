@@ -333,11 +333,23 @@ public final class QueuePair implements AutoCloseable {
 
     // ---- windows
 
-    int bindByCall(long window, long region, long address, long length, int access) {
+    int bindByCall(MemoryWindow owner, long window, long region, long address, long length, int access) {
         return call("ibv_bind_mw", () -> {
-            requests.finish(requests.bindByCall(window, region, address, length, access), INTERNAL);
+            finish(requests.bindByCall(window, region, address, length, access), owner, 0);
             return domain.verbs().windowKey(window);
         });
+    }
+
+    /** Waits for a bind; tells its window if it may still succeed. */
+    private void finish(PendingRequest bind, MemoryWindow owner, int key) {
+        try {
+            requests.finish(bind, INTERNAL);
+        } catch (CuFileException e) {
+            if (requests.isUndecided(bind)) {
+                owner.bindIsUndecided(key);
+            }
+            throw e;
+        }
     }
 
     int bindByRequest(MemoryWindow owner, long window, long region, long address, long length, int access) {
@@ -349,15 +361,12 @@ public final class QueuePair implements AutoCloseable {
             boolean bound = false;
             try {
                 requests.noteWindow(key, owner);
-                requests.finish(requests.bindByRequest(window, key, region, address, length, access), INTERNAL);
+                finish(requests.bindByRequest(window, key, region, address, length, access), owner, key);
                 domain.verbs().setWindowKey(window, key);
                 bound = true;
                 return key;
-            } catch (CuFileException e) {
-                bound = Requests.isUndecided(e);
-                throw e;
             } finally {
-                if (!bound) {
+                if (!bound && !owner.isUndecided()) {
                     unbound(key);
                 }
             }
@@ -367,11 +376,6 @@ public final class QueuePair implements AutoCloseable {
     /** The lowest 8 bits are the program's; a key is new if they are. */
     private static int nextKey(int key) {
         return key & ~0xff | key + 1 & 0xff;
-    }
-
-    /** Returns the key of a window whose bind did not end in time. */
-    int lastKey(long window) {
-        return nextKey(domain.verbs().windowKey(window));
     }
 
     void invalidateByRequest(int key) {
@@ -427,7 +431,7 @@ public final class QueuePair implements AutoCloseable {
     }
 
     private static CuFileException closed(String verb) {
-        return CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, verb, "the queue pair is closed");
+        return RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the queue pair is closed");
     }
 
     DomainHandle domain() {

@@ -2,7 +2,7 @@ package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.Verbs;
 import java.util.Set;
 
@@ -35,8 +35,9 @@ public enum RdmaAccess {
     /** Refuses the combinations that verbs would refuse. */
     static int toBits(Set<RdmaAccess> rights) {
         if (writes(rights) && !rights.contains(LOCAL_WRITE)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "ibv_reg_mr", "REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE");
+            throw RdmaFailure.of(
+                    CuFileError.INVALID_VALUE, "ibv_reg_mr", Errno.EINVAL,
+                    "REMOTE_WRITE and REMOTE_ATOMIC need LOCAL_WRITE");
         }
         return bits(rights);
     }

@@ -3,6 +3,7 @@ package io.gds4j.rdma;
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.verbs.Verbs;
@@ -68,9 +69,9 @@ public final class RdmaDevices {
     public ProtectionDomain open(String device) {
         long context = verbs.openDevice(device);
         if (context == 0) {
-            throw CuFileException.of(
+            throw RdmaFailure.of(
                     CuFileError.DEVICE_NOT_FOUND,
-                    "ibv_open_device",
+                    "ibv_open_device", Errno.ENODEV,
                     "there is no RDMA device %s: %s".formatted(device, verbs.deviceNames()));
         }
         if (context < 0) {

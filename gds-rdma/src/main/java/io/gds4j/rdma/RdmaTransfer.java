@@ -108,7 +108,7 @@ public final class RdmaTransfer implements AutoCloseable {
             int length = (int) Math.min(slabBytes, size - sent);
             long read = file.read(slabs.range(slab, length), fileOffset + sent);
             if (read < length) {
-                throw CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).path(file.path())
+                throw CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).errno(Errno.EIO).path(file.path())
                         .range(fileOffset, size).transferred(sent)
                         .detail("the file ends at %s".formatted(fileOffset + sent + read)).build();
             }
@@ -189,8 +189,8 @@ public final class RdmaTransfer implements AutoCloseable {
                         throw wrong("bytes from %s follow bytes to %s".formatted(message.value(), received));
                     }
                     if (length > room - received) {
-                        throw CuFileException.of(
-                                CuFileError.INVALID_MAPPING_RANGE, FUNCTION,
+                        throw RdmaFailure.of(
+                                CuFileError.INVALID_MAPPING_RANGE, FUNCTION, Errno.EINVAL,
                                 "the peer sends more than the %s bytes that there is room for".formatted(room));
                     }
                     target.put(slabs.range(next.slot(), length), received);
@@ -267,11 +267,14 @@ public final class RdmaTransfer implements AutoCloseable {
     /** Closes the queue pair, then frees the slabs. Idempotent. */
     @Override
     public void close() {
-        queuePair.close();
         try {
-            channel.close();
+            queuePair.close();
         } finally {
-            slabs.close();
+            try {
+                channel.close();
+            } finally {
+                slabs.close();
+            }
         }
     }
 

@@ -3,6 +3,7 @@ package io.gds4j.rdma;
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 
 /**
  * A part of a memory region, for a request of a queue pair.
@@ -24,6 +25,7 @@ public record RegionSlice(MemoryRegion region, long offset, int length) {
         if (offset < 0 || length < 0 || offset > region.length() - length) {
             throw CuFileException.builder("RegionSlice")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .errno(Errno.EINVAL)
                     .range(-1, length)
                     .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
                     .build();

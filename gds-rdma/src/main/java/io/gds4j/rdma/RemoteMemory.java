@@ -3,6 +3,7 @@ package io.gds4j.rdma;
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import java.nio.ByteBuffer;
 
 /**
@@ -28,7 +29,7 @@ public record RemoteMemory(long address, long length, int key) {
      */
     public RemoteMemory {
         if (length < 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "RemoteMemory", "negative length " + length);
+            throw RdmaFailure.of(CuFileError.INVALID_VALUE, "RemoteMemory", Errno.EINVAL, "negative length " + length);
         }
     }
 
@@ -44,6 +45,7 @@ public record RemoteMemory(long address, long length, int key) {
         if (offset < 0 || size < 0 || offset > length - size) {
             throw CuFileException.builder("RemoteMemory.slice")
                     .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .errno(Errno.EINVAL)
                     .range(-1, size)
                     .detail("offset %s, of %s bytes".formatted(offset, length))
                     .build();
@@ -65,8 +67,8 @@ public record RemoteMemory(long address, long length, int key) {
      */
     public static RemoteMemory decode(byte[] bytes) {
         if (bytes.length != ENCODED_BYTES) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "RemoteMemory.decode",
+            throw RdmaFailure.of(
+                    CuFileError.INVALID_VALUE, "RemoteMemory.decode", Errno.EINVAL,
                     "%s bytes, expected %s".formatted(bytes.length, ENCODED_BYTES));
         }
         ByteBuffer buffer = ByteBuffer.wrap(bytes);

@@ -1,7 +1,6 @@
 package io.gds4j.rdma;
 
 import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.ReceiveRequest;
 import io.gds4j.ffi.verbs.SendRequest;
@@ -262,8 +261,8 @@ final class Requests {
     }
 
     /** Whether a request of ours may still succeed. */
-    static boolean isUndecided(CuFileException failure) {
-        return failure.errno().orElse(0) == Errno.ETIMEDOUT;
+    boolean isUndecided(PendingRequest pending) {
+        return completionOf(pending) == null;
     }
 
     /** Waits for a request of ours, and checks that it succeeded. An interrupt does not end that: the request is on its way. */
@@ -300,8 +299,8 @@ final class Requests {
                     return false;
                 }
                 if (!open.getAsBoolean()) {
-                    throw CuFileException.of(
-                            CuFileError.MEMORY_NOT_REGISTERED, "ibv_get_cq_event",
+                    throw RdmaFailure.of(
+                            CuFileError.MEMORY_NOT_REGISTERED, "ibv_get_cq_event", Errno.EBADF,
                             "the queue pair was closed meanwhile");
                 }
                 completions.arm();

@@ -31,7 +31,7 @@ abstract class RdmaContract {
             RdmaAccess.LOCAL_WRITE, RdmaAccess.REMOTE_READ, RdmaAccess.REMOTE_WRITE, RdmaAccess.REMOTE_ATOMIC,
             RdmaAccess.WINDOW_BIND);
     private static final Set<RdmaAccess> READ_WRITE = EnumSet.of(RdmaAccess.REMOTE_READ, RdmaAccess.REMOTE_WRITE);
-    private static final Duration SOON = Duration.ofSeconds(20);
+    static final Duration SOON = Duration.ofSeconds(20);
 
     final NativeMemoryAllocator allocator = new NativeMemoryAllocator(
             FfmPosix.instance(), new CudaAvailability.Unavailable("none", "none"));
@@ -424,6 +424,52 @@ abstract class RdmaContract {
         requester.send(2, source.slice(0, 9));
         assertThat(next(requester).status()).isIn(CompletionStatus.REM_INV_REQ_ERR, CompletionStatus.REM_OP_ERR);
         assertThat(next(responder).succeeded()).isFalse();
+    }
+
+    // ---- memory
+
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, names = {"HOST", "HOST_HUGEPAGE"})
+    void hostMemoryOfEachKindMovesItsBytes(MemoryKind kind) {
+        int size = 3 << 20;
+        try (MemoryAllocation memory = allocator.allocate(kind, size);
+                MemoryRegion region = domain.register(memory.range().slice(5, size - 9), ALL)) {
+            requester.write(1, source.slice(0, 100_000), region.remote().slice(2 << 20, 100_000));
+            next(requester).check();
+            assertThat(bytes(memory).asSlice(5 + (2 << 20), 100_000).mismatch(bytes(here).asSlice(0, 100_000)))
+                    .isEqualTo(-1);
+            requester.write(2, region.slice(2 << 20, 100_000), target.remote().slice(7, 100_000));
+            next(requester).check();
+            assertThat(bytes(there).asSlice(7, 100_000).mismatch(bytes(here).asSlice(0, 100_000))).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void cacheRegistersOnceAndDiesBeforeItsMemory() {
+        RemoteMemory dead;
+        try (RegionCache cache = RegionCache.of(domain, allocator,
+                EnumSet.of(RdmaAccess.LOCAL_WRITE, RdmaAccess.REMOTE_READ), 1 << 20)) {
+            MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, 64 << 10);
+            for (int i = 0; i < 3; i++) {
+                try (RegionLease lease = cache.lease(memory.range().slice(100 * i, 5_000))) {
+                    requester.write(1, lease.slice(8, 64), target.remote().slice(0, 64));
+                    next(requester).check();
+                    Failures.expectErrno(Errno.EBUSY, memory::close);
+                    Failures.expectErrno(Errno.EBUSY, cache::close);
+                }
+            }
+            assertThat(cache.hits()).isEqualTo(2);
+            assertThat(cache.registeredBytes()).isEqualTo(64 << 10);
+            try (RegionLease lease = cache.lease(memory.range())) {
+                dead = lease.remote();
+            }
+            requester.read(2, source.slice(0, 64), dead.slice(0, 64));
+            next(requester).check();
+            memory.close();
+            assertThat(cache.registeredBytes()).isZero();
+        }
+        requester.read(3, source.slice(0, 64), dead.slice(0, 64));
+        assertThat(next(requester).status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
     }
 
     // ---- random operations

@@ -20,6 +20,8 @@ import java.util.EnumSet;
 import java.util.Set;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Memory regions of RDMA devices over a double of libibverbs. */
 class RdmaDevicesTest {
@@ -111,6 +113,42 @@ class RdmaDevicesTest {
             assertThat(library.calls()).contains("ibv_reg_mr");
             assertThat(cuda.synced()).containsExactly(memory.range().address());
             assertThat(cuda.calls(CudaFunction.POINTER_SET_ATTRIBUTE)).isOne();
+        }
+    }
+
+    /** As perftest's memory contexts: each kind by its address, and memory of a GPU as a dma-buf. */
+    @ParameterizedTest
+    @EnumSource(value = MemoryKind.class, mode = EnumSource.Mode.EXCLUDE, names = "CUDA_MANAGED")
+    void memoryOfEveryKindMovesItsBytes(MemoryKind kind) {
+        int size = 1 << 20;
+        try (MemoryAllocation memory = allocator.allocate(kind, size);
+                MemoryAllocation host = allocator.allocate(MemoryKind.HOST, size);
+                ProtectionDomain domain = devices().open("mlx5_0");
+                DmaBuf exported = kind == MemoryKind.CUDA_VMM
+                        ? allocator.exportDmaBuf(memory.range().slice(4096 + 100, size / 2))
+                        : null;
+                MemoryRegion region = exported != null
+                        ? domain.register(exported, RdmaContract.ALL)
+                        : domain.register(memory.range().slice(4096 + 100, size / 2), RdmaContract.ALL);
+                MemoryRegion plain = domain.register(host.range(), RdmaContract.ALL);
+                QueuePair requester = domain.queuePair().build();
+                QueuePair responder = domain.queuePair().build()) {
+            requester.connect(responder.local());
+            responder.connect(requester.local());
+            RdmaContract.bytes(host).asSlice(0, 5000).fill((byte) 77);
+            requester.write(1, plain.slice(0, 5000), region.remote().slice(10_000, 5000));
+            RdmaContract.next(requester).check();
+            requester.write(2, region.slice(10_000, 5000), plain.remote().slice(100_000, 5000));
+            RdmaContract.next(requester).check();
+            assertThat(
+                    RdmaContract.bytes(host).asSlice(0, 5000)
+                            .mismatch(RdmaContract.bytes(host).asSlice(100_000, 5000)))
+                    .isEqualTo(-1);
+            allocator.copy(memory.range().slice(4096 + 100 + 10_000, 5000), host.range().slice(200_000, 5000));
+            assertThat(
+                    RdmaContract.bytes(host).asSlice(0, 5000)
+                            .mismatch(RdmaContract.bytes(host).asSlice(200_000, 5000)))
+                    .isEqualTo(-1);
         }
     }
 

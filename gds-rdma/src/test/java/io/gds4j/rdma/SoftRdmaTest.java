@@ -98,6 +98,41 @@ class SoftRdmaTest extends RdmaContract {
         assertThat(target.rights()).isEqualTo(ALL);
     }
 
+    @Test
+    void reregisteredRegionMovesToAnotherDomain() {
+        ProtectionDomain sibling = domain.sibling();
+        QueuePair near = queuePair(sibling, QueuePairType.RC);
+        QueuePair far = queuePair(sibling, QueuePairType.RC);
+        near.connect(far.local());
+        far.connect(near.local());
+        MemoryRegion moving = domain.register(here.range(), EnumSet.of(RdmaAccess.LOCAL_WRITE));
+        Failures.expect(
+                CuFileError.MEMORY_NOT_REGISTERED, () -> near.write(1, moving.slice(0, 8), target.remote()));
+        sibling.reregister(moving, ALL);
+        assertThat(moving.rights()).isEqualTo(ALL);
+        Failures.expect(
+                CuFileError.MEMORY_NOT_REGISTERED, () -> requester.write(1, moving.slice(0, 8), target.remote()));
+        near.write(2, moving.slice(0, 8), moving.remote().slice(64, 8));
+        next(near).check();
+        requester.write(3, source.slice(0, 8), moving.remote().slice(0, 8));
+        assertThat(next(requester).status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+        near.close();
+        far.close();
+        Failures.expectErrno(Errno.EBUSY, sibling::close);
+        Failures.expectErrno(Errno.EBUSY, domain::close);
+        verbs.fail("ibv_rereg_mr", Errno.EOPNOTSUPP);
+        Failures.expect(
+                CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP, () -> domain.reregister(moving, ALL));
+        Failures.expectErrno(Errno.EBUSY, sibling::close);
+        domain.reregister(moving, ALL);
+        sibling.close();
+        Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> sibling.reregister(moving, ALL));
+        try (ProtectionDomain elsewhere = devices().open(device())) {
+            Failures.expect(CuFileError.INVALID_VALUE, () -> elsewhere.reregister(moving, ALL));
+        }
+        moving.close();
+    }
+
     /** The worked example of the GPUDirect RDMA guide: 10,000 bytes at 141200h, in three pages. */
     @Test
     void regionNamesBytesAndDevicesPinPages() {
@@ -181,6 +216,21 @@ class SoftRdmaTest extends RdmaContract {
         requester.close();
         waiter.join();
         assertThat(thrown.get()).hasMessageContaining("closed");
+    }
+
+    /** The device has bound the window, and nobody has learnt of it: only freeing the window ends that. */
+    @ParameterizedTest
+    @EnumSource(WindowType.class)
+    void bindWhoseEndIsUnknownKeepsItsRegion(WindowType type) {
+        MemoryRegion region = domain.register(there.range(), ALL);
+        MemoryWindow window = domain.window(type);
+        verbs.fail("ibv_poll_cq", Errno.EIO);
+        assertThat(Failures.expectErrno(
+                Errno.EIO, () -> window.bind(responder, region, 0, 8, Set.of(RdmaAccess.REMOTE_READ))).function())
+                .isEqualTo("ibv_poll_cq");
+        Failures.expectErrno(Errno.EBUSY, region::close);
+        window.close();
+        region.close();
     }
 
     @Test

@@ -14,6 +14,8 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import java.io.IOException;
+import java.io.InputStream;
+import java.io.OutputStream;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
@@ -21,12 +23,14 @@ import java.net.ServerSocket;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.Locale;
 import java.util.Random;
 import java.util.concurrent.Callable;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.zip.CRC32C;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -98,8 +102,17 @@ abstract class TransferContract {
     }
 
     private static Throwable failureOf(FutureTask<?> task) throws Exception {
+        return failureIn(20, task);
+    }
+
+    /** An error of one end reaches the other within 5 s. */
+    private static Throwable failureSoon(FutureTask<?> task) throws Exception {
+        return failureIn(5, task);
+    }
+
+    private static Throwable failureIn(int seconds, FutureTask<?> task) throws Exception {
         try {
-            task.get(20, TimeUnit.SECONDS);
+            task.get(seconds, TimeUnit.SECONDS);
             throw new AssertionError("it did not fail");
         } catch (ExecutionException e) {
             return e.getCause();
@@ -144,13 +157,70 @@ abstract class TransferContract {
         }
     }
 
+    /** More than the slabs hold by far; 1 GiB with {@code -Dgds4j.rdma.file=1073741824} and as much memory for files. */
+    @Test
+    void fileArrivesInBoundedMemory() throws Exception {
+        long size = Long.getLong("gds4j.rdma.file", 24 << 20);
+        Path source = folder.resolve("large");
+        CRC32C written = new CRC32C();
+        byte[] piece = random(1 << 20);
+        try (OutputStream out = Files.newOutputStream(source)) {
+            for (long done = 0; done < size; done += piece.length) {
+                piece[(int) (done >> 20) % piece.length] += 1;
+                out.write(piece);
+                written.update(piece);
+            }
+        }
+        try (QueuePair one = domain.queuePair().port(1, gidIndex()).build();
+                QueuePair other = domain.queuePair().port(1, gidIndex()).build();
+                RdmaTransfer near = RdmaTransfer.builder(driver, domain).sender(one);
+                RdmaTransfer far = RdmaTransfer.builder(driver, domain).receiver(other);
+                CuFileHandle from = driver.openFile(source, READ);
+                CuFileHandle to = file("copy", new byte[0])) {
+            one.connect(other.local());
+            other.connect(one.local());
+            long before = residentAtMost(true);
+            long begun = System.nanoTime();
+            FutureTask<Boolean> sent = start(() -> {
+                near.send(from, 0, size);
+                return true;
+            });
+            assertThat(far.receive(to, 0)).isEqualTo(size);
+            assertThat(sent.get(60, TimeUnit.SECONDS)).isTrue();
+            long grown = residentAtMost(false) - before;
+            System.out.printf(
+                    Locale.ROOT, "RdmaTransfer of %d bytes: %.1f s, %d KiB more memory%n", size,
+                    (System.nanoTime() - begun) / 1e9, grown >> 10);
+            assertThat(grown).isLessThan(64 << 20);
+        }
+        CRC32C read = new CRC32C();
+        try (InputStream in = Files.newInputStream(folder.resolve("copy"))) {
+            int count;
+            while ((count = in.readNBytes(piece, 0, piece.length)) > 0) {
+                read.update(piece, 0, count);
+            }
+        }
+        assertThat(Files.size(folder.resolve("copy"))).isEqualTo(size);
+        assertThat(read.getValue()).isEqualTo(written.getValue());
+    }
+
+    /** Returns the most bytes of this process that were in memory, since they were counted anew. */
+    private static long residentAtMost(boolean anew) throws IOException {
+        if (anew) {
+            System.gc();
+            Files.writeString(Path.of("/proc/self/clear_refs"), "5");
+        }
+        return Files.readAllLines(Path.of("/proc/self/status")).stream().filter(line -> line.startsWith("VmHWM:"))
+                .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", "")) << 10).findFirst().orElseThrow();
+    }
+
     @Test
     void errorOfTheSenderReachesTheReceiver() throws Exception {
         try (CuFileHandle source = file("a", random(10 * SLAB)); CuFileHandle target = file("b", new byte[0])) {
             FutureTask<Boolean> sent = sending(source, 0, 11 * SLAB);
             assertThat(Failures.expect(CuFileError.IO_ERROR, Errno.EIO, () -> receiver.receive(target, 0)))
                     .hasMessageContaining("the peer failed").hasMessageContaining("the file ends at " + 10 * SLAB);
-            assertThat(failureOf(sent)).hasMessageContaining("the file ends");
+            assertThat(failureSoon(sent)).hasMessageContaining("the file ends");
             Failures.expect(CuFileError.INVALID_VALUE, () -> receiver.receive(target, 0));
         }
     }
@@ -162,7 +232,7 @@ abstract class TransferContract {
             FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
             Failures.expect(
                     CuFileError.INVALID_MAPPING_RANGE, () -> receiver.receive(memory.range().slice(0, SLAB + 1)));
-            assertThat(failureOf(sent)).isInstanceOf(CuFileException.class)
+            assertThat(failureSoon(sent)).isInstanceOf(CuFileException.class)
                     .hasMessageContaining("the peer failed").hasMessageContaining("room");
         }
     }
@@ -175,7 +245,7 @@ abstract class TransferContract {
             try (CuFileHandle target = driver.openFile(path, READ)) {
                 FutureTask<Boolean> sent = sending(source, 0, 40 * SLAB);
                 Failures.expect(() -> receiver.receive(target, 0));
-                assertThat(failureOf(sent)).hasMessageContaining("the peer failed");
+                assertThat(failureSoon(sent)).hasMessageContaining("the peer failed");
             }
         }
     }

@@ -5,9 +5,17 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.testkit.Failures;
+import java.net.InetAddress;
+import java.net.InetSocketAddress;
+import java.net.ServerSocket;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.EnumSet;
+import java.util.List;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
@@ -90,22 +98,63 @@ class WireRdmaTest extends RdmaContract {
         region.close();
     }
 
+    /** A thousand with {@code -Dgds4j.rdma.connections=1000}. */
     @Test
     void connectionsLeaveNothingBehind() throws Exception {
-        int count = Integer.getInteger("gds4j.rdma.connections", 100);
-        renew(QueuePairType.RC);
-        long before = descriptors();
-        for (int i = 0; i < count; i++) {
-            renew(QueuePairType.RC);
-            requester.writeInline(i, new byte[]{1}, target.remote().slice(0, 1));
-            next(requester).check();
+        int count = Integer.getInteger("gds4j.rdma.connections", 50);
+        try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
+                ExecutorService other = Executors.newSingleThreadExecutor()) {
+            connectAndWrite(listener, other, Math.min(count, 100));
+            Left before = Left.now();
+            connectAndWrite(listener, other, count);
+            Left after = Left.now();
+            System.out.printf("RDMA connections, %s: before %s, after %s%n", count, before, after);
+            assertThat(after.descriptors).isEqualTo(before.descriptors);
+            assertThat(after.threads).isEqualTo(before.threads);
+            assertThat(after.device).isEqualTo(before.device);
+            assertThat(after.kibibytes - before.kibibytes).isLessThan(16 << 10);
         }
-        assertThat(descriptors()).isEqualTo(before);
     }
 
-    private static long descriptors() throws Exception {
-        try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
-            return open.count();
+    private void connectAndWrite(ServerSocket listener, ExecutorService other, int count) throws Exception {
+        InetSocketAddress address = new InetSocketAddress(listener.getInetAddress(), listener.getLocalPort());
+        for (int i = 0; i < count; i++) {
+            try (MemoryRegion region = domain.register(there.range(), ALL);
+                    QueuePair far = queuePair(domain, QueuePairType.RC);
+                    QueuePair near = queuePair(domain, QueuePairType.RC)) {
+                Future<RdmaPeer> accepted = other.submit(() -> {
+                    try (TcpExchange exchange = TcpExchange.accept(listener, SOON)) {
+                        return far.connect(exchange);
+                    }
+                });
+                try (TcpExchange exchange = TcpExchange.connect(address, SOON)) {
+                    near.connect(exchange);
+                }
+                assertThat(accepted.get()).isEqualTo(near.local());
+                near.writeInline(i, new byte[]{1}, region.remote().slice(0, 1));
+                next(near).check();
+            }
+        }
+    }
+
+    /** What is in use: of this process, and of the device as {@code rdma resource} counts it. */
+    private record Left(long descriptors, long threads, long kibibytes, String device) {
+        static Left now() throws Exception {
+            System.gc();
+            List<String> status = Files.readAllLines(Path.of("/proc/self/status"));
+            long descriptors;
+            try (Stream<Path> open = Files.list(Path.of("/proc/self/fd"))) {
+                descriptors = open.count();
+            }
+            Process resources = new ProcessBuilder("rdma", "resource").redirectErrorStream(true).start();
+            String device = new String(resources.getInputStream().readAllBytes(), StandardCharsets.UTF_8).strip();
+            resources.waitFor();
+            return new Left(descriptors, Thread.getAllStackTraces().size(), number(status, "VmRSS:"), device);
+        }
+
+        private static long number(List<String> lines, String name) {
+            return lines.stream().filter(line -> line.startsWith(name))
+                    .mapToLong(line -> Long.parseLong(line.replaceAll("[^0-9]", ""))).findFirst().orElseThrow();
         }
     }
 }

@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.SourcePath;
 import java.net.URI;
@@ -35,8 +34,7 @@ public final class HttpFiles {
     public static SourcePath path(URI uri, HttpOptions options) {
         Objects.requireNonNull(uri, "uri");
         if (!ObjectName.isHttp(uri)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpFiles.path", ObjectName.notHttp(uri));
+            throw CuFileException.invalid("HttpFiles.path", ObjectName.notHttp(uri));
         }
         URI plain = ObjectName.ascii(uri);
         return new HttpFileSystem(new HttpStore(

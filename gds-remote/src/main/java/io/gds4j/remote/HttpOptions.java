@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.net.InetSocketAddress;
 import java.net.Proxy;
@@ -196,8 +195,7 @@ public final class HttpOptions {
         try {
             HttpRequest.newBuilder().setHeader(name, value);
         } catch (IllegalArgumentException e) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpOptions",
+            throw CuFileException.invalid("HttpOptions",
                     "the header %s is not allowed, or its value has line breaks or other control characters".formatted(
                             name.replaceAll("[^A-Za-z0-9-]", "?")));
         }
@@ -205,9 +203,8 @@ public final class HttpOptions {
 
     private static void check(String name, long value, long least, long most) {
         if (value < least || value > most) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpOptions",
-                    "%s is %s, allowed: %s to %s".formatted(name, value, least, most));
+            throw CuFileException.invalid(
+                    "HttpOptions", "%s is %s, allowed: %s to %s".formatted(name, value, least, most));
         }
     }
 
@@ -269,8 +266,8 @@ public final class HttpOptions {
     }
 
     /**
-     * Returns a copy that reads objects of servers without ranges of any size for which the folder of temporary files has room, or
-     * refuses such servers.
+     * Returns a copy that also accepts servers without ranges, or refuses them. It reads their objects of any size that fits into
+     * the folder of temporary files.
      *
      * @param allowed whether to read them
      * @return the copy

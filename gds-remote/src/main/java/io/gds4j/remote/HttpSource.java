@@ -77,8 +77,7 @@ public final class HttpSource implements RangeSource {
 
     static HttpSource open(URI uri, HttpConnections connections) {
         if (!ObjectName.isHttp(uri)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "HttpSource.open", ObjectName.notHttp(uri));
+            throw CuFileException.invalid("HttpSource.open", ObjectName.notHttp(uri));
         }
         String user = uri.getUserInfo();
         String basic = user == null ? ""

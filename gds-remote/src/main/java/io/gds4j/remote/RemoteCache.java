@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 import java.util.Objects;
@@ -27,9 +26,8 @@ public final class RemoteCache {
     public RemoteCache(Path folder, long limitBytes) {
         Objects.requireNonNull(folder, "folder");
         if (limitBytes < LEAST) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "RemoteCache",
-                    "limitBytes is %s, allowed: %s and more".formatted(limitBytes, LEAST));
+            throw CuFileException.invalid(
+                    "RemoteCache", "limitBytes is %s, allowed: %s and more".formatted(limitBytes, LEAST));
         }
         this.folder = folder;
         this.limitBytes = limitBytes;

@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.time.Instant;
 import java.util.Objects;
@@ -41,8 +40,7 @@ public final class S3Credentials {
         Objects.requireNonNull(sessionToken, "sessionToken");
         Objects.requireNonNull(expires, "expires");
         if (!(accessKey + sessionToken.orElse("")).matches("[!-~]*")) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Credentials",
+            throw CuFileException.invalid("S3Credentials",
                     "the access key or the session token has a space, a line break or another character that is not visible ASCII");
         }
         this.accessKey = accessKey;

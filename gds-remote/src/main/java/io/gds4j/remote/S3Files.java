@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
@@ -53,9 +52,8 @@ public final class S3Files {
     }
 
     private static CuFileException notAllowed(URI uri, String why) {
-        return CuFileException.of(
-                CuFileError.INVALID_VALUE, "S3Files.path",
-                "not a URL like s3://bucket/key: " + ObjectName.shown(uri) + why);
+        return CuFileException.invalid(
+                "S3Files.path", "not a URL like s3://bucket/key: " + ObjectName.shown(uri) + why);
     }
 
     /**
@@ -115,8 +113,7 @@ public final class S3Files {
                 && path.getNameCount() > 0) {
             return path;
         }
-        throw CuFileException.of(
-                CuFileError.INVALID_VALUE, function, "not the path of an S3 object: " + target);
+        throw CuFileException.invalid(function, "not the path of an S3 object: " + target);
     }
 
     private static String key(HttpPath path) {

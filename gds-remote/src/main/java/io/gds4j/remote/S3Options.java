@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import java.net.URI;
 import java.util.Map;
@@ -32,14 +31,10 @@ public final class S3Options {
         credentials = builder.credentials;
         http = builder.http;
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Options",
-                    "the endpoint: " + ObjectName.notHttp(endpoint.get()));
+            throw CuFileException.invalid("S3Options", "the endpoint: " + ObjectName.notHttp(endpoint.get()));
         }
         if (!region.matches("[A-Za-z0-9-]{1,64}")) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Options",
-                    "the region has other characters than letters, digits and -");
+            throw CuFileException.invalid("S3Options", "the region has other characters than letters, digits and -");
         }
     }
 
@@ -63,7 +58,7 @@ public final class S3Options {
         return region;
     }
 
-    /** {@return whether the bucket stands in the path of URLs, as many servers other than AWS want, not before their host} */
+    /** {@return whether URLs have the bucket in the path instead of before the host; many servers other than AWS need that} */
     public boolean pathStyle() {
         return pathStyle;
     }
@@ -113,9 +108,8 @@ public final class S3Options {
         try {
             url = endpoint.isEmpty() ? Optional.empty() : Optional.of(URI.create(endpoint));
         } catch (IllegalArgumentException e) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, "S3Options",
-                    "AWS_ENDPOINT_URL, or endpoint_url of the profile, is not an http or https URL");
+            throw CuFileException.invalid(
+                    "S3Options", "AWS_ENDPOINT_URL, or endpoint_url of the profile, is not an http or https URL");
         }
         return new Builder(url, region, new CredentialChain(variables)).build();
     }

@@ -58,7 +58,7 @@ record S3Profile(String name, boolean isThere, Map<String, String> settings, Lis
         return settings.getOrDefault(setting, "");
     }
 
-    /** Returns whether the files are those that were read. */
+    /** Returns whether the files have not changed since they were read. */
     boolean isCurrent(Map<String, String> environment) {
         return version.equals(version(environment));
     }

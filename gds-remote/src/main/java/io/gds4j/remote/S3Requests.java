@@ -21,7 +21,7 @@ import java.util.function.BooleanSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Sends requests whose answers are short, and repeats those whose failures may pass. Thread-safe.
+ * Sends requests with short answers, and repeats them after failures that may pass. Thread-safe.
  *
  * @param options settings of these requests
  */

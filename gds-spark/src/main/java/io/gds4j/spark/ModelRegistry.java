@@ -293,12 +293,9 @@ public final class ModelRegistry implements AutoCloseable {
             evict(device, limit - bytes);
         }
         if (used(device) + bytes > limit) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.NOMEM_ERROR)
-                    .path(entry.key.path())
-                    .detail("the model needs %s bytes; models in use have %s of the %s bytes of %s on this executor"
-                            .formatted(bytes, used(device), limit, ModelBudget.key(device)))
-                    .build();
+            throw CuFileException.of(CuFileError.NOMEM_ERROR, FUNCTION, entry.key.path(),
+                    "the model needs %s bytes; models in use have %s of the %s bytes of %s on this executor"
+                            .formatted(bytes, used(device), limit, ModelBudget.key(device)));
         }
         entry.bytes = bytes;
         used.merge(device, bytes, Long::sum);

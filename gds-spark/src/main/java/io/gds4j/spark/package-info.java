@@ -6,3 +6,6 @@
 package io.gds4j.spark;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CheckpointJobsTest: JobTask

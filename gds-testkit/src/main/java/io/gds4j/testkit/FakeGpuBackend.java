@@ -133,16 +133,33 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
 
     @Override
     public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return super.readScattered(file, fileOffset, length, copies.stream()
+        return super.readScattered(file, fileOffset, length, onHost(copies, "cuFileRead"));
+    }
+
+    @Override
+    public long transfer(BatchRequest request) {
+        String function = request.write() ? "cuFileWrite" : "cuFileRead";
+        BatchRequest onHost = request.copies().isEmpty()
+                ? new BatchRequest(
+                        request.file(), request.write(), onHost(request.memory(), function), request.size(),
+                        request.fileOffset(), request.bufferOffset(), request.cookie())
+                : BatchRequest.scattered(
+                        request.file(), request.write(), request.fileOffset(), request.size(),
+                        onHost(request.copies(), function));
+        return super.transfer(onHost.reportTo(request.sink()));
+    }
+
+    private List<ScatterCopy> onHost(List<ScatterCopy> copies, String function) {
+        return copies.stream()
                 .map(copy -> new ScatterCopy(
                         copy.sourceOffset(),
                         copy.sourcePitch(),
                         copy.width(),
                         copy.rows(),
-                        onHost(copy.destination().range(), "cuFileRead"),
+                        onHost(copy.destination().range(), function),
                         copy.destinationOffset(),
                         copy.destinationPitch()))
-                .toList());
+                .toList();
     }
 
     /** Returns the host memory that holds the bytes. */

@@ -74,11 +74,8 @@ final class FakeSchedule {
         try {
             while (!done.getAsBoolean() && !stream.isEmpty()) {
                 if (active.contains(stream)) {
-                    throw CuFileException.builder("cuStreamSynchronize")
-                            .error(CuFileError.IO_NOT_SUPPORTED)
-                            .errno(Errno.EBUSY)
-                            .detail("work of %s cannot wait for its own stream".formatted(stream))
-                            .build();
+                    throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, "cuStreamSynchronize",
+                            "work of %s cannot wait for its own stream".formatted(stream));
                 }
                 advanceOthers();
                 step(stream);

@@ -274,6 +274,21 @@ public final class FaultInjectingBackend extends ForwardingBackend {
         });
     }
 
+    /** A planned delay of reads counts as a slow disk. */
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return plan.slows(Call.READ, file.path()) || super.waitsForDisk(own(file), fileOffset, size);
+    }
+
+    @Override
+    public long transfer(BatchRequest request) {
+        Call call = request.write() ? Call.WRITE : Call.READ;
+        return transfer(call, request.file(), request.size(), request.fileOffset(), bytes -> {
+            BatchRequest part = request.at(own(request.file())).first(bytes);
+            return part.size() == 0 && bytes > 0 ? bytes : super.transfer(part);
+        });
+    }
+
     @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfer(Call.WRITE, file, size, fileOffset,

@@ -69,6 +69,11 @@ final class FaultPlan {
         }
     }
 
+    /** {@return whether a fault delays such calls on this file} */
+    boolean slows(Call call, Optional<Path> path) {
+        return faults.stream().anyMatch(fault -> fault.slows(call, path));
+    }
+
     List<PlannedFault> all() {
         return List.copyOf(faults);
     }

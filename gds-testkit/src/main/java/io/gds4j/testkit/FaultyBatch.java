@@ -32,14 +32,7 @@ record FaultyBatch(BackendBatch delegate, Map<Long, Failure> failures) implement
             failures.put(request.cookie(), failure);
             size = Math.min(size, failure.bytes());
         }
-        return new BatchRequest(
-                target,
-                request.write(),
-                request.memory(),
-                size,
-                request.fileOffset(),
-                request.bufferOffset(),
-                request.cookie());
+        return request.at(target).first(size);
     }
 
     /** Forgets entries that the other backend refused. */

@@ -44,6 +44,7 @@ public final class PlannedFault {
     private Random random = new Random(0);
     private long bytes;
     private @Nullable Outcome outcome;
+    private boolean slows;
     private long matches;
     private long hits;
 
@@ -201,6 +202,7 @@ public final class PlannedFault {
         if (latency.isNegative()) {
             throw new IllegalArgumentException("latency " + latency);
         }
+        slows = latency.isPositive();
         return choose("waits " + latency, () -> sleep(latency.toNanos()), null);
     }
 
@@ -244,6 +246,13 @@ public final class PlannedFault {
 
     private boolean isOnFile(Optional<Path> path) {
         return file == null || path.isPresent() && path.get().endsWith(file);
+    }
+
+    /** {@return whether it delays such calls on this file; an answer that says so is a hit, as a program may avoid the call then} */
+    synchronized boolean slows(Call call, Optional<Path> path) {
+        boolean slow = slows && calls.contains(call) && isOnFile(path);
+        hits += slow ? 1 : 0;
+        return slow;
     }
 
     /** Waits as planned; on the thread of the call, without a lock. */

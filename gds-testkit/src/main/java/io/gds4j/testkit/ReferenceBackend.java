@@ -130,6 +130,11 @@ public final class ReferenceBackend implements CuFileBackend {
     }
 
     @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        return false;
+    }
+
+    @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return move("cuFileWrite", file, base, size, fileOffset, bufferOffset, true);
     }

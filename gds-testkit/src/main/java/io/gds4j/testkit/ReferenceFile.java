@@ -92,11 +92,8 @@ final class ReferenceFile implements BackendFile {
 
     static ReferenceFile open(FileSource.Descriptor source) {
         ProcessDescriptor fd = ProcessDescriptor.of(source.fd())
-                .orElseThrow(() -> CuFileException.builder(REGISTER)
-                        .error(CuFileError.INVALID_VALUE)
-                        .errno(Errno.EBADF)
-                        .detail("descriptor %s is not open".formatted(source.fd()))
-                        .build());
+                .orElseThrow(() -> CuFileException.of(CuFileError.INVALID_VALUE, Errno.EBADF, REGISTER,
+                        "descriptor %s is not open".formatted(source.fd())));
         checkType(fd.link(), fd.target());
         if (fd.isAppend()) {
             throw CuFileException.of(
@@ -123,11 +120,7 @@ final class ReferenceFile implements BackendFile {
     private static void checkType(Path place, Path name) {
         try {
             if (!Files.readAttributes(place, BasicFileAttributes.class).isRegularFile()) {
-                throw CuFileException.builder(REGISTER)
-                        .error(CuFileError.INVALID_FILE_TYPE)
-                        .path(name)
-                        .detail("not a regular file")
-                        .build();
+                throw CuFileException.of(CuFileError.INVALID_FILE_TYPE, REGISTER, name, "not a regular file");
             }
         } catch (IOException e) {
             throw failure(REGISTER, e).path(name).build();

@@ -18,11 +18,6 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "completion",
         description = "Print a script with which bash, zsh or fish completes commands, options and paths.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  source <(gds completion bash)   in ~/.bashrc",
                 "  source <(gds completion zsh)    in ~/.zshrc",

@@ -2,7 +2,6 @@ package io.gds4j.tools;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.save.SaveOptions;
-import io.gds4j.tools.convert.ConvertArguments;
 import io.gds4j.tools.convert.ConvertRun;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -18,11 +17,6 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "convert",
         description = "Write a checkpoint as safetensors files that load fast, and replace an old one safely.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds convert model.safetensors aligned/       tensors at page boundaries",
                 "  gds convert Llama/ shards/ --max-shard 5G    files of 5 GiB, and an index",
@@ -85,10 +79,10 @@ final class ConvertCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        ConvertArguments arguments = new ConvertArguments(
+        return new ConvertRun(
                 CheckpointPath.of(source, terminal.environment()), links.value(),
-                CheckpointPath.of(destination, terminal.environment()), backend.value(), options());
-        return ConvertRun.run(arguments, statistics.with(output.of(terminal, "convert"))).code();
+                CheckpointPath.of(destination, terminal.environment()), backend.value(), options(),
+                statistics.with(output.of(terminal, "convert"))).run().code();
     }
 
     private SaveOptions options() {

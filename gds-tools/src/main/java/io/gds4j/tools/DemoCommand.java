@@ -1,6 +1,5 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.demo.DemoArguments;
 import io.gds4j.tools.demo.DemoRun;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
@@ -19,10 +18,6 @@ import picocli.CommandLine.Option;
                         + " speed with a plain read, and delete the checkpoint (unless --keep).",
                 "",
                 "Needs only disk space and memory: without a GPU, tensors go to page-aligned host memory."},
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds demo                      1 GiB",
                 "  gds demo --size 8G            8 GiB",
@@ -68,7 +63,6 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        DemoArguments arguments = new DemoArguments(size, dir, keep);
-        return DemoRun.run(arguments, statistics.with(output.of(terminal, "demo"))).code();
+        return new DemoRun(size, dir, keep, statistics.with(output.of(terminal, "demo"))).run().code();
     }
 }

@@ -15,6 +15,7 @@ import java.util.stream.Stream;
 import picocli.CommandLine;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Model.CommandSpec;
+import picocli.CommandLine.Model.UsageMessageSpec;
 import picocli.CommandLine.Option;
 import picocli.CommandLine.ParameterException;
 import picocli.CommandLine.Spec;
@@ -130,7 +131,18 @@ public final class GdsCommand implements Runnable {
         for (String name : one ? List.of(args[0]) : SUBCOMMANDS) {
             line.addSubcommand(subcommand(name, terminal));
         }
+        line.getSubcommands().values().forEach(command -> addHeadings(command.getCommandSpec().usageMessage()));
         return line;
+    }
+
+    private static void addHeadings(UsageMessageSpec help) {
+        help.synopsisHeading("Usage: ")
+                .descriptionHeading("%n")
+                .parameterListHeading("%n")
+                .optionListHeading("%nOptions:%n");
+        if (help.footer().length > 0) {
+            help.footerHeading("%nExamples:%n");
+        }
     }
 
     private static Object subcommand(String name, Terminal terminal) {

@@ -21,11 +21,7 @@ import picocli.CommandLine.Spec;
 /** Options of {@code gds help}, and the help itself. */
 @Command(
         name = "help",
-        description = "Explain a command or the exit status ('gds help exit-codes').",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n")
+        description = "Explain a command or the exit status ('gds help exit-codes').")
 final class HelpCommand implements Callable<Integer> {
     static final String EXIT_CODES = "exit-codes";
 

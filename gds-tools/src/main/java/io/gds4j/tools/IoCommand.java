@@ -31,16 +31,11 @@ import picocli.CommandLine.Spec;
 @Command(
         name = "io",
         description = "Measure reads and writes between files and GPU or host memory, with the options of gdsio.",
-        synopsisHeading = "Usage: ",
         customSynopsis = {
                 "gds io (-f FILE | -D DIR) [OPTION...]",
                 "       gds io [OPTION...] JOBS.gdsio",
                 "       gds io [OPTION...] --series FILE"},
         sortOptions = false,
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds io -f data -s 1G -I 1 -i 16M             write a 1 GiB file",
                 "  gds io -f data -i 1G --hot -O 1              calls of 1 GiB, page cache",

@@ -20,6 +20,7 @@ import picocli.CommandLine.Option;
 final class IoOptions {
     private static final int MAX_THREADS = 1024;
     private static final int MAX_BATCH = 256;
+    private static final int MAX_FRAGMENTS = 4096;
     private static final int MAX_REPETITIONS = 1000;
 
     @Option(names = "-f", paramLabel = "FILE", converter = PathConverter.class,
@@ -151,6 +152,10 @@ final class IoOptions {
     @Option(names = "--drop", description = "Open files with the hint that reads do not change the page cache.")
     private boolean drop;
 
+    @Option(names = "--fragments", paramLabel = "N",
+            description = "Parts of memory for each request of -x 0, moved by one scattered call. Default: 1, a plain call.")
+    private int fragments = 1;
+
     @Option(names = "--io-uring", description = "Prefer io_uring for batches (-x 6) that bypass the page cache.")
     private boolean ioUring;
 
@@ -221,6 +226,10 @@ final class IoOptions {
         if (memory != null && memory >= 2 && !type.usesApi()) {
             throw CommandFailure.usage("-m %s requires -x 0, 5, 6 or 7".formatted(memory));
         }
+        within("--fragments", fragments, 1, MAX_FRAGMENTS);
+        if (fragments > 1 && type != TransferType.GPU_DIRECT) {
+            throw CommandFailure.usage("--fragments requires -x 0");
+        }
         Operation what = Operation.values()[operation];
         if (unaligned && !what.random()) {
             throw CommandFailure.usage("-U requires -I 2 or 3; use -o 3 for unaligned sequential requests");
@@ -242,7 +251,7 @@ final class IoOptions {
         return new IoJob(
                 name, path == null ? Path.of("") : path, perThread, device, memory, threads, size, offset, sizes, type,
                 what, batch, !skipRegistration, unaligned, alignment, eachOnce, randomFill, refill, readPercent,
-                withoutDirect == 0, drop);
+                withoutDirect == 0, drop, fragments);
     }
 
     private static void within(String option, int value, int least, int most) {

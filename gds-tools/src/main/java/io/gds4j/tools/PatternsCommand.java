@@ -20,10 +20,6 @@ import picocli.CommandLine.Option;
         name = "patterns",
         description = "Compare I/O patterns: run their samples in turn for each request size, and chart the"
                 + " results, such as the cost of registering memory in a loop.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds patterns -o patterns.svg                   1 to 3: registration",
                 "  gds patterns -p 2,4 -o aligned.svg             aligned and unaligned",

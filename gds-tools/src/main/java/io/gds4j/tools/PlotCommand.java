@@ -1,6 +1,5 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.plot.PlotArguments;
 import io.gds4j.tools.plot.PlotRun;
 import io.gds4j.tools.plot.PlottedFile;
 import io.gds4j.tools.terminal.Output;
@@ -19,11 +18,6 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "plot",
         description = "Draw results of gds io: throughput and latency by request size.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds io -f data -i 4K:16M:*4 -T 1 --json > gds4j.json",
                 "  gds io -f data -i 4K:16M:*4 -T 1 -x 1 --json > pread.json",
@@ -59,7 +53,6 @@ final class PlotCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        PlotArguments arguments = new PlotArguments(results, chart, title);
-        return PlotRun.run(arguments, output.of(terminal, "plot")).code();
+        return new PlotRun(results, chart, title, output.of(terminal, "plot")).run().code();
     }
 }

@@ -23,12 +23,7 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "rdma",
         description = "Measure RDMA between two machines, with perftest's options.",
-        synopsisHeading = "Usage: ",
         sortOptions = false,
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds rdma bw -x 3                      wait for the other end",
                 "  gds rdma bw -x 3 node1 --read -a      measure reads of all sizes from it",

@@ -5,7 +5,6 @@ import io.gds4j.dataset.RecordOrder;
 import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.tools.load.Target;
-import io.gds4j.tools.records.RecordsArguments;
 import io.gds4j.tools.records.RecordsRun;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
@@ -22,12 +21,7 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "records",
         description = "Read the records of a data set in batches, sequentially or shuffled, and report the speed.",
-        synopsisHeading = "Usage: ",
         sortOptions = false,
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds records train.bin --record 150528 --batch 256 --shuffle --seed 42",
                 "  gds records a.npy b.npy --batch 1024          rows of arrays, one data set",
@@ -165,13 +159,13 @@ final class RecordsCommand implements Callable<Integer> {
         if (!(warmUp >= 0) || seconds != null && !(seconds > 0)) {
             throw CommandFailure.usage("-T %s, --warm-up %s: allowed are positive seconds".formatted(seconds, warmUp));
         }
-        RecordsArguments arguments = new RecordsArguments(
+        return new RecordsRun(
                 paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList(), links.value(),
                 record, header,
                 batch, order(), epochs, new Share(rank, world), remainder,
                 skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
-                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value());
-        return RecordsRun.run(arguments, statistics.with(output.of(terminal, "records"))).code();
+                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value(),
+                statistics.with(output.of(terminal, "records"))).run().code();
     }
 
     private RecordOrder order() {

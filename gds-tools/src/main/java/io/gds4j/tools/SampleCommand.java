@@ -1,7 +1,6 @@
 package io.gds4j.tools;
 
 import io.gds4j.tools.sample.SampleRun;
-import io.gds4j.tools.sample.SampleSelection;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.file.Path;
@@ -19,11 +18,6 @@ import picocli.CommandLine.Parameters;
         name = "sample",
         description = "Run small example programs, each about one topic: I/O patterns, parts of the cuFile API, a"
                 + " data loader. Their sources are in samples/.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds sample --list                   list the samples",
                 "  gds sample pattern-1                run one",
@@ -80,8 +74,8 @@ final class SampleCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        SampleSelection selection = new SampleSelection(names, list, all, options(), dir);
-        return new SampleRun(selection, statistics.with(output.of(terminal, "sample"))).run().code();
+        return new SampleRun(names, list, all, options(), dir, statistics.with(output.of(terminal, "sample")))
+                .run().code();
     }
 
     private List<String> options() {

@@ -11,11 +11,6 @@ import picocli.CommandLine.Parameters;
 @Command(
         name = "stats",
         description = "Print the statistics of a running JVM that uses gds4j, as gds_stats does for libcufile.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds stats 4711              all statistics of the process",
                 "  gds stats 4711 --json       as JSON, for scripts",

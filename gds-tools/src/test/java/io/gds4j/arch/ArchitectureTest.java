@@ -69,7 +69,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-dataset",
                         new String[]{Rooms.DATASET},
-                        Rooms.apiAnd(Rooms.INTERNAL_FILE, Rooms.JDK, Rooms.JSPECIFY, Rooms.MANAGEMENT,
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_FILE, Rooms.INTERNAL_TEXT, Rooms.JDK,
+                                Rooms.JSPECIFY, Rooms.MANAGEMENT,
                                 Rooms.FLIGHT_RECORDER,
                                 Rooms.DATASET)),
                 Arguments.of(

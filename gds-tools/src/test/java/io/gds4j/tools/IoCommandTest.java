@@ -223,6 +223,24 @@ class IoCommandTest {
         assertThat(ring).matches(options.contains("io-uring") ? "on|refused: .*" : "off");
     }
 
+    @ParameterizedTest
+    @ValueSource(
+            strings = {"-i 64K --fragments 7", "-i 4K:1M:*4 --fragments 64",
+                    "-i 64K -w 2 -I 1 -s 256K --fragments 2 -O 1"})
+    void requestsOfFragmentsMoveTheSameBytes(String options) {
+        writePattern();
+
+        GdsRun run = onFile("-V --json --overwrite " + options);
+
+        assertThat(run.status()).as(run.err()).isZero();
+    }
+
+    @Test
+    void fragmentsNeedTheApi() {
+        assertThat(onFile("-x 6 --fragments 4").errorLine()).contains("--fragments requires -x 0");
+        assertThat(onFile("--fragments 0").errorLine()).contains("allowed is 1 to 4096");
+    }
+
     @Test
     void warmUpDoesNotCountAsServed() {
         writePattern();

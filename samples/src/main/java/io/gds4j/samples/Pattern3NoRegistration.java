@@ -1,16 +1,6 @@
 package io.gds4j.samples;
 
-import static java.nio.file.StandardOpenOption.CREATE_NEW;
-import static java.nio.file.StandardOpenOption.READ;
-import static java.nio.file.StandardOpenOption.WRITE;
-
-import io.gds4j.CuFileDriver;
-import io.gds4j.CuFileHandle;
-import io.gds4j.CuFileOpenOption;
-import io.gds4j.memory.MemoryAllocation;
-import java.lang.foreign.MemorySegment;
-import java.nio.file.Path;
-import java.util.Arrays;
+import java.io.IOException;
 
 /** Pattern 3: does not register memory; the library copies through its bounce buffers where necessary. */
 public final class Pattern3NoRegistration {
@@ -25,32 +15,19 @@ public final class Pattern3NoRegistration {
         SampleMain.run(Pattern3NoRegistration::run, args);
     }
 
-    static SampleResult run(SampleArguments arguments) {
-        byte[] data = SampleArguments.randomBytes(arguments.size());
-        Path path = arguments.folder().resolve("data");
-        try (CuFileDriver driver = arguments.openDriver();
-                CuFileHandle file = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
-                MemoryAllocation memory = arguments.allocate(driver, data.length)) {
-            driver.allocator().copyFromHost(MemorySegment.ofArray(data), memory.range());
-            file.write(memory.range(), 0); // bypasses the page cache, so the reads come from the disk
-            driver.allocator().fill(memory.range(), (byte) 0);
-            long bytes = 0;
-            double seconds = 0;
-            for (int round = 0; round < 2; round++) { // the first round warms the JVM up
-                bytes = 0;
-                long start = System.nanoTime();
+    static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {
+        return PatternFile.run(arguments, 0, pattern -> {
+            SampleResult result = pattern.measure(LESSON, (file, memory, data) -> {
+                long bytes = 0;
                 for (int offset = 0; offset < data.length; offset += arguments.ioSize()) {
                     int part = Math.min(arguments.ioSize(), data.length - offset);
                     bytes += file.read(memory.range(), part, offset, offset);
                 }
-                seconds = (System.nanoTime() - start) / 1e9;
-            }
+                return bytes;
+            });
             arguments.say("bounce buffers of gds4j: %d KiB at most; host memory needs none, libcufile has its own",
-                    driver.peakStagingBytes() >> 10);
-
-            byte[] arrived = new byte[data.length];
-            driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(arrived));
-            return new SampleResult(bytes, seconds, Arrays.equals(arrived, data), driver.bytesByPath(), LESSON);
-        }
+                    pattern.driver().peakStagingBytes() >> 10);
+            return result;
+        });
     }
 }

@@ -16,7 +16,10 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStatistics;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
+import io.gds4j.IoResult;
+import io.gds4j.IoResults;
 import io.gds4j.PrefetchedReads;
+import io.gds4j.RangeRead;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DirectStorage;
@@ -28,6 +31,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -45,7 +49,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.ExtendWith;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Runs the code of docs/io.md and docs/configuration.md, whose snippets stand here word for word. */
+/** Runs the code of docs/io.md, docs/fragments.md and docs/configuration.md, whose snippets stand here word for word. */
 @ExtendWith(QuietOutput.class)
 class IoGuideTest {
     private static final int SIZE = 1 << 20;
@@ -148,6 +152,53 @@ class IoGuideTest {
             List<MemoryRange> ranges = List.of(memory.range().slice(0, PART), memory.range().slice(PART, PART));
             long bytes = file.readv(ranges, 0); // one request into several ranges
             assertThat(bytes).isEqualTo(2L * PART);
+        }
+    }
+
+    @Test
+    void fragmentsAreWrittenAndReadWithAReport() {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path, READ, WRITE);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 3 * PART)) {
+            memory.range().segment().orElseThrow().copyFrom(MemorySegment.ofArray(data).asSlice(PART, 3 * PART));
+            List<ScatterCopy> fragments = List.of(
+                    new ScatterCopy(0, PART, memory, 2 * PART), // the range's first bytes
+                    new ScatterCopy(PART, PART, memory, 0)); // those behind them
+            file.writeScattered(0, 2 * PART, fragments); // one range of the file from fragments of memory
+            file.readScattered(0, 2 * PART, fragments); // and back
+            IoResult result = new IoResult(); // reused from call to call
+            file.read(memory, PART, 0, 0, result);
+            System.out.println(result.moved() + " of " + result.asked() + " bytes by " + result.bytesByPath());
+            result.whyNotDirect().ifPresent(System.out::println);
+
+            assertThat(result.isComplete()).isTrue();
+            assertThat(result.path()).isPresent();
+            assertThat(memory.range().segment().orElseThrow().asSlice(0, PART)
+                    .mismatch(MemorySegment.ofArray(data).asSlice(3 * PART, PART))).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void rangesOfTwoFilesAreReadInOneCall() throws IOException {
+        Path second = Files.write(folder.resolve("second.bin"), data);
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path, READ);
+                CuFileHandle other = driver.openFile(second, READ);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, PART);
+                MemoryAllocation one = driver.allocator().allocate(MemoryKind.HOST, 100);
+                MemoryAllocation two = driver.allocator().allocate(MemoryKind.HOST, PART)) {
+            List<RangeRead> ranges = List.of(
+                    RangeRead.of(file, memory, PART, 4096, 0), // memory, size, file offset, buffer offset
+                    RangeRead.of(other, List.of(one, two), 0)); // several fragments, one after the other
+            IoResults results = new IoResults(); // reused from call to call
+            driver.readRanges(ranges, results);
+            for (IoResult each : results) {
+                System.out.println(each.moved() + " of " + each.asked() + " bytes by " + each.bytesByPath());
+            }
+
+            assertThat(results.isComplete()).isTrue();
+            assertThat(two.range().segment().orElseThrow()
+                    .mismatch(MemorySegment.ofArray(data).asSlice(100, PART))).isEqualTo(-1);
         }
     }
 

@@ -6,19 +6,22 @@ import java.util.regex.Pattern;
 final class CallSite {
     private static final StackWalker WALKER = StackWalker.getInstance();
 
-    /** Classes of gds4j and the JDK; samples, the command and tests count as programs. */
+    /** Classes of the JDK and of gds4j, except those that are programs: samples, the command, benchmarks, the test kit and tests in {@code site}. */
     private static final Pattern LIBRARY = Pattern.compile(
-            "io\\.gds4j\\.([A-Z].*|(memory|config|error|spi|statistics|internal|ffi|engine|jcuda|compat|libcufile|loader)\\..*)|java\\..*");
+            "java\\..*|io\\.gds4j\\.(?!(samples|tools|benchmarks|testkit|site)\\.).*");
 
     private CallSite() {
     }
 
     /** Returns the first frame on this thread's stack outside the library. */
     static String ofCaller() {
-        return WALKER.walk(frames -> frames.filter(
-                frame -> !LIBRARY.matcher(frame.getClassName()).matches())
+        return WALKER.walk(frames -> frames.filter(frame -> isProgram(frame.getClassName()))
                 .findFirst()
                 .map(frame -> frame.toStackTraceElement().toString())
                 .orElse("unknown place"));
+    }
+
+    static boolean isProgram(String className) {
+        return !LIBRARY.matcher(className).matches();
     }
 }

@@ -90,11 +90,8 @@ public final class CallThreads {
             boolean serves = idle >= tasks.size() || startThread() || !threads.isEmpty();
             if (!serves) {
                 tasks.removeLast();
-                throw CuFileException.builder(function)
-                        .error(CuFileError.INTERNAL_ERROR)
-                        .errno(Errno.EAGAIN)
-                        .detail("the system starts no thread")
-                        .build();
+                throw CuFileException.of(
+                        CuFileError.INTERNAL_ERROR, Errno.EAGAIN, function, "the system starts no thread");
             }
             work.signal();
         } finally {

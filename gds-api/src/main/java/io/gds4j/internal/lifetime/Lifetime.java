@@ -197,11 +197,7 @@ public final class Lifetime {
     }
 
     private CuFileException busy(String function, String why) {
-        return CuFileException.builder(function)
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail(what + ": " + why)
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, function, what + ": " + why);
     }
 
     private void forgotten(String site) {

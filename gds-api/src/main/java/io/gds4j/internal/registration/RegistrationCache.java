@@ -22,11 +22,13 @@ import java.util.concurrent.atomic.LongAdder;
 import java.util.function.IntToLongFunction;
 import java.util.function.LongConsumer;
 import java.util.function.LongSupplier;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Registers GPU memory for callers that do not: the whole allocation at its first request. The allocation stays registered,
- * because registering is slow. The cache evicts the least recently used registrations that no I/O uses.
+ * Registers memory for callers that do not: the whole allocation at its first request. The allocation stays registered, because
+ * registering is slow. The cache evicts the least recently used registrations that no I/O uses. It serves a backend, for memory
+ * of GPUs, and domains of RDMA devices.
  *
  * <p>
  * An allocation of gds4j's allocators reports its end. Other memory has a tag, which each use compares: this detects memory
@@ -38,7 +40,8 @@ import org.jspecify.annotations.Nullable;
 public final class RegistrationCache {
     private static final CachedRegistration[] NONE = {};
 
-    private final CuFileBackend backend;
+    private final Registrar registrar;
+    private final Predicate<MemoryKind> kinds;
     private final MemoryAllocator allocator;
     private final long budgetBytes;
     private final long pageBytes;
@@ -64,6 +67,19 @@ public final class RegistrationCache {
     /** Base addresses of the memory that the program itself has registered. */
     private final Set<Long> taken = new HashSet<>();
 
+    /** A backend pins memory of GPUs; host memory needs no mapping. */
+    private record OfBackend(CuFileBackend backend) implements Registrar {
+        @Override
+        public void register(MemoryRange whole) {
+            backend.bufRegisterNow(whole, 0);
+        }
+
+        @Override
+        public void deregister(MemoryRange whole) {
+            backend.bufDeregister(whole);
+        }
+    }
+
     /** Refers to the cache weakly, so that an allocation does not keep an unused cache reachable. */
     private record Forget(WeakReference<RegistrationCache> cache) implements LongConsumer {
         @Override
@@ -86,6 +102,20 @@ public final class RegistrationCache {
     }
 
     /**
+     * Makes an empty cache that registers memory of all kinds which do not migrate.
+     *
+     * @param allocator knows the allocations around ranges
+     * @param budgetBytes bytes that the cache keeps registered at most
+     * @param pageBytes size of the pages that registering maps, a power of two
+     */
+    public static RegistrationCache of(
+            Registrar registrar, MemoryAllocator allocator, long budgetBytes, long pageBytes) {
+        return new RegistrationCache(
+                registrar, kind -> kind != MemoryKind.CUDA_MANAGED, allocator, budgetBytes, pageBytes,
+                device -> Long.MAX_VALUE, System::nanoTime);
+    }
+
+    /**
      * @param limitOfDevice bytes of a GPU's memory that may be registered at a time, asked at each miss
      * @param clock tells which use was later
      */
@@ -95,9 +125,23 @@ public final class RegistrationCache {
             long pageBytes,
             IntToLongFunction limitOfDevice,
             LongSupplier clock) {
+        this(
+                new OfBackend(backend), kind -> kind.isCuda() && kind != MemoryKind.CUDA_MANAGED, backend.allocator(),
+                budgetBytes, pageBytes, limitOfDevice, clock);
+    }
+
+    private RegistrationCache(
+            Registrar registrar,
+            Predicate<MemoryKind> kinds,
+            MemoryAllocator allocator,
+            long budgetBytes,
+            long pageBytes,
+            IntToLongFunction limitOfDevice,
+            LongSupplier clock) {
         this.clock = clock;
-        this.backend = backend;
-        this.allocator = backend.allocator();
+        this.registrar = registrar;
+        this.kinds = kinds;
+        this.allocator = allocator;
         this.budgetBytes = budgetBytes;
         this.pageBytes = pageBytes;
         this.limitOfDevice = limitOfDevice;
@@ -122,9 +166,9 @@ public final class RegistrationCache {
         return miss(range);
     }
 
-    /** Managed memory migrates and cannot be pinned; host memory needs no mapping. */
-    private static boolean isCacheable(MemoryRange range) {
-        return range.kind().isCuda() && range.kind() != MemoryKind.CUDA_MANAGED && range.length() > 0;
+    /** Managed memory migrates and cannot be pinned. */
+    private boolean isCacheable(MemoryRange range) {
+        return kinds.test(range.kind()) && range.length() > 0;
     }
 
     /** Counts a request in; removes the registration instead if its memory has been freed. */
@@ -239,7 +283,7 @@ public final class RegistrationCache {
 
     private boolean tryRegister(CachedRegistration fresh) {
         try {
-            backend.bufRegisterNow(fresh.whole(), 0);
+            registrar.register(fresh.whole());
         } catch (CuFileException e) {
             System.getLogger("io.gds4j")
                     .log(Level.DEBUG, "memory stays unregistered: {0}: {1}", fresh.whole(), e.getMessage());
@@ -313,11 +357,8 @@ public final class RegistrationCache {
     }
 
     private static CuFileException busy(long base) {
-        return CuFileException.builder("cuFileBufRegister")
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail("entries of a batch use the memory at 0x%x: take their completions first".formatted(base))
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, "cuFileBufRegister",
+                "entries of a batch use the memory at 0x%x: take their completions first".formatted(base));
     }
 
     /** Allows registrations at this address again, after the registration of the program has ended. */
@@ -338,7 +379,7 @@ public final class RegistrationCache {
         pinnedOfDevice.merge(gone.whole().device(), -gone.pinnedBytes(), Long::sum);
         refusedFrom = Long.MAX_VALUE;
         try {
-            backend.bufDeregister(gone.whole());
+            registrar.deregister(gone.whole());
         } catch (CuFileException e) {
             System.getLogger("io.gds4j")
                     .log(Level.WARNING, "memory could not be deregistered: {0}: {1}", gone.whole(), e.getMessage());

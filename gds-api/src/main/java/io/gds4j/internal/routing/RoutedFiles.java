@@ -104,11 +104,8 @@ final class RoutedFiles {
     /** Returns the file as the second backend knows it, and registers it there first if necessary. */
     BackendFile atSecond(RoutedFile file) {
         return lookUpAtSecond(file)
-                .orElseThrow(() -> CuFileException.builder("cuFileHandleRegister")
-                        .error(CuFileError.GETNEWFD_FAILED)
-                        .path(file.path())
-                        .detail("%s gives no descriptor to %s".formatted(pair.first().name(), pair.second().name()))
-                        .build());
+                .orElseThrow(() -> CuFileException.of(CuFileError.GETNEWFD_FAILED, "cuFileHandleRegister", file.path(),
+                        "%s gives no descriptor to %s".formatted(pair.first().name(), pair.second().name())));
     }
 
     /** Like {@link #atSecond}; empty if the first backend gives no descriptor to register. */

@@ -26,7 +26,6 @@ import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import java.util.stream.IntStream;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Two backends as one: the first backend serves each file that it takes, the second one serves the others.
@@ -151,6 +150,13 @@ public final class RoutingBackend extends ForwardingBackend {
     }
 
     @Override
+    public long transfer(BatchRequest request) {
+        return transfers.moveVectors(
+                request.write() ? "cuFileWrite" : "cuFileRead", request.file(),
+                (backend, own) -> backend.transfer(request.at(own)));
+    }
+
+    @Override
     public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfers.move("cuFileWrite", CuFileBackend::write, file, base, size, fileOffset, bufferOffset);
     }
@@ -165,6 +171,15 @@ public final class RoutingBackend extends ForwardingBackend {
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         return transfers.moveVectors(
                 "cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
+    }
+
+    @Override
+    public boolean waitsForDisk(BackendFile file, long fileOffset, long size) {
+        RoutedFile routed = files.own("waitsForDisk", file);
+        BackendFile first = routed.first();
+        return first != null
+                ? pair.first().waitsForDisk(first, fileOffset, size)
+                : pair.second().waitsForDisk(files.atSecond(routed), fileOffset, size);
     }
 
     // ---- buffers
@@ -199,29 +214,17 @@ public final class RoutingBackend extends ForwardingBackend {
                 requests.stream().map(request -> files.own("cuFileBatchIOSubmit", request.file())).toList();
         boolean atFirst = pair.isFirstOpen() && own.stream().allMatch(file -> file.first() != null);
         List<BatchRequest> translated = IntStream.range(0, own.size())
-                .mapToObj(i -> at(requests.get(i), atFirst ? own.get(i).first() : files.atSecond(own.get(i))))
+                .mapToObj(i -> requests.get(i).at(
+                        Objects.requireNonNull(atFirst ? own.get(i).first() : files.atSecond(own.get(i)))))
                 .toList();
         routed.submit(atFirst ? pair.first() : pair.second(), translated, flags);
-    }
-
-    private static BatchRequest at(BatchRequest request, @Nullable BackendFile file) {
-        return new BatchRequest(
-                Objects.requireNonNull(file),
-                request.write(),
-                request.memory(),
-                request.size(),
-                request.fileOffset(),
-                request.bufferOffset(),
-                request.cookie());
     }
 
     @Override
     public List<BatchEvent> batchIoGetStatus(
             BackendBatch batch, int minimum, int maximum, Optional<Duration> timeout) {
         if (minimum < 0 || maximum < minimum) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileBatchIOGetStatus",
+            throw CuFileException.invalid("cuFileBatchIOGetStatus",
                     "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
         }
         return own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, "cuFileBatchIOGetStatus")

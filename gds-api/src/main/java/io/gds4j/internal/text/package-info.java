@@ -1,5 +1,8 @@
-/** Text from files, other processes and servers, made safe to show. Shared with our modules only. */
+/** Text from files, other processes and servers: made safe to show, and the grammar of NumPy's headers. Shared with our modules only. */
 @NullMarked
 package io.gds4j.internal.text;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   NumpyFormatTest: NpyGrammar, PythonLiteral

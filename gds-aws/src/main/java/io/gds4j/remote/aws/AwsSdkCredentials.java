@@ -57,8 +57,8 @@ public final class AwsSdkCredentials implements S3CredentialsProvider {
     }
 
     private static CuFileException failure(String why) {
-        return CuFileException.builder("S3Credentials").error(CuFileError.IO_ERROR).errno(Errno.EACCES)
-                .detail("the AWS SDK gives no S3 credentials: " + why).build();
+        return CuFileException.of(
+                CuFileError.IO_ERROR, Errno.EACCES, "S3Credentials", "the AWS SDK gives no S3 credentials: " + why);
     }
 
     private static S3Credentials converted(AwsCredentials keys) {

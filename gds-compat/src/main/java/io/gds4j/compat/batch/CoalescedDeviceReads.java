@@ -12,6 +12,7 @@ import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
@@ -98,6 +99,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
             MemoryRange target = memory;
             if (bytes > 0 && target != null) {
                 into.copyByProcessor(executor.copiesByProcessor(target));
+                into.useKernels(target.kind() != MemoryKind.CUDA_MANAGED);
                 if (into.copyPart(from, to, bytes) != Cuda.SUCCESS) {
                     Arrays.fill(results, first, last + 1, EntryRunner.BEGUN);
                 }

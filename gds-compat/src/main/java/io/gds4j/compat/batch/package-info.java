@@ -6,3 +6,6 @@
 package io.gds4j.compat.batch;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   SmallBatchesTest: CoalescedDeviceReads, CompatBatches, CompatEntryRunner

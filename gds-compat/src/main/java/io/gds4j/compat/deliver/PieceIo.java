@@ -13,6 +13,7 @@ import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.source.Cancellation;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -95,7 +96,7 @@ public final class PieceIo {
             if (moved == 0) {
                 break;
             }
-            counters.add(IoPath.USER_SOURCE, moved);
+            count(plan, IoPath.USER_SOURCE, start + done, moved);
             done += moved;
         }
         return done;
@@ -130,7 +131,7 @@ public final class PieceIo {
             count = Math.min(count, PosixConstants.MAX_RW_COUNT);
             long at = position - start;
             if (direct && asks && segment == null && descriptors.triesCache(position)) {
-                long found = withoutWaiting(descriptors, address + at, count, position);
+                long found = withoutWaiting(descriptors, plan, address + at, count, position);
                 position += found;
                 tryDirect = (position & (descriptors.traits().alignment() - 1)) == 0;
                 if (found > 0) {
@@ -154,7 +155,7 @@ public final class PieceIo {
                         : posix.pread(fd, segment, segmentOffset + at, count, position);
             }
             if (moved > 0) {
-                counters.add(path(descriptors, direct, hot), moved);
+                count(plan, path(descriptors, direct, hot), position, moved);
                 position += moved;
                 // After a short direct request the rest is no longer aligned.
                 tryDirect &= moved == count;
@@ -179,11 +180,12 @@ public final class PieceIo {
     }
 
     /** Reads what is in the page cache from {@code position} on, and returns the number of bytes. */
-    private long withoutWaiting(FileDescriptors descriptors, long address, long count, long position) {
+    private long withoutWaiting(
+            FileDescriptors descriptors, TransferPlan plan, long address, long count, long position) {
         long found =
                 posix.preadv2(descriptors.bufferedDescriptor(), address, count, position, PosixConstants.RWF_NOWAIT);
         if (found > 0) {
-            counters.add(IoPath.COMPAT_CACHED, found);
+            count(plan, IoPath.COMPAT_CACHED, position, found);
             return found;
         }
         descriptors.missed(position, found);
@@ -205,6 +207,14 @@ public final class PieceIo {
         return segment == null
                 ? posix.pread(fd, address, count, position)
                 : posix.pread(fd, segment, segmentOffset, count, position);
+    }
+
+    private void count(TransferPlan plan, IoPath path, long position, long moved) {
+        counters.add(path, moved);
+        ResultSink sink = plan.sink();
+        if (sink != ResultSink.NONE) {
+            sink.moved(path, position, moved);
+        }
     }
 
     private static IoPath path(FileDescriptors descriptors, boolean direct, boolean hot) {

@@ -6,3 +6,7 @@
 package io.gds4j.compat.deliver;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   PartialProgressTest: DeviceRead
+//   ScatteredReadTest: ScatterRead

@@ -238,11 +238,8 @@ public final class CompatFile implements BackendFile {
     }
 
     private CuFileException sizeIsFixed(String function, SourceIo fixed) {
-        return CuFileException.builder(function)
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .path(path)
-                .detail("the size of a source cannot be set: " + fixed.identity())
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, function, path,
+                "the size of a source cannot be set: " + fixed.identity());
     }
 
     @Override
@@ -262,10 +259,6 @@ public final class CompatFile implements BackendFile {
     }
 
     private CuFileException notRegistered(String function) {
-        return CuFileException.builder(function)
-                .error(CuFileError.HANDLE_NOT_REGISTERED)
-                .path(path)
-                .detail("the file is not registered")
-                .build();
+        return CuFileException.of(CuFileError.HANDLE_NOT_REGISTERED, function, path, "the file is not registered");
     }
 }

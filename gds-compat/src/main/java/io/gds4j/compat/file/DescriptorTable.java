@@ -190,11 +190,8 @@ public final class DescriptorTable {
 
     public static void checkType(StatxResult status, Optional<Path> path) {
         if (!status.isRegularFile() && !status.isBlockDevice()) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_FILE_TYPE)
-                    .path(path)
-                    .detail(status.isDirectory() ? "is a directory" : "neither a regular file nor a block device")
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_FILE_TYPE, FUNCTION, path,
+                    status.isDirectory() ? "is a directory" : "neither a regular file nor a block device");
         }
     }
 

@@ -5,8 +5,8 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 
 /**
- * Asks the kernel which bytes of a file are in the page cache, so that only the others are read from the disk, and has it fetch
- * others. Callers ask for files of local file systems only: elsewhere cached bytes may be older than the file.
+ * Asks the kernel which bytes of a file are in the page cache, so that only the others are read from the disk. Also has it read bytes
+ * into the cache. Callers ask about files of local file systems only: elsewhere cached bytes may be older than the file.
  */
 public final class PageCache {
     /** Smallest part in bytes that is served in one way. */

@@ -70,11 +70,8 @@ public final class RegisteredFiles {
                 new CompatFile.CallerDescriptor(source.fd(), DescriptorTable.key(status, flags));
         synchronized (files) {
             if (!callerDescriptors.add(caller)) {
-                throw CuFileException.builder(REGISTER)
-                        .error(CuFileError.HANDLE_ALREADY_REGISTERED)
-                        .path(path)
-                        .detail("file descriptor " + source.fd() + " is registered already")
-                        .build();
+                throw CuFileException.of(CuFileError.HANDLE_ALREADY_REGISTERED, REGISTER, path,
+                        "file descriptor " + source.fd() + " is registered already");
             }
         }
         boolean registered = false;
@@ -94,11 +91,7 @@ public final class RegisteredFiles {
     }
 
     private static CuFileException openFlag(Optional<Path> path, String detail) {
-        return CuFileException.builder(REGISTER)
-                .error(CuFileError.INVALID_FILE_OPEN_FLAG)
-                .path(path)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_FILE_OPEN_FLAG, REGISTER, path, detail);
     }
 
     private CompatFile add(CompatFile file) {

@@ -6,3 +6,7 @@
 package io.gds4j.compat.file;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   PrivateDescriptorsTest: RegisteredFiles
+//   SourcesTest: SourceIo

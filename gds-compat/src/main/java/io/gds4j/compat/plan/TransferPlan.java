@@ -1,6 +1,7 @@
 package io.gds4j.compat.plan;
 
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.spi.ResultSink;
 
 /**
  * The plan of one request: pieces that begin at multiples of the piece size in the file, and one range that bypasses the page
@@ -20,6 +21,7 @@ public final class TransferPlan {
     private boolean fromBothEnds;
     private boolean joinable;
     private boolean gathered;
+    private ResultSink sink = ResultSink.NONE;
 
     /** How a piece uses the page cache. */
     public enum CacheUse {
@@ -134,6 +136,17 @@ public final class TransferPlan {
 
     public boolean isGathered() {
         return gathered;
+    }
+
+    /** Sets what hears of the bytes. Stores a change only, as {@link #cache} does. */
+    public void reportTo(ResultSink hearing) {
+        if (sink != hearing) {
+            sink = hearing;
+        }
+    }
+
+    public ResultSink sink() {
+        return sink;
     }
 
     /** Has pieces taken from both ends: only the beginning is cached, so that memory and disk work at the same time. */

@@ -5,6 +5,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
@@ -21,6 +22,7 @@ public final class TransferRequest {
     private long total;
     private boolean gathers;
     private List<ScatterCopy> copies = List.of();
+    private ResultSink sink = ResultSink.NONE;
     private Cancellation cancellation = Cancellation.NEVER;
     private final Circumstances circumstances = new Circumstances();
 
@@ -38,10 +40,12 @@ public final class TransferRequest {
         return this;
     }
 
-    /** Sets a batch's entry or a stream's operation. */
+    /** Sets a batch's entry, a stream's operation, or a call with fragments or a report. */
     public TransferRequest set(CompatFile ofFile, BatchRequest entry) {
-        return set(
-                ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
+        set(ofFile, entry.memory(), entry.write(), entry.size(), entry.fileOffset(), entry.bufferOffset());
+        copies = entry.copies();
+        sink = entry.sink();
+        return this;
     }
 
     /** Lets a request that has not begun end early. */
@@ -59,9 +63,9 @@ public final class TransferRequest {
         total = bytes;
     }
 
-    /** Makes the request a scattered read; its memory is one of the destinations and decides which workers help. */
-    public void scatter(List<ScatterCopy> ofRequest) {
-        copies = ofRequest;
+    /** Sets the memory that decides which workers help: of a scattered request, one of its fragments. */
+    public void decisive(MemoryRange fragment) {
+        memory = fragment;
     }
 
     /** Lets one kernel copy all pieces. */
@@ -74,7 +78,12 @@ public final class TransferRequest {
         return gathers;
     }
 
-    /** Returns the destinations of a scattered read; empty for other requests. */
+    /** Returns what hears of the bytes. */
+    public ResultSink sink() {
+        return sink;
+    }
+
+    /** Returns the fragments of a scattered request; empty for other requests. */
     public List<ScatterCopy> copies() {
         return copies;
     }
@@ -92,6 +101,7 @@ public final class TransferRequest {
     /** Drops file and memory. */
     public void clear() {
         copies = List.of();
+        sink = ResultSink.NONE;
         cancellation = Cancellation.NEVER;
         file = null;
         memory = null;

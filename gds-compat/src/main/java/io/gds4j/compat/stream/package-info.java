@@ -5,3 +5,6 @@
 package io.gds4j.compat.stream;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CudaStreamTest: CompatStreams

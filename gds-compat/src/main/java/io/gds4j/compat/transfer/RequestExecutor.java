@@ -3,6 +3,7 @@ package io.gds4j.compat.transfer;
 import io.gds4j.compat.deliver.DeviceTransfer;
 import io.gds4j.compat.deliver.PeerGroups;
 import io.gds4j.compat.deliver.ScatterRead;
+import io.gds4j.compat.deliver.ScatterTransfer;
 import io.gds4j.compat.deliver.Transfer;
 import io.gds4j.compat.file.CompatFile;
 import io.gds4j.compat.file.DescriptorTable;
@@ -34,6 +35,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.IoPath;
 import java.lang.ref.Reference;
@@ -55,8 +57,8 @@ public final class RequestExecutor {
     private final @Nullable PeerLinks peerLinks;
     private final RequestLog log;
     private final boolean traces;
-    /** Number of scattered reads so far; may wrap. */
-    private final AtomicInteger scatteredReads = new AtomicInteger();
+    /** Number of scattered requests so far; may wrap. */
+    private final AtomicInteger scatteredRequests = new AtomicInteger();
 
     /**
      * @param descriptorTable descriptors of the session's files
@@ -102,32 +104,19 @@ public final class RequestExecutor {
         }
     }
 
-    /** Reads a range once and copies its rows to their destinations, for a call whose thread waits. */
-    public long executeScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        String function = Operation.READ.function();
-        CompatFile ours = CompatFile.own(descriptorTable, file, function);
-        TransferArguments.check(function, ours, copies.getFirst().destination().range(), 0, fileOffset, 0, false);
-        if (!TransferArguments.isFileRange(length, fileOffset)) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, function,
-                    String.valueOf(TransferArguments.invalidNumber(length, fileOffset, 0)));
-        }
-        for (ScatterCopy copy : copies) {
-            MemoryRange range = copy.destination().range();
-            checkAllowed(range, Operation.READ);
-            if (copy.sourceEnd() > length) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE, function, "a copy ends past the file range: " + copy);
-            }
-        }
-        if (length == 0) {
+    /** Moves the bytes of a call with fragments or a report, whose thread waits. */
+    public long execute(BatchRequest request) {
+        Operation operation = Operation.of(request.write());
+        CompatFile file = check(request, operation.function());
+        if (request.size() == 0) {
             return 0;
         }
-        MemoryRange memory = decisive(copies, scatteredReads.getAndIncrement());
-        RequestContext context = engine.borrow(memory, function);
+        checkAllowed(request, operation);
+        MemoryRange memory = decisive(request);
+        RequestContext context = engine.borrow(memory, operation.function());
         try {
-            context.request().set(ours, memory, false, length, fileOffset, 0).scatter(copies);
-            return move(context, Operation.READ);
+            context.request().set(file, request).decisive(memory);
+            return move(context, operation);
         } finally {
             context.request().clear();
             engine.giveBack(context, memory);
@@ -135,9 +124,15 @@ public final class RequestExecutor {
     }
 
     /**
-     * Returns the destination that decides which workers help. Requests take turns with the GPUs, so that the workers of all GPUs
-     * take part.
+     * Returns the memory that decides which workers help: of fragments one. Requests take turns with the GPUs, so that the workers of all
+     * GPUs take part.
      */
+    private MemoryRange decisive(BatchRequest request) {
+        return request.copies().isEmpty()
+                ? request.memory()
+                : decisive(request.copies(), scatteredRequests.getAndIncrement());
+    }
+
     private static MemoryRange decisive(List<ScatterCopy> copies, int turn) {
         long gpus = 0;
         for (ScatterCopy copy : copies) {
@@ -178,8 +173,9 @@ public final class RequestExecutor {
         if (entry.size() == 0) {
             return 0;
         }
-        checkAllowed(entry.memory(), operation);
-        context.request().set(file, entry).heed(cancellation);
+        checkAllowed(entry, operation);
+        context.request().set(file, entry).decisive(decisive(entry));
+        context.request().heed(cancellation);
         return moveUnattended(context, operation);
     }
 
@@ -206,10 +202,36 @@ public final class RequestExecutor {
      */
     public CompatFile check(BatchRequest entry, String function) {
         CompatFile file = own(entry.file(), function);
-        TransferArguments.check(
-                function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
-                entry.write());
+        if (entry.copies().isEmpty()) {
+            TransferArguments.check(
+                    function, file, entry.memory(), entry.size(), entry.fileOffset(), entry.bufferOffset(),
+                    entry.write());
+        } else {
+            checkScattered(entry, file, function);
+        }
         return file;
+    }
+
+    private static void checkScattered(BatchRequest entry, CompatFile file, String function) {
+        TransferArguments.check(function, file, entry.memory(), 0, entry.fileOffset(), 0, entry.write());
+        if (!TransferArguments.isFileRange(entry.size(), entry.fileOffset())) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, function,
+                    String.valueOf(TransferArguments.invalidNumber(entry.size(), entry.fileOffset(), 0)));
+        }
+        long bytes = 0;
+        for (ScatterCopy copy : entry.copies()) {
+            bytes += copy.bytes();
+            if (copy.sourceEnd() > entry.size()) {
+                throw CuFileException.of(
+                        CuFileError.INVALID_VALUE, function, "a copy ends past the file range: " + copy);
+            }
+        }
+        if (entry.write() && bytes != entry.size()) {
+            throw CuFileException.of(
+                    CuFileError.INVALID_VALUE, function,
+                    "the copies hold %s of %s bytes of the file range".formatted(bytes, entry.size()));
+        }
     }
 
     /**
@@ -230,6 +252,13 @@ public final class RequestExecutor {
     /** Returns the planner of requests. */
     public TransferPlanner planner() {
         return planner;
+    }
+
+    private void checkAllowed(BatchRequest request, Operation operation) {
+        checkAllowed(request.memory(), operation);
+        for (int i = 0; i < request.copies().size(); i++) {
+            checkAllowed(request.copies().get(i).destination().range(), operation);
+        }
     }
 
     private void checkAllowed(MemoryRange memory, Operation operation) {
@@ -260,6 +289,7 @@ public final class RequestExecutor {
         engine.enter(memory, request.size(), largest);
         try {
             int threads = planner.plan(plan, request);
+            plan.reportTo(request.sink());
             transfer.begin();
             RangeLocks.Hold hold = null;
             if (plan.isWrite() && descriptors != null) {
@@ -288,6 +318,7 @@ public final class RequestExecutor {
         } finally {
             engine.leave(memory, request.size(), largest);
             transfer.end();
+            plan.reportTo(ResultSink.NONE);
             Reference.reachabilityFence(memory);
             if (traces) {
                 log.log(
@@ -303,8 +334,9 @@ public final class RequestExecutor {
         }
     }
 
-    private ScatterRead scatter(RequestContext context, List<ScatterCopy> copies) {
-        ScatterRead transfer = context.scatterRead();
+    private ScatterTransfer scatter(RequestContext context, List<ScatterCopy> copies, Operation operation) {
+        ScatterRead read = context.scatterRead();
+        ScatterTransfer transfer = operation.isWrite() ? context.scatterWrite() : read;
         transfer.target(copies);
         for (int i = 0; i < copies.size(); i++) {
             MemoryRange memory = copies.get(i).destination().range();
@@ -313,12 +345,12 @@ public final class RequestExecutor {
             } else if (copiesByProcessor(memory)) {
                 transfer.addHost(MemoryRange.ofAddress(memory.address(), memory.length(), MemoryKind.HOST));
             } else {
-                transfer.addGpu(contextOf(context, memory, Operation.READ));
+                transfer.addGpu(contextOf(context, memory, operation), memory.kind());
             }
         }
         PeerLinks links = peerLinks;
-        if (links != null && copies.size() > 1 && transfer.usesGpu()) {
-            transfer.exchange(PeerGroups.of(copies, transfer, links));
+        if (links != null && copies.size() > 1 && transfer == read && transfer.usesGpu()) {
+            read.exchange(PeerGroups.of(copies, read, links));
         }
         return transfer;
     }
@@ -337,7 +369,7 @@ public final class RequestExecutor {
         MemoryRange memory = context.request().memory();
         List<ScatterCopy> copies = context.request().copies();
         if (!copies.isEmpty()) {
-            return scatter(context, copies);
+            return scatter(context, copies, operation);
         }
         if (memory.kind().isHost()) {
             context.hostTransfer().target();

@@ -4,6 +4,7 @@ import io.gds4j.compat.deliver.DeviceRead;
 import io.gds4j.compat.deliver.DeviceWrite;
 import io.gds4j.compat.deliver.HostTransfer;
 import io.gds4j.compat.deliver.ScatterRead;
+import io.gds4j.compat.deliver.ScatterWrite;
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.plan.TransferRequest;
 import org.jspecify.annotations.Nullable;
@@ -18,6 +19,7 @@ public final class RequestContext {
     private final TransferRequest request = new TransferRequest();
     private final HostTransfer hostTransfer;
     private final ScatterRead scatterRead;
+    private final ScatterWrite scatterWrite;
     private final DeviceRead deviceRead = new DeviceRead(request);
     private final DeviceWrite deviceWrite = new DeviceWrite(request);
     private final WorkerPool.Offer offer = new WorkerPool.Offer();
@@ -27,6 +29,7 @@ public final class RequestContext {
         this.thread = thread;
         this.hostTransfer = new HostTransfer(request, worker);
         this.scatterRead = new ScatterRead(request, worker);
+        this.scatterWrite = new ScatterWrite(request, worker);
     }
 
     /** Returns the request that the transfers serve. */
@@ -44,6 +47,10 @@ public final class RequestContext {
 
     public ScatterRead scatterRead() {
         return scatterRead;
+    }
+
+    public ScatterWrite scatterWrite() {
+        return scatterWrite;
     }
 
     public DeviceRead deviceRead() {

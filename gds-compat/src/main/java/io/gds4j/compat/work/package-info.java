@@ -5,3 +5,6 @@
 package io.gds4j.compat.work;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   FakeManyGpusTest: WorkerPools

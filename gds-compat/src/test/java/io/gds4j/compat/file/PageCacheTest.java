@@ -10,6 +10,7 @@ import io.gds4j.compat.FakePageCache;
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
@@ -18,6 +19,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixFault;
 import io.gds4j.ffi.posix.PosixRequest;
 import io.gds4j.statistics.IoPath;
+import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.nio.file.OpenOption;
@@ -133,6 +135,24 @@ class PageCacheTest {
     private static boolean isHalfCached(Posix posix, int fd) {
         long half = SIZE / 2 / Rig.PAGE;
         return posix.cachedPages(fd, 0, SIZE / 2) == half && posix.cachedPages(fd, SIZE / 2, SIZE / 2) == 0;
+    }
+
+    @Test
+    void handleTellsWhichRangesWaitForTheDisk() {
+        try (Rig rig = rig()) {
+            try (CuFileHandle handle = rig.open(halfCached(rig))) {
+                assertThat(handle.waitsForDisk(0, SIZE / 2)).isFalse();
+                assertThat(handle.waitsForDisk(SIZE / 2, Rig.PAGE)).isTrue();
+                assertThat(handle.waitsForDisk(SIZE / 2 - 1, 2)).isTrue();
+                Failures.expect(CuFileError.INVALID_VALUE, () -> handle.waitsForDisk(-1, 1));
+            }
+            assertThat(rig.posix().io()).isEmpty();
+            rig.posix().on(PosixCall.CACHED_PAGES).always().fails(Errno.ENOSYS);
+            try (CuFileHandle handle = rig.open(rig.file(SIZE))) {
+                assertThat(handle.waitsForDisk(0, 1)).as("nothing is known").isTrue();
+                assertThat(handle.waitsForDisk(0, 1)).as("nothing is known, again").isTrue();
+            }
+        }
     }
 
     @ParameterizedTest

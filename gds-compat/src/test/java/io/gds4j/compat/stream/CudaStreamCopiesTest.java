@@ -41,6 +41,8 @@ import java.util.SplittableRandom;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -66,6 +68,9 @@ class CudaStreamCopiesTest {
     private CuFileDriver driver;
     private CuFileHandle handle;
     private GuardedMemory memory;
+    private volatile Runnable beforeRecord = () -> {
+        // most tests record at once
+    };
 
     @BeforeEach
     void open() throws IOException {
@@ -75,6 +80,9 @@ class CudaStreamCopiesTest {
                 (proxy, method, arguments) -> {
                     if (Thread.currentThread().getName().equals("gds4j-stream")) {
                         callsOfServingThreads.add(method.getName());
+                    }
+                    if (method.getName().equals("eventRecord")) {
+                        beforeRecord.run();
                     }
                     try {
                         return method.invoke(cuda, arguments);
@@ -373,6 +381,37 @@ class CudaStreamCopiesTest {
             }
             assertThat(result(good)).isEqualTo(100);
             assertThat(driver.statistics().engine().queueDepth()).isZero();
+        });
+    }
+
+    /**
+     * A call such as cuMemFreeHost waits for all kernels and keeps the driver meanwhile: the event behind a kernel is recorded once the kernel
+     * has ended.
+     */
+    @Test
+    void readEndsBeforeTheEventBehindItsKernelIsRecorded() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells read = streams.cells(27 * MIB, 0, 0);
+            AtomicInteger records = new AtomicInteger();
+            AtomicBoolean passed = new AtomicBoolean();
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                beforeRecord = () -> {
+                    if (records.incrementAndGet() == 2) {
+                        long end = System.nanoTime() + TimeUnit.SECONDS.toNanos(20);
+                        while (cuda.streamQuery(raw) == Cuda.ERROR_NOT_READY && System.nanoTime() < end) {
+                            Thread.onSpinWait();
+                        }
+                        passed.set(cuda.streamQuery(raw) == Cuda.SUCCESS);
+                    }
+                };
+                stream.read(handle, memory.range(), read);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(passed).isTrue();
+            assertThat(result(read)).isEqualTo(27 * MIB);
+            memory.expect(0, file.expected(0, 27 * MIB));
+            memory.verify();
         });
     }
 

@@ -1,19 +1,16 @@
 package io.gds4j.dataset.source;
 
+import io.gds4j.internal.text.NpyGrammar;
+import io.gds4j.internal.text.PythonLiteral.Malformed;
+import io.gds4j.internal.text.PythonLiteral.Value;
 import java.nio.ByteBuffer;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Reads the header of a .npy file: a matrix whose rows are records. */
 final class NpyHeader {
-    private static final byte[] MAGIC = {(byte) 0x93, 'N', 'U', 'M', 'P', 'Y'};
-    private static final int PREFIX = 8;
-    private static final int MAX = 1 << 20;
-    private static final Pattern DESCR = Pattern.compile("'descr'\\s*:\\s*'([<>|=]?)([?bBiufcSUVmMO])(\\d{0,9})[^']*'");
-    private static final Pattern FORTRAN = Pattern.compile("'fortran_order'\\s*:\\s*(True|False)");
-    private static final Pattern SHAPE = Pattern.compile("'shape'\\s*:\\s*\\(([\\d,\\sL]*)\\)");
+    private static final Pattern TYPE = Pattern.compile("([<>|=]?)([?bBiufcSUVmMO])(\\d{0,9})[^']*");
 
     private final Path path;
 
@@ -29,56 +26,53 @@ final class NpyHeader {
     }
 
     private RecordRows rows(HeaderFile file) {
-        ByteBuffer prefix = file.read(0, PREFIX, "the .npy header");
-        for (int i = 0; i < MAGIC.length; i++) {
-            if (prefix.get(i) != MAGIC[i]) {
-                throw malformed(0, "is no .npy file: it does not begin with \\x93NUMPY");
-            }
+        ByteBuffer prefix = file.read(0, NpyGrammar.PREFIX, "the .npy header");
+        if (!NpyGrammar.hasMagic(prefix)) {
+            throw malformed(0, "is no .npy file: it does not begin with \\x93NUMPY");
         }
-        int version = prefix.get(MAGIC.length);
-        if (version < 1 || version > 3) {
-            throw malformed(MAGIC.length, ".npy version %s, allowed: 1 to 3".formatted(version));
+        int version = prefix.get();
+        int minor = prefix.get();
+        if (!NpyGrammar.knows(version, minor)) {
+            throw malformed(NpyGrammar.PREFIX - 2, ".npy version %s, allowed: 1 to 3".formatted(
+                    minor == 0 ? version : version + "." + minor));
         }
-        int lengthBytes = version == 1 ? Short.BYTES : Integer.BYTES;
-        ByteBuffer field = file.read(PREFIX, lengthBytes, "the length of the .npy header");
-        long length = version == 1 ? Short.toUnsignedLong(field.getShort()) : Integer.toUnsignedLong(field.getInt());
-        if (length > MAX) {
-            throw malformed(PREFIX, "the .npy header has %s bytes, allowed: 0 to %s".formatted(length, MAX));
+        int lengthBytes = NpyGrammar.lengthBytes(version);
+        long length = NpyGrammar.length(
+                file.read(NpyGrammar.PREFIX, lengthBytes, "the length of the .npy header"), version);
+        if (length > NpyGrammar.MAX) {
+            throw malformed(NpyGrammar.PREFIX, "the .npy header has %s bytes, allowed: 0 to %s".formatted(
+                    length, NpyGrammar.MAX));
         }
-        int begin = PREFIX + lengthBytes;
+        int begin = NpyGrammar.PREFIX + lengthBytes;
         ByteBuffer bytes = file.read(begin, (int) length, "the .npy header");
-        return rows(StandardCharsets.ISO_8859_1.decode(bytes).toString(), begin, begin + length, file.size());
+        try {
+            return rows(NpyGrammar.parse(bytes, version), begin, begin + length, file.size());
+        } catch (Malformed e) {
+            throw malformed(begin + e.position(), "the .npy header is malformed: " + e.detail());
+        }
     }
 
-    private RecordRows rows(String text, long begin, long data, long size) {
-        Matcher descr = find(DESCR, text, begin, "descr, as a plain type such as '<f4'");
+    private RecordRows rows(NpyGrammar header, long begin, long data, long size) {
+        String type = header.descr() instanceof Value.Text(String text) ? text : "";
+        Matcher descr = TYPE.matcher(type);
+        if (!descr.matches()) {
+            throw malformed(begin, "the .npy header has no descr, as a plain type such as '<f4'");
+        }
         String kind = descr.group(2);
         if (kind.equals("O") || kind.equals("V")) {
-            throw malformed(begin, "descr is %s: Python objects and structures are not allowed".formatted(
-                    descr.group().replaceFirst("^'descr'\\s*:\\s*", "")));
+            throw malformed(begin, "descr is '%s': Python objects and structures are not allowed".formatted(type));
         }
         long item = descr.group(3).isEmpty() ? 1 : Long.parseLong(descr.group(3)) * (kind.equals("U") ? 4 : 1);
-        String[] shape = find(SHAPE, text, begin, "shape").group(1).replace("L", "").split(",");
-        boolean fortran = find(FORTRAN, text, begin, "fortran_order").group(1).equals("True");
-        long rows = -1;
-        long row = item;
-        int dimensions = 0;
-        for (String dimension : shape) {
-            if (!dimension.isBlank()) {
-                long extent = number(dimension.strip(), begin);
-                if (dimensions == 0) {
-                    rows = extent;
-                } else {
-                    row = product(row, extent, begin);
-                }
-                dimensions++;
-            }
-        }
-        if (dimensions == 0) {
+        if (header.shape().isEmpty()) {
             throw malformed(begin, "shape is (), allowed: one dimension or more");
         }
-        if (fortran && dimensions > 1) {
+        if (header.fortran() && header.shape().size() > 1) {
             throw malformed(begin, "fortran_order is True: its rows are not contiguous, allowed: False");
+        }
+        long rows = header.shape().getFirst();
+        long row = item;
+        for (long extent : header.shape().subList(1, header.shape().size())) {
+            row = product(row, extent, begin);
         }
         if (row == 0) {
             throw malformed(begin, "a row has 0 bytes, allowed: 1 or more");
@@ -88,23 +82,6 @@ final class NpyHeader {
             throw malformed(data, "the file has %s bytes of data, the header says %s".formatted(size - data, bytes));
         }
         return new RecordRows(path, data, row, row, rows, descr.group(1) + kind + descr.group(3));
-    }
-
-    private Matcher find(Pattern pattern, String text, long begin, String what) {
-        Matcher matcher = pattern.matcher(text);
-        if (!matcher.find()) {
-            throw malformed(begin, "the .npy header has no " + what);
-        }
-        return matcher;
-    }
-
-    private long number(String digits, long begin) {
-        try {
-            return Long.parseLong(digits);
-        } catch (NumberFormatException e) {
-            throw malformed(begin, "shape has '%s', allowed: numbers below 2^63".formatted(
-                    digits.length() > 40 ? digits.substring(0, 40) + "…" : digits));
-        }
     }
 
     private long product(long a, long b, long begin) {

@@ -41,11 +41,7 @@ public final class RecordFormatException extends CuFileException {
 
     /** Returns the exception for arguments that no file can satisfy. */
     static CuFileException invalid(String detail) {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.INVALID_VALUE)
-                .errno(Errno.EINVAL)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_VALUE, Errno.EINVAL, FUNCTION, detail);
     }
 
     /** Converts an exception of java.nio. */

@@ -146,6 +146,17 @@ class RecordFilesTest {
         assertMalformed(npy("a.npy", header(descr, shape), 60), message);
     }
 
+    /** The loader of checkpoints reads the same headers. */
+    @Test
+    void npyHeaderIsAnyPythonDict() throws IOException {
+        Path path = npy("a.npy", "{\"shape\": (5L, 3), 'fortran_order': False, 'descr': u'<f4'}\n", 60);
+        assertThat(RecordFiles.open(List.of(path)).records()).isEqualTo(5);
+        byte[] bytes = Files.readAllBytes(path);
+        bytes[7] = 1;
+        assertMalformed(Files.write(path, bytes), ".npy version 1.1, allowed: 1 to 3");
+        assertMalformed(npy("b.npy", header("<f4", "(5, 3)") + "x", 60), "more text follows");
+    }
+
     @Test
     void npyOfAnotherOrderOrVersionIsRefused() throws IOException {
         assertMalformed(npy("a.npy", header("<f4", "(5, 3)").replace("False", "True"), 60), "fortran_order is True");

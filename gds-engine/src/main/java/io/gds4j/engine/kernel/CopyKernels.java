@@ -10,7 +10,7 @@ import java.util.concurrent.ConcurrentMap;
 
 /** The copy kernels of a driver, one for each CUDA context. All sessions over the driver share them. Thread-safe. */
 public final class CopyKernels {
-    /** Weak keys: nothing here may refer to the contexts, nor to the driver, which may refer to them. */
+    /** Keys are weak. No value may refer to its key, directly or by way of the driver. */
     private static final Map<CudaContexts, CopyKernels> BY_DRIVER = new WeakHashMap<>();
 
     private final ConcurrentMap<Long, CopyKernel> byContextId = new ConcurrentHashMap<>();

@@ -13,7 +13,7 @@ import org.jspecify.annotations.Nullable;
 
 /** The gather kernels of a driver, one for each CUDA context. All its sessions share them. Thread-safe. */
 public final class GatherKernels {
-    /** Weak keys: nothing here may refer to the contexts, nor to the driver, which may refer to them. */
+    /** Keys are weak. No value may refer to its key, directly or by way of the driver. */
     private static final Map<CudaContexts, GatherKernels> BY_DRIVER = new WeakHashMap<>();
 
     private final ConcurrentMap<Long, Known> byContextId = new ConcurrentHashMap<>();

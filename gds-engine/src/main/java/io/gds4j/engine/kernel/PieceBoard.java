@@ -6,16 +6,15 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 
 /**
- * Pinned memory by which threads tell a {@link GatherKernel} where pieces have arrived, and the kernel tells what it has copied. Each
- * word holds the tag of its request beside its value, so that a word of an earlier request does not count, and so that no order of the
- * bus between words matters.
+ * A mailbox in pinned memory: threads post where pieces have arrived, and a {@link GatherKernel} posts what it has copied. Each word
+ * holds its request's tag beside its value. So words of earlier requests do not count, and the bus may reorder words.
  *
  * <p>
  * A request may have more places than the board has lines: line n serves place n, then n + {@link #PIECES} with the next tag, and so on. A
- * thread tells of a place once the one that its line served before has been copied.
+ * thread posts a place only after the earlier place of the same line has been copied.
  *
  * <p>
- * Any thread may tell of a piece and ask. One thread at a time begins requests.
+ * Any thread may post a piece and read what is copied. One thread at a time begins requests.
  */
 public final class PieceBoard {
     /** Bits of the number of a line. */

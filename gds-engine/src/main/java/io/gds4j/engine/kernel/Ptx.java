@@ -7,12 +7,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 
 /**
- * The programs of the kernels as the driver gets them: {@code copy.ptx} and {@code gather.ptx}, without comments. Of two remarks this class
+ * The programs of the kernels as the driver gets them: {@code copy.ptx}, {@code gather.ptx} and {@code fragments.ptx}, without comments. Of two remarks this class
  * takes notice: {@code //@ include FILE} stands for a file, and {@code //@ TARGET ...} keeps a line for those targets.
  */
 final class Ptx {
     static final String COPY = "gds4j_copy";
     static final String GATHER = "gds4j_gather";
+    static final String FRAGMENTS = "gds4j_fragments";
 
     /** A kernel that sets the word of its first argument to the second. With {@link Target#EARLY} alone. */
     static final String BELL = "gds4j_bell";
@@ -36,6 +37,11 @@ final class Ptx {
     /** Returns the program of {@link CopyKernel}, which every GPU takes. */
     static String copy() {
         return program("copy.ptx", Target.OLD);
+    }
+
+    /** Returns the program of {@link FragmentKernel}, which every GPU takes. */
+    static String fragments() {
+        return program("fragments.ptx", Target.OLD);
     }
 
     /** Returns the program of {@link GatherKernel}. */

@@ -44,11 +44,8 @@ final class PathExaminer {
                 return folder(path, mount);
             }
             if (!stat.isRegularFile() && !stat.isBlockDevice()) {
-                throw CuFileException.builder("diagnose")
-                        .error(CuFileError.INVALID_FILE_TYPE)
-                        .path(path)
-                        .detail("not a file, folder or block device")
-                        .build();
+                throw CuFileException.of(
+                        CuFileError.INVALID_FILE_TYPE, "diagnose", path, "not a file, folder or block device");
             }
             return report(path, stat.isBlockDevice() ? "block device" : "file", mount, stat, path);
         } catch (CuFileException e) {

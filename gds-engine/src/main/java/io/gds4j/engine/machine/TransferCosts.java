@@ -71,6 +71,12 @@ public record TransferCosts(
     /** How long the kernel may copy nothing after the last piece has arrived, in nanoseconds: on an idle GPU it begins in a hundredth. */
     public static final long GATHER_PATIENCE_NANOS = 2_000_000;
 
+    /** Fewest fragments of a slab that one kernel copies: fewer calls of the driver take no longer than a launch. */
+    public static final int LEAST_FRAGMENTS = 4;
+
+    /** Mean size in bytes up to which a kernel copies fragments. A copy engine needs no help with larger ones. */
+    public static final long LARGEST_FRAGMENTS = 256 << 10;
+
     /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */
     public static final long GATHER_REST_NANOS = 1_000_000_000;
 

@@ -3,3 +3,6 @@
 package io.gds4j.engine.machine;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   DiagnosisTest: PathExaminer

@@ -50,7 +50,7 @@ final class ForeignMemory {
     MemoryAllocation pin(MemorySegment segment) {
         MemoryRange range = MemoryRange.ofSegment(segment, MemoryKind.HOST_REGISTERED);
         if (range.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, PIN, "the segment is empty");
+            throw CuFileException.invalid(PIN, "the segment is empty");
         }
         range.checkAccess();
         CudaContexts contexts = availability.cudaContexts().orElseThrow(() -> CuFileException.of(

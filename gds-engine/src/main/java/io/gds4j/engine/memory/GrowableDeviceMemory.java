@@ -72,9 +72,7 @@ final class GrowableDeviceMemory implements GrowableMemory {
             throw CuFileException.of(CuFileError.CUDA_POINTER_INVALID, GROW, "the memory is closed");
         }
         if (bytes <= allocation.range().length() || bytes > maximum) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    GROW,
+            throw CuFileException.invalid(GROW,
                     "size is %s, allowed is more than %s and up to %s"
                             .formatted(bytes, allocation.range().length(), maximum));
         }

@@ -13,7 +13,7 @@ public final class HostMemoryViews {
     }
 
     /**
-     * Returns the segment that a host range was made of, or a view of its raw address, for which the caller vouched. Do not hand it
+     * Returns the segment that a host range was made of. For a range of a raw address, returns a view of that address. Do not hand it
      * out: such a view knows nothing of the memory's lifetime.
      *
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for memory of a kind that the host may not simply dereference

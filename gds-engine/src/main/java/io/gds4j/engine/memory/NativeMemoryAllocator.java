@@ -48,7 +48,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     private final MemoryAccounts accounts = new MemoryAccounts();
     private final AvailableHostMemory availableHost = new AvailableHostMemory();
 
-    /** Is told of GPUs whose memory a program is about to use. */
+    /** Called before a program uses the memory of a GPU. */
     public interface Expectation {
         /** Expects nothing. */
         Expectation NONE = gpu -> {
@@ -103,7 +103,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     @Override
     public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
         if (size < 1) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, ALLOCATE, "size is " + size + ", allowed is 1 or more");
+            throw CuFileException.invalid(ALLOCATE, "size is " + size + ", allowed is 1 or more");
         }
         return accounts.book(switch (kind) {
             case HOST, HOST_HUGEPAGE -> host.allocate(kind, size);
@@ -139,8 +139,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
     @Override
     public GrowableMemory growable(long maximum, int device) {
         if (maximum < 1) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
+            throw CuFileException.invalid(ALLOCATE, "maximum is " + maximum + ", allowed is 1 or more");
         }
         return cuda(MemoryKind.CUDA_VMM).growable(maximum, device, accounts::book);
     }
@@ -168,8 +167,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
             return;
         }
         if (stream < 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, SYNCHRONIZE, "0x%x is no CUDA stream".formatted(stream));
+            throw CuFileException.invalid(SYNCHRONIZE, "0x%x is no CUDA stream".formatted(stream));
         }
         Cuda cuda = contexts.cuda();
         long[] context = new long[1];
@@ -192,7 +190,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
         checkFits(from, to.byteSize());
         checkAccessible(to);
         if (to.isReadOnly()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, "the segment is read-only");
+            throw CuFileException.invalid(COPY, "the segment is read-only");
         }
         from.retain();
         try {
@@ -252,9 +250,8 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
 
     private static void checkRows(MemoryRange range, long pitch, long width, long rows) {
         if (width < 1 || rows < 1 || rows > 1 && pitch < width) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE, COPY,
-                    "%s rows of %s bytes have a distance of %s bytes".formatted(rows, width, pitch));
+            throw CuFileException.invalid(
+                    COPY, "%s rows of %s bytes have a distance of %s bytes".formatted(rows, width, pitch));
         }
         if (width > range.length() || rows > 1 && (range.length() - width) / pitch < rows - 1) {
             throw CuFileException.of(
@@ -358,7 +355,7 @@ public final class NativeMemoryAllocator implements MemoryAllocator, AutoCloseab
 
     private static void checkWritable(MemoryRange range) {
         if (!range.isWritable()) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, COPY, range + " is read-only");
+            throw CuFileException.invalid(COPY, range + " is read-only");
         }
     }
 }

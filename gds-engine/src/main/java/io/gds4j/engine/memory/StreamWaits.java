@@ -20,9 +20,9 @@ import java.util.function.IntSupplier;
  * no stream begins to wait during such a call, whichever session they belong to.
  *
  * <p>
- * Calls and streams take turns. Once a call waits, no further stream begins to wait while the operations in flight advance, so that the
- * call is made when the last of them ends. If none advances, they may wait for the program, and the program for the next operation:
- * then streams begin to wait although a call does.
+ * Calls and streams take turns. While a call waits and operations in flight advance, no further stream begins to wait; the call is made
+ * when the last of these operations ends. If none advances, they may be waiting for the program, and the program for its next operation.
+ * Then streams may begin to wait before the call is made.
  *
  * <p>
  * Thread-safe. All sessions over a driver share one ({@link #of}).

@@ -5,3 +5,6 @@
 package io.gds4j.engine.memory;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   FakeGpuMemoryTest: DmaBufExports, GrowableDeviceMemory, MappedDeviceMemory, MemoryCopies

@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.kernel.FragmentTable;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
@@ -19,6 +20,12 @@ public final class CopyLane {
     /** Number of events. */
     public static final int EVENTS = 2;
 
+    private static final long PAGE = 4096;
+    private static final long TABLES = Math.ceilDiv(PieceBoard.BYTES, PAGE) * PAGE;
+
+    /** Bytes of pinned memory for the kernels of a lane, a multiple of a page. */
+    static final long KERNEL_BYTES = TABLES + Math.ceilDiv(EVENTS * FragmentTable.BYTES, PAGE) * PAGE;
+
     /** The driver takes the highest priority that the GPU has. */
     private static final int HIGHEST_PRIORITY = -100;
 
@@ -32,6 +39,13 @@ public final class CopyLane {
     private final long[] bytes = new long[EVENTS];
 
     private final @Nullable PieceBoard board;
+
+    /** For each slot, what a kernel copies; null without memory for boards. */
+    private final @Nullable FragmentTable[] tables = new FragmentTable[EVENTS];
+
+    /** For each slot, whether its event ends a kernel, and whether that copies to the GPU. */
+    private final boolean[] byKernel = new boolean[EVENTS];
+    private final boolean[] toGpu = new boolean[EVENTS];
     private int made;
 
     /** Stream of copies by an engine. */
@@ -43,11 +57,15 @@ public final class CopyLane {
     /** True while a kernel of an earlier request may not have begun: it reads the board. */
     private boolean behind;
 
-    private CopyLane(CudaContexts contexts, GpuContext context, @Nullable PieceBoard board) {
+    /** @param memory pinned memory of {@link #KERNEL_BYTES}; 0 for none */
+    private CopyLane(CudaContexts contexts, GpuContext context, long memory) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.context = context;
-        this.board = board;
+        this.board = memory == 0 ? null : PieceBoard.at(memory);
+        for (int i = 0; i < EVENTS && memory != 0; i++) {
+            tables[i] = FragmentTable.at(memory + TABLES + i * FragmentTable.BYTES);
+        }
     }
 
     /**
@@ -56,7 +74,7 @@ public final class CopyLane {
      * @throws io.gds4j.error.CuFileException if the driver refuses; nothing is left then
      */
     public static CopyLane of(CudaContexts contexts, long context) {
-        CopyLane lane = new CopyLane(contexts, new GpuContext(context, contexts.idOf(context)), null);
+        CopyLane lane = new CopyLane(contexts, new GpuContext(context, contexts.idOf(context)), 0);
         CudaErrors.check(contexts.cuda(), "cuCtxPushCurrent", lane.push());
         try {
             lane.make(false);
@@ -69,10 +87,10 @@ public final class CopyLane {
     /**
      * Makes a lane of copies and kernels. The context is current.
      *
-     * @param board null if there is no memory for boards
+     * @param memory pinned memory of {@link #KERNEL_BYTES}; 0 if there is none
      */
-    static CopyLane withKernels(CudaContexts contexts, GpuContext context, @Nullable PieceBoard board) {
-        CopyLane lane = new CopyLane(contexts, context, board);
+    static CopyLane withKernels(CudaContexts contexts, GpuContext context, long memory) {
+        CopyLane lane = new CopyLane(contexts, context, memory);
         lane.make(true);
         return lane;
     }
@@ -149,6 +167,12 @@ public final class CopyLane {
         return Objects.requireNonNull(board, "a kernel is loaded only if there are boards");
     }
 
+    /** Returns the table of a slot; null if there is no memory for it. */
+    @Nullable
+    FragmentTable table(int slot) {
+        return tables[slot];
+    }
+
     boolean isBehind() {
         return behind;
     }
@@ -174,10 +198,36 @@ public final class CopyLane {
 
     /** Has an event pass when the copies so far are complete. The slot is busy then, unless this fails. */
     int record(int slot, long count) {
-        int recorded = cuda.eventRecord(events[slot], stream);
+        return record(slot, count, stream);
+    }
+
+    private int record(int slot, long count, long ofStream) {
+        int recorded = cuda.eventRecord(events[slot], ofStream);
         busy[slot] = recorded == Cuda.SUCCESS;
+        byKernel[slot] = ofStream != stream;
         bytes[slot] = count;
         return recorded;
+    }
+
+    /** As {@link #record} for a kernel that copies the fragments of a slot. Waits for the kernel if the driver refuses the event. */
+    int recordKernel(int slot, long count, boolean intoGpu) {
+        toGpu[slot] = intoGpu;
+        int recorded = record(slot, count, kernelStream);
+        return recorded == Cuda.SUCCESS ? recorded : cuda.streamSynchronize(kernelStream);
+    }
+
+    /** Returns whether the event of a slot ends a kernel. */
+    boolean isByKernel(int slot) {
+        return byKernel[slot];
+    }
+
+    boolean isToGpu(int slot) {
+        return toGpu[slot];
+    }
+
+    /** Returns SUCCESS once the event of a slot has passed. */
+    int query(int slot) {
+        return cuda.eventQuery(events[slot]);
     }
 
     /** Returns whether copies that an event ends may run. */

@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
@@ -44,6 +45,11 @@ public final class CopyPipeline {
     private int held;
     private boolean byProcessor;
     private boolean single;
+    private @Nullable FragmentCopies fragments;
+
+    /** Whether parts of a slot have been added to the fragments, and a kernel may copy them. */
+    private boolean collects;
+    private boolean kernels = true;
     private long passed;
     private @Nullable PieceFailures failures;
 
@@ -163,6 +169,7 @@ public final class CopyPipeline {
         }
         single = pieces == 1;
         byProcessor = onlyByProcessor;
+        collects = false;
         return entered;
     }
 
@@ -187,6 +194,27 @@ public final class CopyPipeline {
         single = false;
         byProcessor = false;
         return entered;
+    }
+
+    /** Sets whether kernels may copy fragments to and from the memory of the next requests: managed memory takes copy engines. */
+    public void useKernels(boolean value) {
+        kernels = value;
+    }
+
+    private FragmentCopies fragments() {
+        FragmentCopies known = fragments;
+        if (known == null) {
+            known = new FragmentCopies(cuda(), sleep);
+            fragments = known;
+        }
+        return known;
+    }
+
+    private void collect(Target target, Slot slot, boolean toGpu) {
+        GatherKernel kernel = target.gpu.kernel();
+        boolean mayUse = kernels && kernel != null && slot.slab().block().isPinned();
+        fragments().begin(
+                target.lane(), slot.number, toGpu, mayUse ? kernel.fragments() : null, pool.waits().any());
     }
 
     private void begin() {
@@ -270,7 +298,7 @@ public final class CopyPipeline {
         Slot newest = slots[turn == 0 ? 0 : turn - 1];
         boolean succeeded = lane.isBusy(newest.number) && await(newest, lane);
         for (Slot slot : slots) {
-            if (succeeded) {
+            if (succeeded && !lane.isByKernel(newest.number) && !lane.isByKernel(slot.number)) {
                 lane.free(slot.number);
             } else if (lane.isBusy(slot.number)) {
                 await(slot, lane);
@@ -318,9 +346,18 @@ public final class CopyPipeline {
         }
     }
 
-    /** Starts to copy a part of a slab to the GPU, and returns the {@code CUresult}. {@link #endOfParts} follows. */
+    /** Copies a part of the {@link #next} slot to the GPU, now or at the {@link #endOfParts end}, and returns the {@code CUresult}. */
     public int copyPart(long from, long to, long bytes) {
-        return copyToGpu(from, to, bytes);
+        if (byProcessor) {
+            copy(to, from, bytes);
+            return Cuda.SUCCESS;
+        }
+        if (!collects) {
+            collects = true;
+            collect(used.getFirst(), slots[turn - 1], true);
+        }
+        int result = kernels ? Cuda.SUCCESS : fragments().byEngine();
+        return result == Cuda.SUCCESS ? fragments().add(from, to, bytes) : result;
     }
 
     /**
@@ -330,10 +367,21 @@ public final class CopyPipeline {
      */
     public void endOfParts(Slot slot, long bytes, long piece) {
         slot.piece = piece;
-        if (single) {
-            synchronize(slot, used.getFirst().lane());
+        CopyLane lane = used.getFirst().lane();
+        if (collects) {
+            collects = false;
+            int result = fragments().end(bytes);
+            if (result != Cuda.SUCCESS) {
+                failed(slot, lane, "cuMemcpyHtoDAsync", result);
+            }
         } else {
-            record(slot, used.getFirst().lane(), bytes);
+            record(slot, lane, bytes);
+        }
+        if (single && lane.isByKernel(slot.number)) {
+            await(slot);
+        } else if (single) {
+            synchronize(slot, lane);
+            lane.free(slot.number);
         }
     }
 
@@ -420,14 +468,34 @@ public final class CopyPipeline {
     private boolean await(Slot slot, CopyLane lane) {
         long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
                 lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
-        int result = lane == current
-                ? lane.await(slot.number, pause, sleep)
-                : lane.finish(slot.number, pause, sleep);
+        int result;
+        if (lane.isByKernel(slot.number)) {
+            result = awaitKernel(slot, lane, pause);
+        } else {
+            result = lane == current
+                    ? lane.await(slot.number, pause, sleep)
+                    : lane.finish(slot.number, pause, sleep);
+        }
         passed = slot.piece;
         if (result != Cuda.SUCCESS) {
             failed(slot, lane, "cuEventSynchronize", result);
         }
         return result == Cuda.SUCCESS;
+    }
+
+    private int awaitKernel(Slot slot, CopyLane lane, long pause) {
+        int entered = lane == current ? Cuda.SUCCESS : lane.push();
+        if (entered != Cuda.SUCCESS) {
+            lane.free(slot.number);
+            return entered;
+        }
+        try {
+            return fragments().await(lane, slot.number, pause);
+        } finally {
+            if (lane != current) {
+                lane.pop();
+            }
+        }
     }
 
     /** Starts to copy a piece from a slab to the GPU. */
@@ -476,38 +544,54 @@ public final class CopyPipeline {
         }
     }
 
-    /** Makes a context current, for copies to it; {@link #endOfSlot} and {@link #end} follow. */
-    public void begin(int target) {
+    /**
+     * Makes a context current, for copies between a slot and its memory; {@link #endOfSlot} and {@link #end} follow.
+     *
+     * @param toGpu false for copies from the GPU
+     */
+    public void begin(int target, Slot slot, boolean toGpu) {
         pushed(used.get(target).lane());
+        collect(used.get(target), slot, toGpu);
     }
 
-    /** Starts to copy contiguous bytes to the context that is current. */
-    public void copyTo(int target, long from, long to, long bytes) {
-        int result = used.get(target).lane().toGpu(to, from, bytes, pool.waits().any());
-        CudaErrors.check(cuda(), "cuMemcpyHtoDAsync", result);
+    /** Copies contiguous bytes to or from the context that is current, now or at the {@link #endOfSlot end}. */
+    public void copyFragment(long from, long to, long bytes) {
+        CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().add(from, to, bytes));
     }
 
-    /** Starts to copy rows to the context that is current. */
-    public void copyRows(int target, long from, long fromPitch, long to, long toPitch, long width, long rows) {
+    /** Starts to copy rows to or from the context that is current, as {@link #begin(int, Slot, boolean) begun}. */
+    public void copyRows(
+            int target, boolean toGpu, long from, long fromPitch, long to, long toPitch, long width, long rows) {
         if (Math.max(fromPitch, toPitch) > Cuda.MAX_PITCH) {
             for (long row = 0; row < rows; row++) {
-                copyTo(target, from + row * fromPitch, to + row * toPitch, width);
+                copyFragment(from + row * fromPitch, to + row * toPitch, width);
             }
             return;
         }
-        int result = cuda().memcpy2DHtoDAsync(
-                to, toPitch, from, fromPitch, width, rows, used.get(target).lane().stream());
+        CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
+        long stream = used.get(target).lane().stream();
+        int result = toGpu
+                ? cuda().memcpy2DHtoDAsync(to, toPitch, from, fromPitch, width, rows, stream)
+                : cuda().memcpy2DDtoHAsync(to, toPitch, from, fromPitch, width, rows, stream);
         CudaErrors.check(cuda(), "cuMemcpy2DAsync", result);
     }
 
+    /** Has a copy engine make all copies of the slot, so that copies to peers may follow them in the stream. */
+    public void copyByEngine() {
+        CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
+    }
+
     /**
-     * Ends the copies of a slot to the context that is current. Copies to peers may follow, for which the slot does not wait.
+     * Ends the copies of a slot to or from the context that is current. Copies to peers may follow, for which the slot does not wait.
      *
-     * @param bytes that were read into the slot
+     * @param bytes of the slot
      */
     public void endOfSlot(Slot slot, int target, long piece, long bytes) {
         slot.piece = piece;
-        record(slot, used.get(target).lane(), bytes / used.size());
+        int result = fragments().end(bytes / used.size());
+        if (result != Cuda.SUCCESS) {
+            failed(slot, used.get(target).lane(), "cuMemcpyAsync", result);
+        }
     }
 
     /** Starts to copy bytes that have been copied to the current context from there to another one; {@link #leave} waits. */

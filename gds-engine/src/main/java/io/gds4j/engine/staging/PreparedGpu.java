@@ -2,7 +2,6 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.kernel.GatherKernels;
-import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.error.CuFileException;
@@ -27,9 +26,6 @@ public final class PreparedGpu {
 
     /** Number of references in two cache lines: threads at different places do not contend. */
     private static final int SPACING = 32;
-
-    private static final long PAGE = 4096;
-    private static final long BOARD_STRIDE = Math.ceilDiv(PieceBoard.BYTES, PAGE) * PAGE;
 
     private final CudaContexts contexts;
     private final Cuda cuda;
@@ -221,13 +217,13 @@ public final class PreparedGpu {
     private void makeAll() {
         long[] out = new long[1];
         int mapped = Cuda.MEM_HOST_PORTABLE | Cuda.MEM_HOST_DEVICEMAP;
-        int allocated = cuda.memHostAlloc(out, (LANES + 1) * BOARD_STRIDE, mapped);
+        int allocated = cuda.memHostAlloc(out, (LANES + 1) * CopyLane.KERNEL_BYTES, mapped);
         boards = allocated == Cuda.SUCCESS ? out[0] : 0; // without boards copy engines serve all requests
         boolean made = false;
         try {
             for (int i = 0; i <= LANES; i++) {
                 lanes.add(CopyLane.withKernels(
-                        contexts, context, boards == 0 ? null : PieceBoard.at(boards + i * BOARD_STRIDE)));
+                        contexts, context, boards == 0 ? 0 : boards + i * CopyLane.KERNEL_BYTES));
             }
             made = true;
         } finally {

@@ -3,3 +3,7 @@
 package io.gds4j.engine.staging;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CopyPipelineTest: CopyLane
+//   GatheredReadsTest: GatherCopy

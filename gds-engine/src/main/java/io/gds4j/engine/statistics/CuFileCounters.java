@@ -1,6 +1,5 @@
 package io.gds4j.engine.statistics;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -95,7 +94,7 @@ public final class CuFileCounters {
     /** {@code cuFileSetStatsLevel}; INVALID_VALUE outside 0 to 3. */
     public synchronized void setLevel(int value) {
         if (value < 0 || value > MAX_LEVEL) {
-            throw invalid("cuFileSetStatsLevel", "level is %s, allowed: 0 to 3".formatted(value));
+            throw CuFileException.invalid("cuFileSetStatsLevel", "level is %s, allowed: 0 to 3".formatted(value));
         }
         level = value;
         settle();
@@ -408,11 +407,7 @@ public final class CuFileCounters {
 
     private void checkLevel(String function, int needed) {
         if (level < needed) {
-            throw invalid(function, "the level is %s, this needs %s".formatted(level, needed));
+            throw CuFileException.invalid(function, "the level is %s, this needs %s".formatted(level, needed));
         }
-    }
-
-    private static CuFileException invalid(String function, String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, function, detail);
     }
 }

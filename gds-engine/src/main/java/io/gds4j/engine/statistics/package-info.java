@@ -6,3 +6,7 @@
 package io.gds4j.engine.statistics;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   FakeGpuContractTest: GpuCounters
+//   HostContractTest: CountedDriver

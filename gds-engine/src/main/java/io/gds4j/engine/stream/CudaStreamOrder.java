@@ -280,7 +280,7 @@ final class CudaStreamOrder implements StreamOrder {
             hand(parked, step);
             if (copies) {
                 calls.putCopy(
-                        step, largest,
+                        parked, step, largest,
                         write ? StagedStreamCopy.WRITTEN_AT_ONCE : GatheredStreamRead.likelyPieces(largest));
             }
             complete = true;

@@ -274,7 +274,7 @@ final class GatheredStreamRead {
     /** Sets the result, then has the kernel end, and with it lets the stream pass. */
     private void endCopies(ToldCopies told) {
         told.release(); // the call that launches the kernel may wait for room behind this
-        if (!parked.awaitComplete(1)) {
+        if (!parked.awaitLaunched()) {
             ended(0, 0, operation.brokenOff());
         }
         settle();

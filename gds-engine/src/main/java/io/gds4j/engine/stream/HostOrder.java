@@ -2,6 +2,7 @@ package io.gds4j.engine.stream;
 
 import io.gds4j.HostStream;
 import io.gds4j.engine.machine.TransferCosts;
+import io.gds4j.error.CuFileException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.locks.LockSupport;
 
@@ -30,6 +31,9 @@ final class HostOrder implements StreamOrder {
         try {
             stream.enqueue(() -> run(operation));
             queued = true;
+        } catch (IllegalStateException e) { // enqueue has one reason for it
+            throw CuFileException.invalid(
+                    operation.isWrite() ? "cuFileWriteAsync" : "cuFileReadAsync", "the stream is closed");
         } finally {
             if (queued) {
                 operation.setQueued();

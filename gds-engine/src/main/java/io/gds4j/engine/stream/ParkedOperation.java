@@ -17,6 +17,7 @@ final class ParkedOperation {
     private final Condition changed = lock.newCondition();
     private final Deque<Step> steps = new ArrayDeque<>();
     private int completed;
+    private boolean launched;
     private boolean broken;
     private boolean handed;
     private @Nullable GatheredStreamRead read;
@@ -80,11 +81,23 @@ final class ParkedOperation {
         }
     }
 
+    /** The kernel of the first step is in the stream. */
+    void launch() {
+        lock.lock();
+        try {
+            launched = true;
+            changed.signalAll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
     /** The last step is in the stream completely. */
     void complete() {
         lock.lock();
         try {
             completed++;
+            launched = true;
             changed.signalAll();
         } finally {
             lock.unlock();
@@ -130,6 +143,32 @@ final class ParkedOperation {
                 changed.awaitUninterruptibly();
             }
             return steps.poll();
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /** Returns whether the kernel of the first step is in the stream. */
+    boolean isLaunched() {
+        lock.lock();
+        try {
+            return launched;
+        } finally {
+            lock.unlock();
+        }
+    }
+
+    /**
+     * Waits until the kernel of the first step is in the stream, though not what follows it: a call that frees memory may keep the driver until
+     * that kernel ends. Returns false if it never will be.
+     */
+    boolean awaitLaunched() {
+        lock.lock();
+        try {
+            while (!launched && !broken) {
+                changed.awaitUninterruptibly();
+            }
+            return launched;
         } finally {
             lock.unlock();
         }

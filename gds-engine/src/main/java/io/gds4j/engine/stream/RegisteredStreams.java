@@ -136,8 +136,6 @@ public final class RegisteredStreams {
         StreamOperation operation = new StreamOperation(request, write, order.flags(), transfer);
         try {
             order.submit(operation);
-        } catch (IllegalStateException e) {
-            throw invalid(function, "the stream is closed");
         } finally {
             if (!operation.isQueued()) {
                 operation.end();

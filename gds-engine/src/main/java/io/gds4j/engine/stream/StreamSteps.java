@@ -133,22 +133,24 @@ final class StreamSteps {
     /**
      * Puts the copy of a step behind its wait, and an event.
      *
+     * @param parked hears of the copy before the event follows
      * @param most bytes of the largest copy
      * @param pieces number of pieces for which a kernel that is told of them needs blocks
      * @throws io.gds4j.error.CuFileException if CUDA refuses
      */
-    void putCopy(Step step, long most, int pieces) {
-        inContext(() -> putCopyHere(step.copy(), most, pieces, step));
+    void putCopy(ParkedOperation parked, Step step, long most, int pieces) {
+        inContext(() -> putCopyHere(parked, step, most, pieces));
     }
 
-    private Step putCopyHere(StreamCopy copy, long most, int pieces, Step step) {
-        int launched = switch (copy) {
+    private Step putCopyHere(ParkedOperation parked, Step step, long most, int pieces) {
+        int launched = switch (step.copy()) {
             case StreamCopy.None none -> Cuda.SUCCESS;
             case StreamCopy.Cell(CopyCell cell) -> kernel.launch(cuda, cell, most, stream);
             case StreamCopy.Pieces(StreamBoard board, int request) -> gather().launchUntilEnd(
                     cuda, board.board(), request, pieces, stream);
         };
         CudaErrors.check(cuda, "cuLaunchKernel", launched);
+        parked.launch();
         CudaErrors.check(cuda, "cuEventRecord", cuda.eventRecord(step.copied(), stream));
         return step;
     }

@@ -114,7 +114,10 @@ final class ToldCopies {
     }
 
     private boolean isOver() {
-        return parked.isComplete(1) ? turns.isPast(step.copied()) : parked.isBroken();
+        if (parked.isComplete(1)) {
+            return turns.isPast(step.copied());
+        }
+        return parked.isBroken() && (!parked.isLaunched() || turns.await(step.reached()) != 0);
     }
 
     private RuntimeException failure() {

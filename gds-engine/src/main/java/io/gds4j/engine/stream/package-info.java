@@ -6,3 +6,8 @@
 package io.gds4j.engine.stream;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CudaStreamOrderTest: CudaStreamTurns
+//   CudaStreamTest: StreamSteps
+//   CudaStreamCopiesTest: ToldCopies

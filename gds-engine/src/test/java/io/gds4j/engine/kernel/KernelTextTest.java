@@ -34,7 +34,11 @@ class KernelTextTest {
     private static final Set<String> SPECIAL = Set.of("%tid", "%ntid", "%ctaid", "%nctaid", "%globaltimer");
 
     private static String program(String name) {
-        return name.equals("copy") ? Ptx.copy() : Ptx.gather(Ptx.Target.valueOf(name));
+        return switch (name) {
+            case "copy" -> Ptx.copy();
+            case "fragments" -> Ptx.fragments();
+            default -> Ptx.gather(Ptx.Target.valueOf(name));
+        };
     }
 
     @Test
@@ -44,8 +48,9 @@ class KernelTextTest {
         try {
             // Otherwise the next assertion shows nothing.
             assertThat("%d".formatted(7)).isEqualTo("\u0667");
-            assertThat(Stream.concat(Stream.of(Ptx.copy()), Stream.of(Ptx.Target.values()).map(Ptx::gather)))
-                    .hasSize(4)
+            assertThat(Stream.concat(Stream.of(Ptx.copy(), Ptx.fragments()),
+                    Stream.of(Ptx.Target.values()).map(Ptx::gather)))
+                    .hasSize(5)
                     .allMatch(text -> StandardCharsets.US_ASCII.newEncoder().canEncode(text))
                     .noneMatch(text -> text.contains("//"));
         } finally {
@@ -59,7 +64,7 @@ class KernelTextTest {
      */
     @ParameterizedTest
     @CsvSource({"copy, 8c6b2681351a3306", "EARLY, 3ee901dfd252c07b", "ORDERED, d2b604e0614ce261",
-            "OLD, 2c326e98ddc380ad"})
+            "OLD, 2c326e98ddc380ad", "fragments, 5a1475f134da56ec"})
     void instructionsAreTheTestedOnes(String program, String digest) throws NoSuchAlgorithmException {
         byte[] text = anonymous(program(program)).getBytes(StandardCharsets.US_ASCII);
         assertThat(HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(text), 0, 8)).isEqualTo(digest);
@@ -100,7 +105,7 @@ class KernelTextTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"copy", "EARLY", "ORDERED", "OLD"})
+    @CsvSource({"copy", "fragments", "EARLY", "ORDERED", "OLD"})
     void registersAreDeclaredAndUsed(String program) {
         for (String kernel : program(program).split("(?=\\.visible)")) {
             Set<String> used = kernel.lines().filter(line -> !line.startsWith(".reg"))
@@ -112,7 +117,7 @@ class KernelTextTest {
 
     /** The numbers of a program are written out, so that it can be read and compiled as it is. */
     @ParameterizedTest
-    @CsvSource({"copy.ptx, 1", "gather.ptx, 21"})
+    @CsvSource({"copy.ptx, 1", "gather.ptx, 21", "fragments.ptx, 3"})
     void numbersAreThoseOfTheClasses(String file, int count) throws IOException {
         List<String> wrong = new ArrayList<>();
         int found = 0;
@@ -150,6 +155,9 @@ class KernelTextTest {
             case "16 * THREADS" -> 16 * GatherKernel.THREADS;
             case "PIECES * UNITS - 1" -> PieceBoard.PIECES * PieceBoard.UNITS - 1;
             case "COPIED" -> PieceBoard.COPIED;
+            case "FragmentTable.LINE_BYTES" -> FragmentTable.LINE_BYTES;
+            case "FragmentTable.LINES" -> FragmentTable.LINES;
+            case "FragmentKernel.UNIT_BYTES" -> FragmentKernel.UNIT_BYTES;
             default -> throw new AssertionError("an unknown constant: " + constant);
         };
     }

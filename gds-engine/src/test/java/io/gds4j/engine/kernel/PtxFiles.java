@@ -12,6 +12,7 @@ final class PtxFiles {
     public static void main(String[] arguments) throws IOException {
         Path folder = Path.of(arguments[0]);
         Files.writeString(folder.resolve("copy.ptx"), Ptx.copy());
+        Files.writeString(folder.resolve("fragments.ptx"), Ptx.fragments());
         for (Ptx.Target target : Ptx.Target.values()) {
             Files.writeString(folder.resolve("gather-" + target + ".ptx"), Ptx.gather(target));
         }

@@ -131,8 +131,8 @@ class CopyPipelineTest {
         assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
         for (long piece = 0; piece < CopyPipeline.DEPTH; piece++) {
             CopyPipeline.Slot slot = pipeline.next(BYTES);
-            pipeline.begin(0);
-            pipeline.copyTo(0, slot.slab().address(), device[0], BYTES);
+            pipeline.begin(0, slot, true);
+            pipeline.copyFragment(slot.slab().address(), device[0], BYTES);
             cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
             cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
             pipeline.endOfSlot(slot, 0, piece, BYTES);

@@ -16,11 +16,7 @@ final class Refusals {
     }
 
     static CuFileException busy(String detail) {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, FUNCTION, detail);
     }
 
     static CuFileException of(CuFileError error, String detail) {

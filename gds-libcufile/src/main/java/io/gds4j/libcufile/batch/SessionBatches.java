@@ -93,10 +93,8 @@ public final class SessionBatches {
         boolean succeeded = false;
         try {
             if (minimum < 0 || maximum < minimum) {
-                throw CuFileException.of(
-                        CuFileError.INVALID_VALUE,
-                        STATUS,
-                        "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
+                throw CuFileException.invalid(
+                        STATUS, "minimum is %s, allowed: 0 to the maximum of %s".formatted(minimum, maximum));
             }
             List<BatchEvent> events =
                     own(batch, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR, STATUS).await(minimum, maximum, timeout);

@@ -6,3 +6,6 @@
 package io.gds4j.libcufile.batch;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   LibraryBatchTest: SessionBatches

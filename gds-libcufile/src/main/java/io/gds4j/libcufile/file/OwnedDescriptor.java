@@ -141,20 +141,13 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
 
     private static void checkType(StatxResult status, Optional<Path> path) {
         if (!status.isRegularFile() && !status.isBlockDevice()) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_FILE_TYPE)
-                    .path(path)
-                    .detail(status.isDirectory() ? "is a directory" : "neither a regular file nor a block device")
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_FILE_TYPE, FUNCTION, path,
+                    status.isDirectory() ? "is a directory" : "neither a regular file nor a block device");
         }
     }
 
     private static CuFileException openFlag(Optional<Path> path, String detail) {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.INVALID_FILE_OPEN_FLAG)
-                .path(path)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_FILE_OPEN_FLAG, FUNCTION, path, detail);
     }
 
     private static Optional<Path> nameOf(int fd) {

@@ -26,7 +26,7 @@ public final class LibraryPreconditions {
      */
     public static void withinAllocation(Cuda cuda, MemoryRange range) {
         if (range.length() == 0) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, "cuFileBufRegister", "the range is empty");
+            throw CuFileException.invalid("cuFileBufRegister", "the range is empty");
         }
         if (!range.kind().isCuda()) {
             return;
@@ -46,10 +46,8 @@ public final class LibraryPreconditions {
      */
     public static void batchCapacity(int capacity, long largest) {
         if (capacity < 1 || capacity > largest) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileBatchIOSetUp",
-                    "capacity is %s, allowed: 1 to %s".formatted(capacity, largest));
+            throw CuFileException.invalid(
+                    "cuFileBatchIOSetUp", "capacity is %s, allowed: 1 to %s".formatted(capacity, largest));
         }
     }
 
@@ -66,10 +64,8 @@ public final class LibraryPreconditions {
     /** Checks peer-to-peer flags. The library ignores a call that sets none. */
     public static void p2pFlags(int flags) {
         if (flags <= 0 || (flags & ~P2P_FLAGS) != 0) {
-            throw CuFileException.of(
-                    CuFileError.INVALID_VALUE,
-                    "cuFileDriverSetP2PFlags",
-                    "flags are 0x%x, allowed: one or more of 0x1f".formatted(flags));
+            throw CuFileException.invalid(
+                    "cuFileDriverSetP2PFlags", "flags are 0x%x, allowed: one or more of 0x1f".formatted(flags));
         }
     }
 

@@ -3,3 +3,6 @@
 package io.gds4j.libcufile.stream;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   SessionStreamsTest: StagedTransfers, StagingPool

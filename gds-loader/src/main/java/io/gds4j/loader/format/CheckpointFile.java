@@ -18,12 +18,7 @@ public final class CheckpointFile {
     /** Not Comparator.comparingLong: a class archive lacks its lambda, which costs 2 ms of a first load. */
     private static final Comparator<TensorInfo> BY_OFFSET = (a, b) -> Long.compare(a.fileOffset(), b.fileOffset());
 
-    private final Path path;
-    private final FileVersion version;
-    private final long dataOffset;
-    private final List<TensorInfo> tensors;
-    private final Metadata typedMetadata;
-    private final List<String> warnings;
+    private final Parts parts;
 
     /**
      * Sets the parts.
@@ -45,42 +40,37 @@ public final class CheckpointFile {
         Objects.requireNonNull(path, "path");
         Objects.requireNonNull(version, "version");
         Objects.requireNonNull(typedMetadata, "typedMetadata");
-        this.path = path;
-        this.version = version;
-        this.dataOffset = dataOffset;
-        this.tensors = sorted(tensors);
-        this.typedMetadata = typedMetadata;
-        this.warnings = List.copyOf(warnings);
+        parts = new Parts(path, version, dataOffset, sorted(tensors), typedMetadata, List.copyOf(warnings));
     }
 
     /** {@return path of the file} */
     public Path path() {
-        return path;
+        return parts.path;
     }
 
     /** {@return version of the content that the header describes} */
     public FileVersion version() {
-        return version;
+        return parts.version;
     }
 
     /** {@return offset of the first byte of tensor data} */
     public long dataOffset() {
-        return dataOffset;
+        return parts.dataOffset;
     }
 
     /** {@return the tensors in the order of their data; the constructor sorts them} */
     public List<TensorInfo> tensors() {
-        return tensors;
+        return parts.tensors;
     }
 
     /** {@return metadata with types; empty if the file has none} */
     public Metadata typedMetadata() {
-        return typedMetadata;
+        return parts.typedMetadata;
     }
 
     /** {@return what the file holds and its format leaves out, one line each; without the file's name} */
     public List<String> warnings() {
-        return warnings;
+        return parts.warnings;
     }
 
     /** Creates a file without warnings. */
@@ -117,7 +107,7 @@ public final class CheckpointFile {
 
     /** Returns this file with other tensors and metadata; an index names some tensors of a file. */
     public CheckpointFile with(List<TensorInfo> chosen, Metadata metadata) {
-        return new CheckpointFile(path, version, dataOffset, chosen, metadata, warnings);
+        return new CheckpointFile(parts.path, parts.version, parts.dataOffset, chosen, metadata, parts.warnings);
     }
 
     private static List<TensorInfo> sorted(List<TensorInfo> tensors) {
@@ -133,36 +123,39 @@ public final class CheckpointFile {
 
     /** Returns the size in bytes when the header was read. */
     public long size() {
-        return version.size();
+        return parts.version.size();
     }
 
     /** Returns the same file with another version, unless it has more than a size already. */
     public CheckpointFile withVersion(FileVersion known) {
-        return version.content().isEmpty() && version.isSameAs(known)
-                ? new CheckpointFile(path, known, dataOffset, tensors, typedMetadata, warnings)
+        return parts.version.content().isEmpty() && parts.version.isSameAs(known)
+                ? new CheckpointFile(parts.path, known, parts.dataOffset, parts.tensors, parts.typedMetadata,
+                        parts.warnings)
                 : this;
     }
 
     /** Returns the metadata that is text: all of {@code __metadata__} of safetensors that a conversion gave no other type. */
     public Map<String, String> metadata() {
-        return typedMetadata.strings();
+        return parts.typedMetadata.strings();
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof CheckpointFile that && dataOffset == that.dataOffset && path.equals(that.path)
-                && version.equals(that.version) && tensors.equals(that.tensors)
-                && typedMetadata.equals(that.typedMetadata) && warnings.equals(that.warnings);
+        return other instanceof CheckpointFile that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(path, version, dataOffset, tensors, typedMetadata, warnings);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "CheckpointFile[path=" + path + ", version=" + version + ", tensors=" + tensors.size() + ", metadata="
-                + typedMetadata.keys().size() + ", warnings=" + warnings.size() + ']';
+        return "CheckpointFile[path=" + parts.path + ", version=" + parts.version + ", tensors=" + parts.tensors.size()
+                + ", metadata="
+                + parts.typedMetadata.keys().size() + ", warnings=" + parts.warnings.size() + ']';
     }
+
+    private record Parts(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors,
+            Metadata typedMetadata, List<String> warnings) {}
 }

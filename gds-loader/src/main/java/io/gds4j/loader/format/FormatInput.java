@@ -143,11 +143,8 @@ public final class FormatInput implements FileHead, AutoCloseable {
 
     private void checkRange(long offset, int length) {
         if (offset < 0 || length < 0 || offset > size - length) {
-            throw CuFileException.builder("FormatInput.read")
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(path)
-                    .detail("%s bytes at %s are not within the file of %s bytes".formatted(length, offset, size))
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, "FormatInput.read", path,
+                    "%s bytes at %s are not within the file of %s bytes".formatted(length, offset, size));
         }
     }
 

@@ -2,7 +2,6 @@ package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.TensorInfo;
 import java.util.List;
-import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -11,11 +10,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class TensorSlice {
-    private final TensorInfo tensor;
-    private final int rank;
-    private final List<Long> shape;
-    private final long bytes;
-    private final List<StridedCopy> copies;
+    private final Parts parts;
 
     /**
      * Describes a slice; plans do.
@@ -27,57 +22,55 @@ public final class TensorSlice {
      * @param copies as {@link #copies}
      */
     public TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long bytes, List<StridedCopy> copies) {
-        this.tensor = tensor;
-        this.rank = rank;
-        this.shape = List.copyOf(shape);
-        this.bytes = bytes;
-        this.copies = List.copyOf(copies);
+        parts = new Parts(tensor, rank, List.copyOf(shape), bytes, List.copyOf(copies));
     }
 
     /** {@return the whole tensor} */
     public TensorInfo tensor() {
-        return tensor;
+        return parts.tensor;
     }
 
     /** {@return the rank, 0 or more} */
     public int rank() {
-        return rank;
+        return parts.rank;
     }
 
     /** {@return dimensions of the slice, which lie in the order of the tensor} */
     public List<Long> shape() {
-        return shape;
+        return parts.shape;
     }
 
     /** {@return length of the slice in bytes; the copies fill it without a gap} */
     public long bytes() {
-        return bytes;
+        return parts.bytes;
     }
 
     /** {@return the bytes of the file and their places, in the order of the slice; empty for a slice without elements} */
     public List<StridedCopy> copies() {
-        return copies;
+        return parts.copies;
     }
 
     /** Returns whether the slice is the whole tensor. */
     public boolean isWhole() {
-        return bytes == tensor.length() && shape.equals(tensor.shape());
+        return parts.bytes == parts.tensor.length() && parts.shape.equals(parts.tensor.shape());
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof TensorSlice that && rank == that.rank && bytes == that.bytes
-                && tensor.equals(that.tensor) && shape.equals(that.shape) && copies.equals(that.copies);
+        return other instanceof TensorSlice that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(tensor, rank, shape, bytes, copies);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "TensorSlice[tensor=" + tensor + ", rank=" + rank + ", shape=" + shape.size() + ", bytes=" + bytes
-                + ", copies=" + copies.size() + ']';
+        return "TensorSlice[tensor=" + parts.tensor + ", rank=" + parts.rank + ", shape=" + parts.shape.size()
+                + ", bytes=" + parts.bytes
+                + ", copies=" + parts.copies.size() + ']';
     }
+
+    private record Parts(TensorInfo tensor, int rank, List<Long> shape, long bytes, List<StridedCopy> copies) {}
 }

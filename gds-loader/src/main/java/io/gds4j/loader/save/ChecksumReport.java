@@ -10,66 +10,60 @@ import java.util.Map;
  * @since 0.1
  */
 public final class ChecksumReport {
-    private final int tensors;
-    private final long bytes;
-    private final double seconds;
-    private final List<String> different;
-    private final List<String> unchecked;
-    private final Map<IoPath, Long> ioPaths;
+    private final Parts parts;
 
-    ChecksumReport(
-            int tensors,
-            long bytes,
-            double seconds,
-            List<String> different,
-            List<String> unchecked,
-            Map<IoPath, Long> ioPaths) {
-        this.tensors = tensors;
-        this.bytes = bytes;
-        this.seconds = seconds;
-        this.different = List.copyOf(different);
-        this.unchecked = List.copyOf(unchecked);
-        this.ioPaths = Map.copyOf(ioPaths);
+    ChecksumReport(Parts parts) {
+        this.parts = parts;
     }
 
     /** {@return number of tensors that were read and compared} */
     public int tensors() {
-        return tensors;
+        return parts.tensors;
     }
 
     /** {@return bytes of these tensors} */
     public long bytes() {
-        return bytes;
+        return parts.bytes;
     }
 
     /** {@return duration} */
     public double seconds() {
-        return seconds;
+        return parts.seconds;
     }
 
     /** {@return names of the tensors whose bytes have another checksum} */
     public List<String> different() {
-        return different;
+        return parts.different;
     }
 
     /** {@return names of the tensors with bytes whose file has no checksums} */
     public List<String> unchecked() {
-        return unchecked;
+        return parts.unchecked;
     }
 
     /** {@return bytes by I/O path: COMPAT_CACHED bytes did not come from the disk} */
     public Map<IoPath, Long> ioPaths() {
-        return ioPaths;
+        return parts.ioPaths;
     }
 
     /** Returns true if all tensors with bytes were compared and are equal. */
     public boolean verified() {
-        return different.isEmpty() && unchecked.isEmpty();
+        return parts.different.isEmpty() && parts.unchecked.isEmpty();
     }
 
     @Override
     public String toString() {
-        return "ChecksumReport[tensors=" + tensors + ", bytes=" + bytes + ", seconds=" + seconds + ", different="
-                + different.size() + ", unchecked=" + unchecked.size() + ", ioPaths=" + ioPaths + ']';
+        return "ChecksumReport[tensors=" + parts.tensors + ", bytes=" + parts.bytes + ", seconds=" + parts.seconds
+                + ", different="
+                + parts.different.size() + ", unchecked=" + parts.unchecked.size() + ", ioPaths=" + parts.ioPaths + ']';
+    }
+
+    record Parts(int tensors, long bytes, double seconds, List<String> different, List<String> unchecked,
+            Map<IoPath, Long> ioPaths) {
+        Parts {
+            different = List.copyOf(different);
+            unchecked = List.copyOf(unchecked);
+            ioPaths = Map.copyOf(ioPaths);
+        }
     }
 }

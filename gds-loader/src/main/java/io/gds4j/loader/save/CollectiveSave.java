@@ -395,11 +395,8 @@ public final class CollectiveSave {
         for (int i = 0; i < world; i++) {
             Path path = share(publication, i);
             if (calls.status(path).isEmpty()) {
-                throw CuFileException.builder(SaveFailure.FUNCTION)
-                        .error(CuFileError.INVALID_VALUE)
-                        .path(path)
-                        .detail("writer %s of %s has not finished".formatted(i, world))
-                        .build();
+                throw CuFileException.of(CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, path,
+                        "writer %s of %s has not finished".formatted(i, world));
             }
             shares.add(parse(path));
         }

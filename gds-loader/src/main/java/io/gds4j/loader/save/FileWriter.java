@@ -2,8 +2,8 @@ package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.loader.internal.CheckedFiles;
-import io.gds4j.loader.internal.Closing;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.loader.internal.Workers;

@@ -1,7 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.loader.internal.Closing;
+import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;

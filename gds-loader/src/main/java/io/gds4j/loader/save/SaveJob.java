@@ -70,7 +70,7 @@ abstract class SaveJob implements SaveControl {
                 event.record(plan.target().path(), tensors(), writtenBytes(), done);
             }
         }
-        return new SaveReport(
+        return new SaveReport(new SaveReport.Parts(
                 plan.files().size(),
                 tensors(),
                 bytes(),
@@ -78,7 +78,7 @@ abstract class SaveJob implements SaveControl {
                 (System.nanoTime() - start) / 1e9,
                 (releasedAt - start) / 1e9,
                 syncNanos / 1e9,
-                moved.byPath());
+                moved.byPath()));
     }
 
     final void createFolder() {

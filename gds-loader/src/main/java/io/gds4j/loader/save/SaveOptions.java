@@ -162,25 +162,25 @@ public final class SaveOptions implements Serializable {
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof SaveOptions that && align == that.align && maxShardBytes == that.maxShardBytes
-                && checksums == that.checksums && direct == that.direct && writesInFlight == that.writesInFlight
-                && stagingDevice == that.stagingDevice && consistency.equals(that.consistency);
+        return other instanceof SaveOptions that && form().equals(that.form());
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(align, maxShardBytes, consistency, checksums, direct, writesInFlight, stagingDevice);
+        return form().hashCode();
     }
 
     @Override
     public String toString() {
-        return "SaveOptions[align=" + align + ", maxShardBytes=" + maxShardBytes + ", consistency=" + consistency
-                + ", checksums=" + checksums + ", direct=" + direct + ", writesInFlight=" + writesInFlight
-                + ", stagingDevice=" + stagingDevice + ']';
+        return form().toString().replaceFirst("Form", "SaveOptions");
+    }
+
+    private Form form() {
+        return new Form(align, maxShardBytes, consistency, checksums, direct, writesInFlight, stagingDevice);
     }
 
     private Object writeReplace() {
-        return new Form(align, maxShardBytes, consistency, checksums, direct, writesInFlight, stagingDevice);
+        return form();
     }
 
     private void readObject(ObjectInputStream in) throws InvalidObjectException {

@@ -46,11 +46,8 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
         Path parent = absolute.getParent();
         String name = String.valueOf(absolute.getFileName());
         if (parent == null || !name.endsWith(SUFFIX) || name.length() == SUFFIX.length() || name.startsWith(".")) {
-            throw CuFileException.builder(SaveFailure.FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(file)
-                    .detail("the name of a checkpoint file ends with .safetensors and begins with no dot")
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, file,
+                    "the name of a checkpoint file ends with .safetensors and begins with no dot");
         }
         return new SaveTarget(file, parent, name.substring(0, name.length() - SUFFIX.length()), false);
     }

@@ -122,10 +122,7 @@ record ShareFile(int world, long layout, List<Identity> identities, List<Tensor>
     }
 
     private static CuFileException broken(Path path, String detail) {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.INVALID_VALUE)
-                .path(path)
-                .detail("the share of a writer is not usable: " + detail)
-                .build();
+        return CuFileException.of(CuFileError.INVALID_VALUE, SaveFailure.FUNCTION, path,
+                "the share of a writer is not usable: " + detail);
     }
 }

@@ -3,7 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.loader.internal.Closing;
+import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -83,10 +83,6 @@ final class SnapshotBlocks implements AutoCloseable {
     }
 
     private static CuFileException busy() {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .errno(Errno.EBUSY)
-                .detail("a save uses the memory")
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, FUNCTION, "a save uses the memory");
     }
 }

@@ -48,13 +48,10 @@ public final class TensorChecksums {
                 .filter(tensor -> tensor.length() > 0 && !metadata.containsKey(SafetensorsText.ALIAS + tensor.name()))
                 .toList();
         if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(file.path())
-                    .detail("metadata %s must be %s hexadecimal digits for each of %s tensors with bytes, it is %s"
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, file.path(),
+                    "metadata %s must be %s hexadecimal digits for each of %s tensors with bytes, it is %s"
                             .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
-                                    InertText.quote(digits)))
-                    .build();
+                                    InertText.quote(digits)));
         }
         Map<String, Integer> recorded = HashMap.newHashMap(withBytes.size());
         for (int i = 0; i < withBytes.size(); i++) {
@@ -84,12 +81,9 @@ public final class TensorChecksums {
         CRC32C crc = new CRC32C();
         long most = WriteRange.down(buffer.range().length());
         if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - SaveFile.PAGE - length) {
-            throw CuFileException.builder(FUNCTION)
-                    .error(CuFileError.INVALID_VALUE)
-                    .path(file.path())
-                    .detail("%s bytes at %s by a buffer of %s bytes; allowed are ranges within 2^63 bytes, buffers of %s and more"
-                            .formatted(length, fileOffset, buffer.range().length(), SaveFile.PAGE))
-                    .build();
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, file.path(),
+                    "%s bytes at %s by a buffer of %s bytes; allowed are ranges within 2^63 bytes, buffers of %s and more"
+                            .formatted(length, fileOffset, buffer.range().length(), SaveFile.PAGE));
         }
         long end = fileOffset + length;
         long size = file.size();

@@ -11,6 +11,8 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
 import io.gds4j.HostStream;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensor;
@@ -30,6 +32,7 @@ import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
 import java.util.Set;
@@ -57,6 +60,8 @@ final class Operations {
             all.add(Operation.of("virtual", kind, Io.DIRECT, Operations::readVirtually));
             all.add(Operation.of("batch", kind, Io.DIRECT, Operations::batch));
             all.add(Operation.of("scatter", kind, Io.DIRECT, Operations::scatter));
+            all.add(Operation.of("gather", kind, Io.DIRECT, Operations::gather));
+            all.add(Operation.of("ranges", kind, Io.DIRECT, Operations::ranges));
             all.add(Operation.of("register", kind, Io.DIRECT, Operations::register));
             all.add(Operation.of("load", kind, Io.CACHED, Operations::load));
             all.add(Operation.of("save", kind, Io.CACHED, MatrixSaves::save));
@@ -263,6 +268,58 @@ final class Operations {
                 }
                 first.verify();
                 second.verify();
+            }
+        }
+    }
+
+    /** A write of fragments, which lie in memory in the opposite order. */
+    private static void gather(Stage stage, MemoryKind kind) throws Exception {
+        int fragment = SIZE / 20;
+        int all = 20 * fragment;
+        GuardedFile file = stage.file();
+        try (CuFileHandle handle = stage.open(file); GuardedMemory memory = stage.memory(kind)) {
+            List<ScatterCopy> fragments = new ArrayList<>();
+            byte[] content = new byte[all];
+            for (int i = 0; i < 20; i++) {
+                int at = (19 - i) * fragment;
+                fragments.add(new ScatterCopy((long) i * fragment, fragment, memory.range(), at));
+                System.arraycopy(memory.expected(at, fragment), 0, content, i * fragment, fragment);
+            }
+            for (int round = 0; round < ROUNDS; round++) {
+                Optional<Long> moved = stage.attempt(() -> handle.writeScattered(0, all, fragments));
+                int count = Math.toIntExact(moved.orElseGet(stage::bytesTransferred));
+                moved.ifPresent(bytes -> assertThat(bytes).as("bytes written").isEqualTo(all));
+                file.expectWrite(0, Arrays.copyOf(content, count));
+                file.accept(count, all - count);
+                file.verify();
+                memory.verify();
+            }
+        }
+    }
+
+    /** Ranges in one call: neighbours, one on its own, and one past the end of the file. */
+    private static void ranges(Stage stage, MemoryKind kind) throws Exception {
+        int part = 10_000;
+        GuardedFile file = stage.file();
+        try (CuFileHandle handle = stage.open(file); GuardedMemory memory = stage.memory(kind)) {
+            List<RangeRead> ranges = new ArrayList<>();
+            for (int i = 0; i < 6; i++) {
+                long from = i < 4 ? (long) i * part : i == 4 ? 5L * part : 2L * SIZE;
+                ranges.add(RangeRead.of(handle, memory.range(), part, from, (long) i * part));
+            }
+            IoResults results = new IoResults();
+            for (int round = 0; round < ROUNDS; round++) {
+                Optional<Long> moved = stage.attempt(() -> {
+                    stage.driver().readRanges(ranges, results);
+                    return results.moved();
+                });
+                moved.ifPresent(bytes -> assertThat(bytes).as("bytes of all ranges").isEqualTo(5L * part));
+                for (int i = 0; i < 6; i++) {
+                    int count = Math.toIntExact(results.get(i).moved());
+                    memory.expect(i * part, file.expected(ranges.get(i).fileOffset(), count));
+                    memory.accept(i * part + count, part - count);
+                }
+                memory.verify();
             }
         }
     }

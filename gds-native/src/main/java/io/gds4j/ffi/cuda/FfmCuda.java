@@ -45,7 +45,7 @@ public final class FfmCuda implements Cuda {
     }
 
     /**
-     * As the constructor, for a library of native functions only, none of which is an upcall of a double. {@link #ctxIsCurrent}, which
+     * Like the constructor, for a library of native functions only: a test double has upcalls among them. {@link #ctxIsCurrent}, which
      * each transfer calls, then skips the transition from Java to native code.
      */
     static FfmCuda ofNative(SymbolLookup library) {

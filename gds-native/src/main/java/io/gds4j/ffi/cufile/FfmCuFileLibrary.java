@@ -480,7 +480,7 @@ public final class FfmCuFileLibrary implements CuFileLibrary {
 
     private static MemorySegment text(Arena arena, CuFileFunction function, String value) {
         if (!CString.isRepresentable(value)) {
-            throw CuFileException.of(CuFileError.INVALID_VALUE, function.cName(), "the text holds a NUL");
+            throw CuFileException.invalid(function.cName(), "the text holds a NUL");
         }
         return CString.ofFileName(arena, value);
     }

@@ -100,7 +100,7 @@ final class CurlFunctions {
         }
     }
 
-    /** Returns why a version is not used: it is too old, or has another library of TLS, whose end of the program we do not know. */
+    /** Returns why a version is not used: it is too old, or its TLS library may not survive the exit of the process. */
     static Optional<String> unfit(String version) {
         Matcher matcher = VERSION.matcher(version);
         if (!matcher.matches()) {

@@ -97,7 +97,7 @@ final class CurlWire implements NativeHttp.Wire {
         }
     }
 
-    /** Runs the request until it has ended, or nobody waits for it. */
+    /** Runs the request until it ends or is abandoned. */
     private int drive(long easy, boolean sends, NativeHttp.Answer receiver) throws Throwable {
         while (true) {
             check((int) CurlFunctions.MULTI_PERFORM.invokeExact(multi, out));
@@ -128,7 +128,7 @@ final class CurlWire implements NativeHttp.Wire {
         set(easy, CurlOption.BUFFERSIZE, BUFFER_BYTES);
         set(easy, CurlOption.CONNECTTIMEOUT_MS, request.connectTimeout().toMillis());
         set(easy, CurlOption.SSLVERSION, CurlOption.TLS_1_2);
-        // The certificates of the system do not count, but those that the JVM trusts.
+        // Trusts the certificates that the JVM trusts, not those of the system.
         set(easy, CurlOption.CAPATH, arena.allocateFrom("/dev/null").address());
         MemorySegment authorities = request.authorities();
         if (authorities.byteSize() > 0) {

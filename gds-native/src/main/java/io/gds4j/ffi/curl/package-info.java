@@ -3,3 +3,6 @@
 package io.gds4j.ffi.curl;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   CurlTest: CurlAnswer, CurlWire

@@ -196,6 +196,6 @@ public final class ManagedTensors {
     }
 
     private static CuFileException invalid(String detail) {
-        return CuFileException.of(CuFileError.INVALID_VALUE, "DLPack", detail);
+        return CuFileException.invalid("DLPack", detail);
     }
 }

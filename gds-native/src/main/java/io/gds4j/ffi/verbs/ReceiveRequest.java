@@ -12,7 +12,7 @@ public final class ReceiveRequest extends Struct {
 
     private final Pieces pieces;
 
-    /** Makes a request of at most so many pieces. */
+    /** Makes a request of up to {@code maxPieces} pieces. */
     public ReceiveRequest(int maxPieces) {
         super(SIZE);
         pieces = new Pieces(maxPieces);

@@ -42,7 +42,7 @@ public final class SendRequest extends Struct {
 
     private final Pieces pieces;
 
-    /** Makes a request of at most so many pieces. */
+    /** Makes a request of up to {@code maxPieces} pieces. */
     public SendRequest(int maxPieces) {
         super(SIZE);
         pieces = new Pieces(maxPieces);

@@ -27,7 +27,7 @@ public final class WorkCompletions extends Struct {
 
     private final int most;
 
-    /** Makes room for so many completions. */
+    /** Makes room for up to {@code most} completions. */
     public WorkCompletions(int most) {
         super(SIZE * most);
         this.most = most;

@@ -5,6 +5,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
 import java.util.HashMap;
 import java.util.Map;
+import java.util.concurrent.atomic.AtomicLong;
 
 /**
  * The kernels that {@link FakeCuda} can run: the engine's. The argument of its copy kernel points to the address of the source, the
@@ -16,6 +17,11 @@ abstract class FakeKernels extends FakeSharing {
     private static final String COPY = "gds4j_copy";
     private static final String GATHER = "gds4j_gather";
     private static final String BELL = "gds4j_bell";
+    private static final String FRAGMENTS = "gds4j_fragments";
+
+    /** A table has a word that says that the kernel has begun, and from here on a line of three words for each copy. */
+    private static final long FIRST_LINE = 64;
+    private static final long FRAGMENT_BYTES = 32;
 
     /** The board has a line of three words for each piece, then a word for each of their four units, then one for each block. */
     private static final int PIECES = 512;
@@ -31,6 +37,7 @@ abstract class FakeKernels extends FakeSharing {
 
     private final Map<Long, Module> modules = new HashMap<>();
     private final Map<Long, Function> functions = new HashMap<>();
+    private final AtomicLong fragmentKernels = new AtomicLong();
     private volatile boolean occupied;
 
     private record Module(FakeContext context, String ptx) {
@@ -44,6 +51,11 @@ abstract class FakeKernels extends FakeSharing {
 
     FakeKernels(int devices, long memoryPerDevice) {
         super(devices, memoryPerDevice);
+    }
+
+    /** Returns how many kernels that copy fragments were launched. */
+    public long fragmentKernels() {
+        return fragmentKernels.get();
     }
 
     /** Sets whether kernels of others occupy the GPU, so that no gather kernel begins. */
@@ -60,7 +72,7 @@ abstract class FakeKernels extends FakeSharing {
     public int moduleLoad(long[] module, String ptx) {
         return inContext(CudaFunction.MODULE_LOAD_DATA, context -> {
             Module loaded = new Module(context, ptx);
-            if (!loaded.has(COPY) && !loaded.has(GATHER)) {
+            if (!loaded.has(COPY) && !loaded.has(GATHER) && !loaded.has(FRAGMENTS)) {
                 return ERROR_INVALID_VALUE;
             }
             module[0] = handle();
@@ -102,6 +114,14 @@ abstract class FakeKernels extends FakeSharing {
             }
             if (kernel.kernel().equals(COPY)) {
                 used.enqueueKernel(() -> carryOut(() -> copy(first, used.context)));
+                return SUCCESS;
+            }
+            if (kernel.kernel().equals(FRAGMENTS)) {
+                if (occupied) {
+                    used.enqueueGate(() -> !occupied);
+                }
+                fragmentKernels.incrementAndGet();
+                used.enqueueKernel(() -> carryOut(() -> copyFragments(first, blocks / (int) second, used.context)));
                 return SUCCESS;
             }
             Gather gather = new Gather(first, second, blocks, used.context);
@@ -208,6 +228,18 @@ abstract class FakeKernels extends FakeSharing {
                 WORD.setRelease(board, COPIED + unit * Integer.BYTES, placesTag);
                 next[block] += blocks;
             }
+        }
+    }
+
+    private void copyFragments(long argument, int count, FakeContext context) {
+        MemorySegment table = MemorySegment.ofAddress(argument).reinterpret(FIRST_LINE + count * FRAGMENT_BYTES);
+        WORD.setRelease(table, 0L, 1);
+        for (int i = 0; i < count; i++) {
+            long line = FIRST_LINE + i * FRAGMENT_BYTES;
+            long bytes = (long) COUNT.getAcquire(table, line + 2 * Long.BYTES);
+            move(
+                    table.get(ValueLayout.JAVA_LONG, line), table.get(ValueLayout.JAVA_LONG, line + Long.BYTES), bytes,
+                    context);
         }
     }
 

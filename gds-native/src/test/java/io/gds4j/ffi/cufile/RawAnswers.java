@@ -25,6 +25,7 @@ public final class RawAnswers {
             case "batch" -> new RawBatchCases(library).batches();
             case "batchnull" -> new RawBatchCases(library).withoutAPlaceForTheBatch();
             case "stream" -> new RawBatchCases(library).streams();
+            case "later" -> new RawLaterCases(library).run();
             default -> throw new IllegalArgumentException(args[0]);
         }
         // Ends as the C program did, without the JVM's shutdown.

@@ -12,11 +12,8 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.Set;
-import java.util.TreeSet;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
-import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,7 +40,7 @@ public final class SoftVerbs implements Verbs {
     }
 
     private static final class Region {
-        final long domain;
+        long domain;
         final long length;
         long address;
         long iova;
@@ -93,6 +90,9 @@ public final class SoftVerbs implements Verbs {
         }
     }
 
+    private record Failure(int nth, int errno) {
+    }
+
     private record Receive(long id, List<long[]> pieces) {
     }
 
@@ -119,7 +119,7 @@ public final class SoftVerbs implements Verbs {
     private final List<String> devices;
     private final Map<Long, Object> objects = new LinkedHashMap<>();
     private final List<String> calls = new ArrayList<>();
-    private final Map<String, Integer> failures = new HashMap<>();
+    private final Map<String, Failure> failures = new HashMap<>();
     private final Map<String, Integer> statuses = new HashMap<>();
     private long next = 0x1000;
     private int nextKey = 1;
@@ -133,7 +133,17 @@ public final class SoftVerbs implements Verbs {
 
     /** Makes the next call of a verb fail. */
     public synchronized void fail(String verb, int errno) {
-        failures.put(verb, errno);
+        fail(verb, 1, errno);
+    }
+
+    /** Makes the n-th call of a verb from now on fail. */
+    public synchronized void fail(String verb, int nth, int errno) {
+        failures.put(verb, new Failure(nth, errno));
+    }
+
+    /** Returns whether a call is still to fail. */
+    public synchronized boolean isFailing() {
+        return !failures.isEmpty();
     }
 
     /** Makes the next request of an opcode end with a status; it has no effect, and its queue pair fails. */
@@ -146,9 +156,9 @@ public final class SoftVerbs implements Verbs {
         return calls.stream().filter(call -> !call.equals("ibv_poll_cq")).toList();
     }
 
-    /** Returns the verbs that were called, each once. */
-    public synchronized Set<String> verbs() {
-        return calls.stream().filter(call -> call.startsWith("ibv_")).collect(Collectors.toCollection(TreeSet::new));
+    /** Returns the verbs that were called, in order. */
+    public synchronized List<String> everyCall() {
+        return List.copyOf(calls);
     }
 
     /** Returns what was made and not freed. */
@@ -171,8 +181,15 @@ public final class SoftVerbs implements Verbs {
 
     private int failing(String verb) {
         calls.add(verb);
-        Integer errno = failures.remove(verb);
-        return errno == null ? 0 : -errno;
+        Failure planned = failures.remove(verb);
+        if (planned == null) {
+            return 0;
+        }
+        if (planned.nth > 1) {
+            failures.put(verb, new Failure(planned.nth - 1, planned.errno));
+            return 0;
+        }
+        return -planned.errno;
     }
 
     private long make(String verb, Object object) {
@@ -295,6 +312,10 @@ public final class SoftVerbs implements Verbs {
             if ((flags & CHANGE_TRANSLATION) != 0) {
                 changed.address = address;
                 changed.iova = address;
+            }
+            if ((flags & CHANGE_DOMAIN) != 0) {
+                at(domain, Domain.class);
+                changed.domain = domain;
             }
         }
         return failed;

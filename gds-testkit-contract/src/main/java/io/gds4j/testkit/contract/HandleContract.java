@@ -330,6 +330,9 @@ public abstract class HandleContract extends BackendContract {
         GuardedFile file = newFile(SIZE);
         int fd = descriptors().open(file.path(), Access.READ_WRITE);
         OptionalInt duplicate = descriptors().duplicate(fd);
+        if (duplicate.isEmpty()) {
+            descriptors().close(fd); // a server keeps the file in its folder while it is open here
+        }
         assumeTrue(duplicate.isPresent(), "cannot duplicate a descriptor here");
         CuFileHandle first = driver().registerDescriptor(fd);
         try (CuFileHandle second = driver().registerDescriptor(duplicate.getAsInt())) {

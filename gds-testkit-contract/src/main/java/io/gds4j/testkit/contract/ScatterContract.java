@@ -3,6 +3,9 @@ package io.gds4j.testkit.contract;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.MemoryKind;
@@ -11,6 +14,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import io.gds4j.testkit.RandomBytes;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -20,7 +24,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Contract of reads of one file range into several memories: their counts, which bytes they change, and what they refuse.
+ * Contract of reads of one file range into several memories, and of writes of it from them: their counts, which bytes they change, and what they refuse.
  *
  * @since 0.1
  */
@@ -39,6 +43,14 @@ public abstract class ScatterContract extends BackendContract {
 
         ScatterCopy copy(List<GuardedMemory> memories) {
             return new ScatterCopy(from, fromPitch, width, rows, memories.get(memory).range(), to, toPitch);
+        }
+
+        /** Copies the rows from their memory to their place in a file range. */
+        void gather(List<GuardedMemory> memories, byte[] content) {
+            for (int row = 0; row < rows; row++) {
+                byte[] bytes = memories.get(memory).expected(to + row * toPitch, width);
+                System.arraycopy(bytes, 0, content, from + row * fromPitch, width);
+            }
         }
 
         /** Expects the bytes of those rows that {@code content} still has. */
@@ -135,6 +147,123 @@ public abstract class ScatterContract extends BackendContract {
         int large = 1 << 20;
         scatter(way, large + 77, 2 * large, 1, 2 * large,
                 Rows.dense(0, 2 * large, 0, 0), Rows.dense(0, 2 * large, 2, 0));
+    }
+
+    /** Writes the range from memories with contents of their own, and checks the file and the report. */
+    private void gather(Way way, int fileSize, int memorySize, long fileOffset, int length, Rows... rows) {
+        GuardedFile file = newFile(fileSize);
+        List<GuardedMemory> memories = memories(way, memorySize);
+        for (int i = 0; i < memories.size(); i++) {
+            memories.get(i).put(0, RandomBytes.of(i, memorySize));
+        }
+        try (CuFileHandle handle = openToWrite(file, way.mode())) {
+            byte[] content = new byte[length];
+            for (Rows one : rows) {
+                one.gather(memories, content);
+            }
+            List<ScatterCopy> copies = Arrays.stream(rows).map(one -> one.copy(memories)).toList();
+            IoResult result = new IoResult();
+            for (int i = 0; i < 2; i++) {
+                assertThat(handle.writeScattered(fileOffset, length, copies, result)).isEqualTo(length);
+            }
+            file.expectWrite(fileOffset, content);
+            assertThat(result.isComplete()).isTrue();
+            assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).isEqualTo(length);
+            memories.forEach(GuardedMemory::verify);
+        } finally {
+            memories.forEach(GuardedMemory::close);
+        }
+        file.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void aWriteGathersItsParts(Way way) {
+        gather(way, 50_000, 20_000, 100, 30_000,
+                Rows.dense(0, 10_000, 0, 0), Rows.dense(10_000, 10_000, 1, 5_001),
+                Rows.dense(20_000, 9_999, 0, 3), Rows.dense(29_999, 1, 2, 19_999));
+        int rows = backend().pieceBytes() / 1000;
+        gather(way, 13, rows * 1001, 13, rows * 2000,
+                new Rows(0, 2000, 1001, rows, 0, 0, 1001), new Rows(1001, 2000, 999, rows, 1, 0, 999));
+        int large = (1 << 20) + 100;
+        gather(way, 3 * large, large, 5, 2 * large + 77,
+                Rows.dense(0, large, 0, 0), Rows.dense(large, 77, 2, 5), Rows.dense(large + 77, large, 1, 0));
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void manyFragmentsAreWrittenAndRead(Way way) {
+        Rows[] rows = new Rows[300];
+        for (int i = 0; i < rows.length; i++) {
+            rows[i] = Rows.dense(i * 4096, 4096, i % 3, (rows.length - 1 - i) / 3 * 4096);
+        }
+        gather(way, 5, 100 * 4096, 4096, rows.length * 4096, rows);
+        scatter(way, (rows.length + 1) * 4096, 100 * 4096, 77, rows.length * 4096, rows);
+    }
+
+    @Test
+    void writesThatLeaveBytesOutAreRefused() {
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED); GuardedMemory memory = first()) {
+            MemoryRange range = memory.range();
+            for (List<ScatterCopy> wrong : List.of(
+                    List.<ScatterCopy>of(),
+                    List.of(new ScatterCopy(0, 99, range, 0)),
+                    List.of(new ScatterCopy(0, 60, range, 0), new ScatterCopy(50, 50, range, 60)))) {
+                Failures.expect(CuFileError.INVALID_VALUE, () -> handle.writeScattered(0, 100, wrong));
+            }
+        }
+        file.verify();
+    }
+
+    @Test
+    void aResultReportsPlainRequests() {
+        GuardedFile file = newFile(PAGE);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED); GuardedMemory memory = first()) {
+            IoResult result = new IoResult();
+            assertThat(handle.read(memory.range(), PAGE, 10, 0, result)).isEqualTo(PAGE - 10);
+            memory.expect(0, file.expected(10, PAGE));
+            assertThat(result.moved()).isEqualTo(PAGE - 10);
+            assertThat(result.bytes(result.path().orElseThrow())).isEqualTo(PAGE - 10);
+            assertThat(result.isComplete()).isFalse();
+            Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, () -> handle.write(memory.range(), 1, 0, 0, result));
+            assertThat(result.error()).isPresent();
+            assertThat(result.path()).isEmpty();
+            memory.verify();
+        }
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void rangesOfTwoFilesFillTheirMemories(Way way) {
+        GuardedFile one = newFile(50_000);
+        GuardedFile other = newFile(3 * PAGE);
+        List<GuardedMemory> memories = memories(way, 40_000);
+        try (CuFileHandle first = openToRead(one, way.mode()); CuFileHandle second = openToRead(other, Mode.BUFFERED)) {
+            MemoryRange memory = memories.get(1).range();
+            List<RangeRead> ranges = List.of(
+                    RangeRead.of(first, memories.getFirst().range(), 8_000, 5_000, 20_000),
+                    RangeRead.of(second, memories.getLast().range(), 0),
+                    RangeRead.of(first, memories.getFirst().range(), 8_000, 13_000, 3),
+                    RangeRead.of(first, List.of(memory.slice(100, 3_000), memory.slice(0, 90)), 12_999),
+                    RangeRead.of(first, memory, 0, 0, 0));
+            IoResults results = new IoResults();
+            for (int i = 0; i < 2; i++) {
+                driver().readRanges(ranges, results);
+            }
+            memories.getFirst().expect(20_000, one.expected(5_000, 8_000));
+            memories.getFirst().expect(3, one.expected(13_000, 8_000));
+            memories.get(1).expect(100, one.expected(12_999, 3_000));
+            memories.get(1).expect(0, one.expected(15_999, 90));
+            memories.getLast().expect(0, other.expected(0, 3 * PAGE));
+            memories.forEach(GuardedMemory::verify);
+            assertThat(results).extracting(IoResult::moved).containsExactly(8_000L, 3L * PAGE, 8_000L, 3_090L, 0L);
+            assertThat(results.get(1).isComplete()).isFalse();
+            assertThat(results.get(3).bytesByPath().values().stream().mapToLong(Long::longValue).sum())
+                    .isEqualTo(3_090);
+        } finally {
+            memories.forEach(GuardedMemory::close);
+        }
     }
 
     @Test

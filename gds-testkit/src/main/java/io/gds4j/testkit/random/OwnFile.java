@@ -2,7 +2,9 @@ package io.gds4j.testkit.random;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.IoResult;
 import io.gds4j.error.CuFileError;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.RandomBytes;
@@ -17,6 +19,7 @@ import java.util.List;
 final class OwnFile {
     static final int MAX_BYTES = 3 << 20;
     private static final int MAX_HANDLES = 5;
+    private static final int MAX_FRAGMENTS = 200;
 
     /** One of so many handles waits for the disk with each write. */
     private static final int SYNCHRONOUS = 50;
@@ -178,6 +181,38 @@ final class OwnFile {
                 : handle.handle.write(target.io(), size, fileOffset, at);
         Bench.check("wrote", count, size);
         file.expectWrite(fileOffset, bench.expected(target, at, size));
+        verifyAround(fileOffset, size);
+        bench.ground.count(1, size);
+    }
+
+    /** A write of fragments that lie in memory in the opposite order. */
+    void gather() {
+        Handle handle = anyThat(false);
+        Bench.Target target = bench.target();
+        int fileOffset = anyOffset();
+        int size = Math.min(bench.sizes.size(target.room()), MAX_BYTES - fileOffset);
+        if (size == 0) {
+            return;
+        }
+        int at = bench.bufferOffset(target, size, fileOffset);
+        bench.renewBytes(target, at, size);
+        byte[] memory = bench.expected(target, at, size);
+        byte[] content = new byte[size];
+        List<ScatterCopy> fragments = new ArrayList<>();
+        int most = Math.max(1, size / (1 + bench.random.nextInt(MAX_FRAGMENTS)));
+        for (int done = 0; done < size;) {
+            int bytes = Math.min(size - done, 1 + bench.random.nextInt(most));
+            int to = size - done - bytes;
+            fragments.add(new ScatterCopy(to, bytes, target.io(), (long) at + done));
+            System.arraycopy(memory, done, content, to, bytes);
+            done += bytes;
+        }
+        bench.log.add("write %s at %s of its file of %s from %s fragments at %s of %s by %s", size, fileOffset,
+                file.size(), fragments.size(), target.start() + at, target.memory(), handle);
+        IoResult result = new IoResult();
+        Bench.check("wrote", handle.handle.writeScattered(fileOffset, size, fragments, result), size);
+        Bench.check("reported", result.bytesByPath().values().stream().mapToLong(Long::longValue).sum(), size);
+        file.expectWrite(fileOffset, content);
         verifyAround(fileOffset, size);
         bench.ground.count(1, size);
     }

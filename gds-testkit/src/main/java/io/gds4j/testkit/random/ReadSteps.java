@@ -1,6 +1,8 @@
 package io.gds4j.testkit.random;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.memory.ScatterCopy;
@@ -14,12 +16,14 @@ import java.util.concurrent.locks.LockSupport;
 final class ReadSteps {
     private static final int MAX_FUTURES = 8;
     private static final int MAX_SCATTER = 2 << 20;
+    private static final int MAX_RANGES = 60;
     private static final int MAX_ROW = 20_000;
     private static final int MAX_ROWS = 300;
     private static final int MAX_GAP = 5000;
     private static final int LATEST_INTERRUPT_NANOS = 3_000_000;
 
     private final Bench bench;
+    private final IoResults results = new IoResults();
 
     ReadSteps(Bench bench) {
         this.bench = bench;
@@ -121,6 +125,38 @@ final class ReadSteps {
             expect(targets.get(i), copies.get(i), source);
         }
         bench.ground.count(copies.size(), source.length);
+    }
+
+    /** Ranges of several files, some of them neighbours, in one call. */
+    void ranges() {
+        Bench.Target target = bench.target();
+        List<RangeRead> ranges = new ArrayList<>();
+        List<byte[]> expected = new ArrayList<>();
+        int count = 1 + bench.random.nextInt(MAX_RANGES);
+        DataFile file = bench.ground.anyData(bench.random);
+        CuFileHandle handle = file.any(bench.random);
+        long fileOffset = offset(file);
+        int used = 0;
+        for (int i = 0; i < count; i++) {
+            int size = bench.sizes.size((target.room() - used) / (count - i));
+            if (bench.random.nextInt(3) == 0) {
+                file = bench.ground.anyData(bench.random);
+                handle = file.any(bench.random);
+                fileOffset = offset(file);
+            }
+            ranges.add(RangeRead.of(handle, target.io(), size, fileOffset, used));
+            expected.add(file.bytes(fileOffset, size));
+            fileOffset += size;
+            used += size;
+        }
+        bench.log.add("%s ranges, %s bytes, to %s", count, used, target.memory());
+        bench.ground.driver().readRanges(ranges, results);
+        for (int i = 0; i < count; i++) {
+            Bench.check("a range", results.get(i).moved(), expected.get(i).length);
+            bench.expect(target, (int) ranges.get(i).bufferOffset(), expected.get(i));
+            bench.ground.count(1, expected.get(i).length);
+        }
+        bench.verify(target, 0, used);
     }
 
     private ScatterCopy copy(Bench.Target target, int length) {

@@ -107,7 +107,11 @@ final class Worker {
         } else if (choice < 79 && ground.servesStreams()) {
             does(Campaign.Step.STREAM, () -> streams().step());
         } else if (choice < 84) {
-            does(Campaign.Step.SCATTER, reads::scatter);
+            switch (bench.random.nextInt(3)) {
+                case 0 -> does(Campaign.Step.SCATTER, reads::scatter);
+                case 1 -> does(Campaign.Step.SCATTER, reads::ranges);
+                default -> does(Campaign.Step.SCATTER, own::gather);
+            }
         } else if (choice < 86) {
             does(Campaign.Step.INTERRUPT, reads::interrupted);
         } else if (choice < 87 && !works.isEmpty()) {

@@ -36,27 +36,31 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 
-/** Runs {@code gds convert}. */
-public final class ConvertRun {
+/**
+ * One run of {@code gds convert}.
+ *
+ * @param source path of the checkpoint
+ * @param links whether links may lead out of its folder
+ * @param destination existing or new folder
+ * @param backend auto, compat or libcufile
+ * @param options layout of the new files
+ * @param output where the result goes
+ */
+public record ConvertRun(
+        Path source, List<FileVisitOption> links, Path destination, String backend, SaveOptions options,
+        Output output) {
+
     private static final double NANOS = 1e9;
     /** Names of different tensors that are shown. */
     private static final int MAX_NAMES = 8;
 
-    private final ConvertArguments arguments;
-    private final Output output;
-
-    private ConvertRun(ConvertArguments arguments, Output output) {
-        this.arguments = arguments;
-        this.output = output;
+    /** Copies the list. */
+    public ConvertRun {
+        links = List.copyOf(links);
     }
 
     /** Converts the checkpoint and prints the result. */
-    public static ExitStatus run(ConvertArguments arguments, Output output) {
-        return new ConvertRun(arguments, output).convert();
-    }
-
-    private ExitStatus convert() {
-        Path destination = arguments.destination();
+    public ExitStatus run() {
         if (destination instanceof SourcePath) {
             try (RemoteFolder remote = new RemoteFolder(destination, output)) {
                 return convert(remote.local(), Optional.of(remote));
@@ -69,21 +73,21 @@ public final class ConvertRun {
     }
 
     private ExitStatus convert(Path folder, Optional<RemoteFolder> remote) {
-        int gpu = arguments.options().stagingDevice();
+        int gpu = options.stagingDevice();
         if (gpu != MemoryRange.NO_DEVICE) {
             Targets.resolve(Target.gpu(gpu));
         }
         long start = System.nanoTime();
         Checkpoint checkpoint = Checkpoint.open(
-                arguments.source(), arguments.links().toArray(FileVisitOption[]::new));
+                source, links.toArray(FileVisitOption[]::new));
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         SavePlan plan = plan(checkpoint, folder);
         Growth.note(output, checkpoint, plan.bytes(), "storage");
         remote.ifPresent(known -> known.checkFree(plan.fileNames()));
         long planned = System.nanoTime();
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
+        try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
             SaveReport report = save(plan, opened.driver());
-            Optional<ChecksumReport> verification = arguments.options().checksums()
+            Optional<ChecksumReport> verification = options.checksums()
                     ? Optional.of(ChecksumVerifier.verify(verified(plan)))
                     : Optional.empty();
             boolean good = verification.isEmpty() || verification.get().verified();
@@ -108,7 +112,7 @@ public final class ConvertRun {
         try {
             return SavePlan.builder()
                     .checkpoint(checkpoint)
-                    .options(arguments.options())
+                    .options(options)
                     .toFolder(folder);
         } catch (CuFileException e) {
             if (e.error() != CuFileError.INVALID_VALUE) {
@@ -116,7 +120,7 @@ public final class ConvertRun {
             }
             // a name that safetensors does not allow
             throw CommandFailure.badInput(
-                    arguments.source().toString(), "%s: %s".formatted(arguments.source(), e.detail()));
+                    source.toString(), "%s: %s".formatted(source, e.detail()));
         }
     }
 
@@ -151,8 +155,8 @@ public final class ConvertRun {
             OpenedDriver opened) {
         long rate = seconds > 0 ? Math.round(report.bytes() / seconds) : 0;
         output.print(object -> {
-            object.put("path", arguments.source().toString());
-            object.put("destination", arguments.destination().toString());
+            object.put("path", source.toString());
+            object.put("destination", destination.toString());
             object.put("format", checkpoint.format().id());
             object.put("files", report.files());
             object.put("tensors", report.tensors());
@@ -168,17 +172,17 @@ public final class ConvertRun {
             RunStatistics.add(object, opened.driver(), output);
         }, () -> {
             List<String> lines = new ArrayList<>();
-            lines.add(Text.row("checkpoint", Text.name(arguments.source())));
+            lines.add(Text.row("checkpoint", Text.name(source)));
             lines.add(Text.row("", "%s, %s, %s".formatted(
                     checkpoint.format().id(),
                     Units.count(report.tensors(), "tensor"),
                     Units.bytes(report.bytes()))));
-            lines.add(Text.row("written to", Text.name(arguments.destination())));
+            lines.add(Text.row("written to", Text.name(destination)));
             lines.add(Text.row("", "%s, %s of %s at a multiple of %s".formatted(
                     Units.count(report.files(), "file"),
                     Units.count(report.alignedTensors(), "tensor"),
                     report.tensors(),
-                    Math.max(SaveOptions.DEFAULTS.align(), arguments.options().align()))));
+                    Math.max(SaveOptions.DEFAULTS.align(), options.align()))));
             lines.add(Text.row("served by", PathBytes.text(opened.driver().backendName(), report.ioPaths())));
             lines.add(Text.row("converted in", "%s   %s".formatted(Units.seconds(seconds), Units.rate(rate))));
             verification.ifPresent(known -> lines.add(Text.row("verified", known.different().isEmpty()

@@ -32,30 +32,25 @@ import java.util.List;
 import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
-/** Runs {@code gds demo}. */
-public final class DemoRun {
+/**
+ * One run of {@code gds demo}.
+ *
+ * @param size size of the checkpoint, bytes; null for 1 GiB or less, as disk and memory allow
+ * @param dir existing folder for the checkpoint; null for the project's target folder
+ * @param keep whether to leave the checkpoint, in a subfolder with a fixed name
+ * @param output where the result goes
+ */
+public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Output output) {
+
     private static final long DEFAULT_BYTES = 1L << 30;
     private static final int PART_OF_FREE_SPACE = 4;
     private static final long SEED = 2026;
     private static final int ROUNDS = 5;
     private static final String KEPT_FOLDER = "gds-demo";
 
-    private final DemoArguments arguments;
-    private final Output output;
-
-    private DemoRun(DemoArguments arguments, Output output) {
-        this.arguments = arguments;
-        this.output = output;
-    }
-
     /** Creates, loads, verifies, compares and deletes or keeps the checkpoint, and prints the result. */
-    public static ExitStatus run(DemoArguments arguments, Output output)
-            throws IOException {
-        return new DemoRun(arguments, output).run();
-    }
-
-    private ExitStatus run() throws IOException {
-        Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
+    public ExitStatus run() throws IOException {
+        Path parent = DemoFolder.parent(dir).toAbsolutePath();
         Targets target = Targets.resolve(null);
         try (OpenedDriver opened = OpenedDriver.open("auto", output)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
@@ -73,7 +68,7 @@ public final class DemoRun {
                                         shape.hiddenSize())));
                 write(shape, file);
                 result = measure(file, target, opened);
-                if (arguments.keep()) {
+                if (keep) {
                     Path config = Files.writeString(folder.path().resolve("config.json"), shape.config());
                     kept = keep(file, parent);
                     keep(config, parent);
@@ -131,7 +126,7 @@ public final class DemoRun {
                 allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE),
                 allocator.available(target.target().kind(), target.device())) / PART_OF_FREE_SPACE;
         long most = Math.min(disk, memory);
-        if (arguments.size() == null) {
+        if (size == null) {
             if (most < LlamaShape.MIN_BYTES) {
                 throw CommandFailure.device(
                         "NO_SPACE",
@@ -140,7 +135,7 @@ public final class DemoRun {
             }
             return Math.min(DEFAULT_BYTES, most);
         }
-        long wanted = arguments.size();
+        long wanted = size;
         if (wanted < LlamaShape.MIN_BYTES || wanted > most) {
             throw CommandFailure.usage(
                     "--size %s: allowed here is %s to %s, a quarter of the free %s".formatted(

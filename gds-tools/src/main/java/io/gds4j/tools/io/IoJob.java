@@ -30,6 +30,7 @@ import org.jspecify.annotations.Nullable;
  * @param readPercent percentage of reads among random requests; null to use {@code operation}
  * @param direct whether to open the file with O_DIRECT
  * @param drop whether to open it with the hint that reads do not change the page cache
+ * @param fragments parts of memory for each request, 1 for a plain call
  */
 public record IoJob(
         String name,
@@ -52,7 +53,8 @@ public record IoJob(
         boolean refill,
         @Nullable Integer readPercent,
         boolean direct,
-        boolean drop) {
+        boolean drop,
+        int fragments) {
 
     /** Number of requests in flight per thread. */
     public int depth() {

@@ -176,7 +176,9 @@ final class JobRig implements AutoCloseable {
 
     private Mover mover(Path file) {
         return switch (job.transfer()) {
-            case GPU_DIRECT -> new ApiMover(handle(file));
+            case GPU_DIRECT -> job.fragments() == 1
+                    ? new ApiMover(handle(file))
+                    : new FragmentMover(handle(file), job.fragments());
             case CPU_ONLY -> new PlainMover(plain(file, job.direct()));
             case CPU_GPU -> new CopyMover(plain(file, job.direct()), driver.allocator(), size);
             case CPU_CACHED_GPU -> new CopyMover(plain(file, false), driver.allocator(), size);

@@ -25,6 +25,8 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -34,9 +36,14 @@ public final class LoadRun {
     private final LoadArguments arguments;
     private final Output output;
 
+    /** Headers are read while GPUs are found and the driver opens: of all parts of a first load, these take longest. */
+    private final CompletableFuture<LoadPlan> planned;
+
     private LoadRun(LoadArguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
+        this.planned = CompletableFuture.supplyAsync(
+                this::readPlan, task -> Thread.ofPlatform().daemon().name("gds-headers").start(task));
     }
 
     /** Loads or lists the checkpoint and prints the result. */
@@ -50,10 +57,9 @@ public final class LoadRun {
     }
 
     private ExitStatus load() throws IOException {
-        findFormats();
         Targets target = Targets.resolve(arguments.targets().isEmpty() ? null : arguments.targets().getFirst());
-        LoadPlan plan = plan().to(target.target().kind(), target.device());
-        try (OpenedDriver opened = open().preparedFor(List.of(target))) {
+        try (OpenedDriver opened = open(List.of(target))) {
+            LoadPlan plan = plan().to(target.target().kind(), target.device());
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
@@ -72,14 +78,14 @@ public final class LoadRun {
     }
 
     private ExitStatus loadParallel() throws IOException {
-        findFormats();
         List<Targets> targets = targets(arguments);
         ParallelMode shared = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
-        LoadPlan base = plan();
-        ParallelLoadPlan plan = base.across(
-                targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device())).toList(),
-                shared.rules(arguments.heads()));
-        try (OpenedDriver opened = open().preparedFor(targets)) {
+        try (OpenedDriver opened = open(targets)) {
+            LoadPlan base = plan();
+            ParallelLoadPlan plan = base.across(
+                    targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device()))
+                            .toList(),
+                    shared.rules(arguments.heads()));
             checkRoom(targets, plan, opened.driver().allocator());
             ParallelResult result;
             try (ParallelTensors tensors = load(plan, opened.driver())) {
@@ -176,18 +182,29 @@ public final class LoadRun {
         return ExitStatus.DONE;
     }
 
-    /** Finds the formats while another thread finds the GPUs, which takes a tenth of a second. */
-    private static void findFormats() {
-        Thread.ofPlatform().daemon().name("gds-formats").start(Checkpoint::formats);
+    /** Opens the driver while headers are read. Of two failures the checkpoint's is thrown. */
+    private OpenedDriver open(List<Targets> targets) {
+        try {
+            return OpenedDriver
+                    .open(arguments.backend(), output,
+                            settings -> arguments.directStorage().ifPresent(settings::directStorage))
+                    .preparedFor(targets);
+        } catch (RuntimeException e) {
+            plan();
+            throw e;
+        }
     }
 
-    private OpenedDriver open() {
-        return OpenedDriver.open(
-                arguments.backend(), output,
-                settings -> arguments.directStorage().ifPresent(settings::directStorage));
-    }
-
+    /** Returns the plan once the headers are read. */
     private LoadPlan plan() {
+        try {
+            return planned.join();
+        } catch (CompletionException e) {
+            throw e.getCause() instanceof RuntimeException cause ? cause : e;
+        }
+    }
+
+    private LoadPlan readPlan() {
         return plan(arguments, output);
     }
 

@@ -8,31 +8,36 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 
-/** Runs {@code gds plot}. */
-public final class PlotRun {
-    private PlotRun() {
+/**
+ * One run of {@code gds plot}.
+ *
+ * @param results output files of gds io --json, with their labels
+ * @param chart file of the chart; the name ends in .svg or .png
+ * @param title title above the charts; empty for none
+ * @param output where the result goes
+ */
+public record PlotRun(List<PlottedFile> results, Path chart, String title, Output output) {
+    /** Copies the list. */
+    public PlotRun {
+        results = List.copyOf(results);
     }
 
-    /**
-     * Draws the chart and prints the result.
-     */
-    public static ExitStatus run(PlotArguments arguments, Output output)
-            throws IOException {
-        Path chart = arguments.output();
+    /** Draws the chart and prints the result. */
+    public ExitStatus run() throws IOException {
         boolean svg = ChartFile.isSvg(chart);
-        List<ResultFile> results = new ArrayList<>();
-        for (PlottedFile file : arguments.results()) {
-            results.add(ResultFile.read(file));
+        List<ResultFile> read = new ArrayList<>();
+        for (PlottedFile file : results) {
+            read.add(ResultFile.read(file));
         }
-        long bytes = ChartFile.write(chart, () -> Chart.of(results, arguments.title()));
+        long bytes = ChartFile.write(chart, () -> Chart.of(read, title));
         output.print(object -> {
             object.put("file", chart.toString());
             object.put("format", svg ? "svg" : "png");
             object.put("bytes", bytes);
-            object.put("series", results.stream().map(ResultFile::label).toList());
-            object.put("points", results.stream().mapToInt(result -> result.measurements().size()).sum());
+            object.put("series", read.stream().map(ResultFile::label).toList());
+            object.put("points", read.stream().mapToInt(result -> result.measurements().size()).sum());
         }, () -> List.of("%s: %s of %s".formatted(
-                chart, svg ? "SVG" : "PNG", Units.count(results.size(), "result"))));
+                chart, svg ? "SVG" : "PNG", Units.count(read.size(), "result"))));
         return ExitStatus.DONE;
     }
 }

@@ -11,12 +11,14 @@ import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.net.StandardSocketOptions;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.Locale;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import jdk.net.ExtendedSocketOptions;
 import org.jspecify.annotations.Nullable;
 
 /** What perftest's programs say to each other over TCP (version 6.06): the client writes first, the server reads first. */
@@ -25,14 +27,18 @@ final class PerftestExchange implements AutoCloseable {
     record End(RdmaPeer peer, RemoteMemory memory) {
     }
 
+    /** Bytes that small requests of a queue pair go round in. */
+    static final int CYCLE_BUFFER = 4096;
+
     private static final String VERSION = "6.06";
     private static final int VERSION_BYTES = 16;
-    private static final int CYCLE_BUFFER = 4096;
     private static final int CACHE_LINE = 64;
     private static final int KEY_BYTES = 108;
     private static final int GID_BYTES = 16;
     private static final int HEX = 16;
     private static final int WAIT_MILLIS = 60_000;
+    private static final int PROBE_SECONDS = 10;
+    private static final int PROBES = 3;
     private static final Pattern KEY = Pattern.compile(
             "(?<lid>\\p{XDigit}{4}):\\p{XDigit}{4}:(?<number>\\p{XDigit}{6}):(?<packet>\\p{XDigit}{6})"
                     + ":(?<key>\\p{XDigit}{8}):(?<address>\\p{XDigit}{16}):(?<gid>(?:\\p{XDigit}{2}:){16})\\p{XDigit}{8}:");
@@ -47,6 +53,10 @@ final class PerftestExchange implements AutoCloseable {
         this.client = client;
         socket.setTcpNoDelay(true);
         socket.setSoTimeout(WAIT_MILLIS);
+        socket.setOption(StandardSocketOptions.SO_KEEPALIVE, true);
+        socket.setOption(ExtendedSocketOptions.TCP_KEEPIDLE, PROBE_SECONDS);
+        socket.setOption(ExtendedSocketOptions.TCP_KEEPINTERVAL, PROBE_SECONDS);
+        socket.setOption(ExtendedSocketOptions.TCP_KEEPCOUNT, PROBES);
         in = new DataInputStream(socket.getInputStream());
         out = new DataOutputStream(socket.getOutputStream());
     }
@@ -132,6 +142,11 @@ final class PerftestExchange implements AutoCloseable {
         swap(number(Double.doubleToRawLongBits(peak)));
         swap(number(Double.doubleToRawLongBits(average)));
         swap(number(Double.doubleToRawLongBits(messages)));
+    }
+
+    /** Lets the next messages take as long as the other end measures. If its machine dies, the kernel says so in 40 s. */
+    void waitWhileTheOtherEndMeasures() throws IOException {
+        socket.setSoTimeout(0);
     }
 
     /** Whether the peer has said something. */

@@ -60,7 +60,7 @@ public final class RdmaRun {
 
     private ExitStatus run(RdmaAvailability.Available rdma) throws IOException {
         String name = arguments.device() == null ? rdma.devices().getFirst() : arguments.device();
-        long bytes = 2L * arguments.queuePairs() * arguments.largest();
+        long bytes = 2L * arguments.queuePairs() * slot();
         try (CuFileDriver driver = CuFileDriver.open();
                 ProtectionDomain domain = rdma.verbs().open(name);
                 MemoryAllocation memory = arguments.memory().isCuda()
@@ -112,20 +112,29 @@ public final class RdmaRun {
                 }
             }
         }
+        for (int i = 0; i < queuePairs.size(); i++) {
+            meet(region, exchange);
+        }
         meet(region, exchange);
     }
 
+    /** As in perftest: once for each queue pair that is connected, before and after the measurement, and at the end. */
     private void meet(MemoryRegion region, PerftestExchange exchange) throws IOException {
         exchange.ends(queuePairs.getFirst().local(), target(region, 0), 1);
     }
 
     /** Where the peer reads and writes. */
     private RemoteMemory target(MemoryRegion region, int queuePair) {
-        return region.remote().slice((arguments.queuePairs() + queuePair) * arguments.largest(), arguments.largest());
+        return region.remote().slice((arguments.queuePairs() + queuePair) * slot(), slot());
     }
 
     private RegionSlice received(MemoryRegion region, int queuePair) {
-        return region.slice((arguments.queuePairs() + queuePair) * arguments.largest(), (int) arguments.largest());
+        return region.slice((arguments.queuePairs() + queuePair) * slot(), (int) arguments.largest());
+    }
+
+    /** Bytes of a queue pair at each end: perftest's small requests go round in so many. */
+    private long slot() {
+        return Math.max(arguments.largest(), PerftestExchange.CYCLE_BUFFER);
     }
 
     // ---- the end that listens
@@ -134,8 +143,11 @@ public final class RdmaRun {
         if (arguments.operation() == RdmaArguments.Operation.SEND) {
             takeMessages(region, exchange);
         }
+        exchange.waitWhileTheOtherEndMeasures();
         meet(region, exchange);
-        exchange.results(arguments.largest(), arguments.iterations(), 0, 0, 0);
+        if (exchangesResults()) {
+            exchange.results(arguments.largest(), arguments.iterations(), 0, 0, 0);
+        }
         meet(region, exchange);
         return List.of();
     }
@@ -155,6 +167,11 @@ public final class RdmaRun {
         }
     }
 
+    /** As in perftest: both ends of the others know the result, or it is one end's matter. */
+    private boolean exchangesResults() {
+        return !arguments.latency() && arguments.operation() != RdmaArguments.Operation.SEND;
+    }
+
     private static void checkSilence(long last) {
         if (System.nanoTime() - last > SILENCE_NANOS) {
             throw CommandFailure.device("RDMA", "the other end said nothing for 30 s");
@@ -166,14 +183,18 @@ public final class RdmaRun {
     private List<Latencies> measureAll(MemoryRegion region, PerftestExchange exchange) throws IOException {
         List<Latencies> results = new ArrayList<>();
         for (long size : arguments.sizes()) {
-            measure(region, (int) size, WARM_UP, 0);
+            if (arguments.operation() != RdmaArguments.Operation.SEND) { // perftest posts as many receives as it measures
+                measure(region, (int) size, WARM_UP, 0);
+            }
             results.add(measure(region, (int) size, arguments.iterations(), arguments.seconds()));
         }
         meet(region, exchange);
-        Latencies last = results.getLast();
-        exchange.results(
-                last.size(), last.requests(), last.peakBytesPerSecond() / MEBI, last.bytesPerSecond() / MEBI,
-                last.messagesPerSecond() / 1e6);
+        if (exchangesResults()) {
+            Latencies last = results.getLast();
+            exchange.results(
+                    last.size(), last.requests(), last.peakBytesPerSecond() / MEBI, last.bytesPerSecond() / MEBI,
+                    last.messagesPerSecond() / 1e6);
+        }
         meet(region, exchange);
         return results;
     }
@@ -213,7 +234,7 @@ public final class RdmaRun {
     }
 
     private void post(QueuePair queuePair, long id, MemoryRegion region, int size, int index) {
-        RegionSlice own = region.slice(index * arguments.largest(), size);
+        RegionSlice own = region.slice(index * slot(), size);
         switch (arguments.operation()) {
             case WRITE -> queuePair.write(id, own, remotes.get(index).slice(0, size));
             case READ -> queuePair.read(id, own, remotes.get(index).slice(0, size));

@@ -1,12 +1,17 @@
 package io.gds4j.tools.records;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.dataset.ErrorPolicy;
 import io.gds4j.dataset.LoaderReport;
 import io.gds4j.dataset.RecordLoader;
+import io.gds4j.dataset.RecordOrder;
+import io.gds4j.dataset.Remainder;
+import io.gds4j.dataset.Share;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.PathBytes;
+import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -17,22 +22,60 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.math.BigInteger;
 import java.nio.file.FileVisitOption;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** Runs {@code gds records}. */
-public final class RecordsRun {
+/**
+ * One run of {@code gds records}.
+ *
+ * @param paths the files, one data set
+ * @param links whether indexes beside the files may be links to anywhere
+ * @param record bytes of a record; null if the names tell the format
+ * @param header bytes in front of the first record of each file
+ * @param batch records of a batch
+ * @param order order of the records
+ * @param epochs number of epochs
+ * @param share rank and number of ranks
+ * @param remainder what happens to records that do not fill whole batches
+ * @param policy what happens to records that cannot be read
+ * @param resumeAt position of the first record
+ * @param warmUp seconds that the rates leave out
+ * @param seconds most time after that; infinite for no limit
+ * @param memory most bytes of all buffers; null for as many as the batch needs
+ * @param readers number of threads that read; null for the loader's choice
+ * @param target memory of the records; null for gpu:0 if there is a GPU, else the host
+ * @param backend auto, compat or libcufile
+ * @param output where the result goes
+ */
+public record RecordsRun(
+        List<Path> paths,
+        List<FileVisitOption> links,
+        @Nullable Long record,
+        long header,
+        int batch,
+        RecordOrder order,
+        long epochs,
+        Share share,
+        Remainder remainder,
+        ErrorPolicy policy,
+        long resumeAt,
+        double warmUp,
+        double seconds,
+        @Nullable Long memory,
+        @Nullable Integer readers,
+        @Nullable Target target,
+        String backend,
+        Output output) {
+
     private static final long DEFAULT_MEMORY = 256L << 20;
     /** Fewest batches in memory: one is with the consumer while another is read. */
     private static final long MIN_BATCHES = 2;
     private static final long PAGE = 4096;
     private static final double NANOS = 1e9;
-
-    private final RecordsArguments arguments;
-    private final Output output;
 
     /** What was read, in all and in the warm-up. */
     private record Outcome(LoaderReport report, LoaderReport warmUp, long position, BigInteger recordSum,
@@ -51,59 +94,56 @@ public final class RecordsRun {
         }
     }
 
-    private RecordsRun(RecordsArguments arguments, Output output) {
-        this.arguments = arguments;
-        this.output = output;
+    /** Copies the lists. */
+    public RecordsRun {
+        paths = List.copyOf(paths);
+        links = List.copyOf(links);
     }
 
     /** Reads all records and prints the result. */
-    public static ExitStatus run(RecordsArguments arguments, Output output) {
-        return new RecordsRun(arguments, output).run();
-    }
-
-    private ExitStatus run() {
-        RecordSource source = arguments.record() == null
-                ? RecordFiles.open(arguments.paths(), arguments.links().toArray(FileVisitOption[]::new))
-                : RecordFiles.fixed(arguments.paths(), arguments.header(), arguments.record());
-        Targets target = Targets.resolve(arguments.target());
-        try (OpenedDriver opened = OpenedDriver.open(arguments.backend(), output)) {
+    public ExitStatus run() {
+        RecordSource source = record == null
+                ? RecordFiles.open(paths, links.toArray(FileVisitOption[]::new))
+                : RecordFiles.fixed(paths, header, record);
+        Targets targets = Targets.resolve(target);
+        try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
             CuFileDriver driver = opened.driver();
-            Outcome outcome = read(driver, source, target);
-            output.print(object -> add(object, opened, source, target, outcome),
-                    () -> lines(driver, source, target, outcome));
+            Outcome outcome = read(driver, source, targets);
+            output.print(object -> add(object, opened, source, targets, outcome),
+                    () -> lines(driver, source, targets, outcome));
         }
         return ExitStatus.DONE;
     }
 
-    private Outcome read(CuFileDriver driver, RecordSource source, Targets target) {
-        long memory = memory(source);
-        target.checkRoom(driver.allocator(), memory);
-        RecordLoader.Builder builder = RecordLoader.builder(driver, source, arguments.batch())
-                .order(arguments.order())
-                .epochs(arguments.epochs())
-                .share(arguments.share())
-                .remainder(arguments.remainder())
-                .onError(arguments.policy())
-                .resumeAt(arguments.resumeAt())
-                .memory(memory)
-                .target(target.target().kind(), Math.max(0, target.target().device()));
-        if (arguments.readers() != null) {
-            builder.readers(arguments.readers());
+    private Outcome read(CuFileDriver driver, RecordSource source, Targets targets) {
+        long bound = memory(source);
+        targets.checkRoom(driver.allocator(), bound);
+        RecordLoader.Builder builder = RecordLoader.builder(driver, source, batch)
+                .order(order)
+                .epochs(epochs)
+                .share(share)
+                .remainder(remainder)
+                .onError(policy)
+                .resumeAt(resumeAt)
+                .memory(bound)
+                .target(targets.target().kind(), Math.max(0, targets.target().device()));
+        if (readers != null) {
+            builder.readers(readers);
         }
         try (RecordSums checks = new RecordSums(
                 driver.allocator(),
-                target.target().isGpu(),
-                Math.min(memory, batchBytes(source)),
-                arguments.batch());
+                targets.target().isGpu(),
+                Math.min(bound, batchBytes(source)),
+                batch);
                 RecordLoader loader = builder.open();
                 Progress progress = output.start("reading", bytes(loader, source))) {
             long begun = System.nanoTime();
             LoaderReport warm = loader.report();
-            boolean isWarm = arguments.warmUp() == 0;
-            while (loader.hasNext() && seconds(begun) < arguments.warmUp() + arguments.seconds()) {
+            boolean isWarm = warmUp == 0;
+            while (loader.hasNext() && seconds(begun) < warmUp + seconds) {
                 checks.add(loader.next());
                 LoaderReport now = loader.report();
-                if (!isWarm && seconds(begun) >= arguments.warmUp()) {
+                if (!isWarm && seconds(begun) >= warmUp) {
                     isWarm = true;
                     warm = now;
                 }
@@ -129,23 +169,22 @@ public final class RecordsRun {
 
     private long batchBytes(RecordSource source) {
         long longest = Math.max(1, source.maxLength());
-        return longest > Long.MAX_VALUE / 4 / arguments.batch() ? Long.MAX_VALUE / 4 : longest * arguments.batch();
+        return longest > Long.MAX_VALUE / 4 / batch ? Long.MAX_VALUE / 4 : longest * batch;
     }
 
     /** Returns the bound of the memory: what the user says, or at least two batches. */
     private long memory(RecordSource source) {
-        long batch = source.isFixedLength() ? batchBytes(source) : Math.max(1, source.maxLength());
-        long least = MIN_BATCHES * ((batch + PAGE - 1) / PAGE * PAGE);
-        Long asked = arguments.memory();
-        if (asked != null && asked < least) {
+        long longest = source.isFixedLength() ? batchBytes(source) : Math.max(1, source.maxLength());
+        long least = MIN_BATCHES * ((longest + PAGE - 1) / PAGE * PAGE);
+        if (memory != null && memory < least) {
             throw CommandFailure.usage("--memory %s is less than two batches of whole pages: %s bytes".formatted(
-                    asked, least));
+                    memory, least));
         }
-        return asked != null ? asked : Math.max(DEFAULT_MEMORY, least);
+        return memory != null ? memory : Math.max(DEFAULT_MEMORY, least);
     }
 
     private void add(
-            Map<String, @Nullable Object> object, OpenedDriver opened, RecordSource source, Targets target,
+            Map<String, @Nullable Object> object, OpenedDriver opened, RecordSource source, Targets targets,
             Outcome outcome) {
         LoaderReport report = outcome.report();
         object.put("files", source.files().size());
@@ -164,21 +203,21 @@ public final class RecordsRun {
         object.put("waitingForConsumerSeconds", report.waitingForConsumerSeconds());
         object.put("memoryBytes", report.memoryBytes());
         object.put("driverOpenSeconds", opened.seconds());
-        object.put("target", target.target().toString());
+        object.put("target", targets.target().toString());
         object.put("backend", opened.driver().backendName());
         object.put("ioPaths", PathBytes.of(opened.driver().bytesByPath()));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
         RunStatistics.add(object, opened.driver(), output);
     }
 
-    private List<String> lines(CuFileDriver driver, RecordSource source, Targets target, Outcome outcome) {
+    private List<String> lines(CuFileDriver driver, RecordSource source, Targets targets, Outcome outcome) {
         LoaderReport report = outcome.report();
         List<String> lines = new ArrayList<>();
         lines.add(Text.row("data set", "%s, %s in %s".formatted(
-                arguments.paths().getFirst(),
+                paths.getFirst(),
                 Units.count(source.records(), "record"),
                 Units.count(source.files().size(), "file"))));
-        lines.add(Text.row("target", target.description()));
+        lines.add(Text.row("target", targets.description()));
         lines.add("");
         lines.add(Text.row("read", "%s in %s, %s".formatted(
                 Units.count(report.records(), "record"),

@@ -20,33 +20,38 @@ import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
-/** One run of {@code gds sample}. */
-public final class SampleRun {
-    private final SampleSelection selection;
-    private final Output output;
-
-    /**
-     * Prepares a run.
-     */
-    public SampleRun(SampleSelection selection, Output output) {
-        this.selection = selection;
-        this.output = output;
+/**
+ * One run of {@code gds sample}.
+ *
+ * @param names samples to run
+ * @param list whether to list the samples instead
+ * @param all whether to run all samples
+ * @param options options of the samples, alternating names and values
+ * @param dir folder for the files, null for the default
+ * @param output where results go
+ */
+public record SampleRun(
+        List<String> names, boolean list, boolean all, List<String> options, @Nullable Path dir, Output output) {
+    /** Copies the lists. */
+    public SampleRun {
+        names = List.copyOf(names);
+        options = List.copyOf(options);
     }
 
     /** Lists or runs samples. */
     public ExitStatus run() throws IOException, InterruptedException {
-        if (selection.list()) {
-            list();
+        if (list) {
+            printNames();
             return ExitStatus.DONE;
         }
         List<NamedSample> chosen = chosen();
-        Path parent = DemoFolder.parent(selection.dir()).toAbsolutePath();
+        Path parent = DemoFolder.parent(dir).toAbsolutePath();
         OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), output.environment());
         List<SampleOutcome> outcomes = new ArrayList<>();
         for (NamedSample sample : chosen) {
             outcomes.add(run(sample, parent));
         }
-        boolean several = selection.all() || chosen.size() > 1;
+        boolean several = all || chosen.size() > 1;
         output.print(object -> {
             if (several) {
                 object.put("verified", outcomes.stream().allMatch(SampleOutcome::verified));
@@ -59,13 +64,13 @@ public final class SampleRun {
     }
 
     private List<NamedSample> chosen() {
-        if (selection.all()) {
+        if (all) {
             return Samples.all();
         }
-        if (selection.names().isEmpty()) {
+        if (names.isEmpty()) {
             throw CommandFailure.usage("no sample given: name one or use --all; gds sample --list shows the samples");
         }
-        return selection.names().stream().map(SampleRun::named).toList();
+        return names.stream().map(SampleRun::named).toList();
     }
 
     private static NamedSample named(String name) {
@@ -90,7 +95,7 @@ public final class SampleRun {
             drivers.lines().forEach(line -> output.say(line.isEmpty() ? line : "  " + line));
         } catch (IOException | RuntimeException e) {
             ErrorReport report = ErrorReport.of(e);
-            if (!selection.all() || report.status() == ExitStatus.INTERNAL_ERROR) {
+            if (!all || report.status() == ExitStatus.INTERNAL_ERROR) {
                 throw e;
             }
             outcome = new SampleOutcome(sample, lines, Map.of(), null, report);
@@ -105,7 +110,7 @@ public final class SampleRun {
             return SampleArguments.read(folder, line -> {
                 lines.add(line);
                 output.say("  " + line);
-            }, selection.options().toArray(String[]::new));
+            }, options.toArray(String[]::new));
         } catch (IllegalArgumentException e) {
             throw CommandFailure.usage(e.getMessage());
         }
@@ -121,7 +126,7 @@ public final class SampleRun {
         return verified ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
     }
 
-    private void list() {
+    private void printNames() {
         output.print(
                 object -> object.put("samples", Samples.all().stream().map(SampleRun::description).toList()),
                 () -> Text.table(Samples.all().stream()

@@ -11,7 +11,8 @@ import org.junit.jupiter.params.provider.EnumSource;
 /** Calls on a disk that fails in a part of it (dm-error), or for seconds (dm-flakey), and is whole afterwards. */
 @GuestTest
 class FailingRangesTest {
-    private static final int RANGES = Long.getLong("gds4j.property.seconds", 0) >= 10 ? 16 : 4;
+    private static final boolean LONG = Long.getLong("gds4j.property.seconds", 0) >= 10;
+    private static final int RANGES = LONG ? 16 : 4;
     private static final Path DEVICE = Path.of("/dev/mapper/bad");
     private static final long SECTORS = 1 << 20;
 
@@ -98,7 +99,9 @@ class FailingRangesTest {
     @Test
     void callReportsOrSucceedsWhileTheDiskComesAndGoes() throws Exception {
         for (String how : new String[]{"", " 1 error_writes", " 1 error_reads"}) {
-            for (DiskWork work : new DiskWork[]{DiskWork.WRITE, DiskWork.SAVE, DiskWork.SHARED_SAVE, DiskWork.CACHE}) {
+            for (DiskWork work : LONG
+                    ? DiskWork.values()
+                    : new DiskWork[]{DiskWork.WRITE, DiskWork.SAVE, DiskWork.SHARED_SAVE, DiskWork.CACHE}) {
                 restore();
                 run(work, "0 %s flakey %s 0 1 1%s".formatted(SECTORS, Guest.DISK, how));
             }

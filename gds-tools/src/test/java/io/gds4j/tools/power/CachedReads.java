@@ -84,7 +84,7 @@ final class CachedReads implements Operation, AutoCloseable {
     }
 
     @Override
-    public void check(Path root, int round, String phase, boolean goesOn) throws Exception {
+    public void check(Path root, int round, String phase) throws Exception {
         for (int i = Math.max(1, round - READ_AGAIN); i <= round; i++) {
             run(root, i, unused -> {
             });

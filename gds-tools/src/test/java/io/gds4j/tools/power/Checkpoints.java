@@ -53,11 +53,11 @@ final class Checkpoints {
         }
 
         @Override
-        public void check(Path root, int round, String phase, boolean goesOn) throws Exception {
+        public void check(Path root, int round, String phase) throws Exception {
             Path folder = root.resolve(name);
             try (Rounds rounds = new Rounds(driver)) {
                 rounds.verify(folder, phase.equals(DONE) ? round : round - 1, round);
-                if (goesOn && !Rounds.hidden(folder).isEmpty()) {
+                if (!Rounds.hidden(folder).isEmpty()) {
                     save(folder, NEXT + round, unused -> {
                     });
                     assertThat(rounds.verify(folder)).as("save after the crash").isEqualTo(NEXT + round);
@@ -132,7 +132,7 @@ final class Checkpoints {
             }
 
             @Override
-            public void check(Path root, int round, String phase, boolean goesOn) throws Exception {
+            public void check(Path root, int round, String phase) throws Exception {
                 Path folder = root.resolve(name());
                 if (phase.equals(WRITTEN)) {
                     try (Rounds rounds = new Rounds(driver)) {
@@ -142,7 +142,7 @@ final class Checkpoints {
                         }
                     }
                 }
-                super.check(root, round, phase, goesOn);
+                super.check(root, round, phase);
             }
         };
     }
@@ -173,7 +173,7 @@ final class Checkpoints {
             }
 
             @Override
-            public void check(Path root, int round, String phase, boolean goesOn) throws Exception {
+            public void check(Path root, int round, String phase) throws Exception {
                 try (Rounds rounds = new Rounds(driver)) {
                     Path folder = folder(root, round);
                     boolean there = Files.exists(folder);
@@ -183,7 +183,7 @@ final class Checkpoints {
                     if (round > 1) {
                         assertThat(rounds.verify(folder(root, round - 1))).isEqualTo(round - 1);
                     }
-                    if (goesOn && !there) {
+                    if (!there) {
                         run(root, round, unused -> {
                         });
                         assertThat(rounds.verify(folder)).as("save after the crash").isEqualTo(round);
@@ -212,7 +212,7 @@ final class Checkpoints {
             }
 
             @Override
-            public void check(Path root, int round, String phase, boolean goesOn) throws IOException {
+            public void check(Path root, int round, String phase) throws IOException {
                 try (Rounds rounds = new Rounds(driver)) {
                     rounds.verify(file(root), phase.equals(DONE) ? round : round - 1, round);
                 }

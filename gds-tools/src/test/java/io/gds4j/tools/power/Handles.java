@@ -88,7 +88,7 @@ final class Handles implements Operation {
     }
 
     @Override
-    public void check(Path root, int round, String phase, boolean goesOn) throws Exception {
+    public void check(Path root, int round, String phase) throws Exception {
         int done = phase.equals(DONE) ? round : round - 1;
         if (done == 0) {
             return;

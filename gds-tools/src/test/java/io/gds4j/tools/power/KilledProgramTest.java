@@ -35,7 +35,7 @@ class KilledProgramTest {
                 int mark = random.nextInt(1, 2 * MARKS);
                 Progress progress = killAfter(mark, cache.port(), root.getParent());
                 try {
-                    progress.check(operations, root, true, true);
+                    progress.check(operations, root, true);
                 } catch (Exception | AssertionError e) {
                     throw new AssertionError("seed %s, killed in %s".formatted(seed, progress), e);
                 }

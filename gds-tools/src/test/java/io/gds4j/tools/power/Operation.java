@@ -22,12 +22,11 @@ interface Operation {
     void run(Path root, int round, Phases phases) throws Exception;
 
     /**
-     * Checks the promise after a crash.
+     * Checks the promise after a crash, and that the next call repairs what it left.
      *
      * @param round the last round that had begun
      * @param phase what it had come to
-     * @param goesOn whether the next call must repair what the crash left, which takes longer than all else
      * @throws Exception or an error that says which promise is broken
      */
-    void check(Path root, int round, String phase, boolean goesOn) throws Exception;
+    void check(Path root, int round, String phase) throws Exception;
 }

@@ -16,7 +16,6 @@ final class PowerCuts {
     private static final double KEPT = 0.5;
     private static final double TORN = 0.25;
     private static final int CHECKS_BETWEEN_ALL = 16;
-    private static final int CHECKS_BETWEEN_NEXT = 4;
     private static final int CUTS_BETWEEN_LINES = 500;
     private static final int MAX_FAILURES = 20;
 
@@ -126,12 +125,11 @@ final class PowerCuts {
             }
         }
         cuts.merge(progress.current(), 1, Integer::sum);
-        boolean all = done % CHECKS_BETWEEN_ALL == 0;
-        boolean goesOn = done++ % CHECKS_BETWEEN_NEXT == 0;
+        boolean all = done++ % CHECKS_BETWEEN_ALL == 0;
         if (done % CUTS_BETWEEN_LINES == 0) {
             System.out.printf("%s: %s cuts, %s broken%n", recording, done, failures.size());
         }
-        String failure = disk.check(recording, () -> progress.check(operations, disk.point(), all, goesOn));
+        String failure = disk.check(recording, () -> progress.check(operations, disk.point(), all));
         if (!failure.isEmpty()) {
             String line = "%s, cut %s, coin %s, in %s: %s".formatted(recording, n, coin, progress, failure);
             System.out.println(line);

@@ -47,7 +47,7 @@ final class PowerKills {
             for (int i = 1; i <= kills; i++) {
                 run.kill();
                 disk.copy(run.image());
-                String failure = disk.check(recording, () -> run.progress.check(operations, disk.point(), true, true));
+                String failure = disk.check(recording, () -> run.progress.check(operations, disk.point(), true));
                 if (!failure.isEmpty()) {
                     run.failures.add("%s, kill %s, in %s: %s".formatted(recording, i, run.progress, failure));
                 }

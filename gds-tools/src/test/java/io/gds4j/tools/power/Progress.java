@@ -34,11 +34,11 @@ final class Progress {
     }
 
     /** Checks what this cut may have broken: the current operation and the one before it, or all. */
-    void check(List<Operation> operations, Path root, boolean all, boolean goesOn) throws Exception {
+    void check(List<Operation> operations, Path root, boolean all) throws Exception {
         for (Operation operation : operations) {
             Phase phase = reached.get(operation.name());
             if (phase != null && (all || List.of(current, before).contains(operation.name()))) {
-                operation.check(root, phase.round, phase.name, goesOn);
+                operation.check(root, phase.round, phase.name);
             }
         }
     }

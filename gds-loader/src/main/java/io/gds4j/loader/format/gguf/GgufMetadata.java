@@ -165,11 +165,8 @@ final class GgufMetadata implements Metadata {
         @Override
         public List<MetadataValue> values(long first, int count) {
             if (first < 0 || count < 0 || first > size - count) {
-                throw CuFileException.builder("MetadataValue.Array.values")
-                        .error(CuFileError.INVALID_VALUE)
-                        .path(source.path)
-                        .detail("%s elements from %s on are not within the array of %s".formatted(count, first, size))
-                        .build();
+                throw CuFileException.of(CuFileError.INVALID_VALUE, "MetadataValue.Array.values", source.path,
+                        "%s elements from %s on are not within the array of %s".formatted(count, first, size));
             }
             if (count == 0) {
                 return List.of();

@@ -1,5 +1,6 @@
 package io.gds4j.loader.format.numpy;
 
+import io.gds4j.internal.text.NpyGrammar;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.FileHead;
@@ -40,7 +41,7 @@ public final class NpyFormat implements CheckpointFormat {
 
     @Override
     public Recognition recognize(FileHead head) {
-        return head.startsWith(NpyHeader.magic()) ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
+        return head.startsWith(NpyGrammar.magic()) ? Recognition.RECOGNIZED : Recognition.UNRECOGNIZED;
     }
 
     @Override

@@ -1,9 +1,9 @@
 package io.gds4j.loader.format.numpy;
 
+import io.gds4j.internal.text.PythonLiteral.Malformed;
+import io.gds4j.internal.text.PythonLiteral.Value;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.numpy.PythonLiteral.Malformed;
-import io.gds4j.loader.format.numpy.PythonLiteral.Value;
 import java.util.ArrayDeque;
 import java.util.Deque;
 import java.util.List;

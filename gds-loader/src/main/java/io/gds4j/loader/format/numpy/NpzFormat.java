@@ -1,6 +1,7 @@
 package io.gds4j.loader.format.numpy;
 
 import io.gds4j.internal.text.InertText;
+import io.gds4j.internal.text.NpyGrammar;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
@@ -91,7 +92,7 @@ public final class NpzFormat implements CheckpointFormat {
 
     /** Returns whether a member is an array: by its ending, else by its content as NumPy does. */
     private static boolean isArray(FormatInput in, ZipMember member) {
-        byte[] magic = NpyHeader.magic();
+        byte[] magic = NpyGrammar.magic();
         return member.name().endsWith(NpyFormat.SUFFIX)
                 || member.stored()
                         && member.bytes() >= magic.length

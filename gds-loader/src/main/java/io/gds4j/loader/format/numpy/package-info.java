@@ -5,4 +5,4 @@ package io.gds4j.loader.format.numpy;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   NumpyFormatTest: NpyTypes, PythonLiteral
+//   NumpyFormatTest: NpyTypes

@@ -46,10 +46,6 @@ public final class DirectStorageDemand {
     }
 
     private static CuFileException refusal(Optional<Path> file, String detail) {
-        return CuFileException.builder("LoadPlan.load")
-                .error(CuFileError.IO_NOT_SUPPORTED)
-                .path(file)
-                .detail(detail)
-                .build();
+        return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, "LoadPlan.load", file, detail);
     }
 }

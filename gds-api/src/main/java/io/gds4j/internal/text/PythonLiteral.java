@@ -1,4 +1,4 @@
-package io.gds4j.loader.format.numpy;
+package io.gds4j.internal.text;
 
 import java.util.ArrayDeque;
 import java.util.ArrayList;
@@ -10,9 +10,9 @@ import org.jspecify.annotations.Nullable;
  * Parses a Python literal of dicts, lists, tuples, texts, whole numbers, True, False and None, without recursion. Nothing is
  * evaluated.
  */
-final class PythonLiteral {
+public final class PythonLiteral {
     /** A parsed value. */
-    sealed interface Value {
+    public sealed interface Value {
         /** A text. */
         record Text(String text) implements Value {
         }
@@ -38,22 +38,23 @@ final class PythonLiteral {
     }
 
     /** The text is no such literal. */
-    static final class Malformed extends Exception {
+    public static final class Malformed extends Exception {
         private static final long serialVersionUID = 1L;
         private final int position;
 
-        Malformed(int position, String detail) {
+        /** Sets the character at fault and what is wrong. */
+        public Malformed(int position, String detail) {
             super(detail, null, false, false);
             this.position = position;
         }
 
         /** Returns the character at fault. */
-        int position() {
+        public int position() {
             return position;
         }
 
         /** Returns what is wrong. */
-        String detail() {
+        public String detail() {
             return String.valueOf(getMessage());
         }
     }
@@ -81,7 +82,7 @@ final class PythonLiteral {
     }
 
     /** Returns the value of a text; white space may surround it. */
-    static Value parse(String text) throws Malformed {
+    public static Value parse(String text) throws Malformed {
         return new PythonLiteral(text).parse();
     }
 
@@ -240,7 +241,7 @@ final class PythonLiteral {
             value = Long.parseLong(text, begin, at, 10);
         } catch (NumberFormatException e) {
             at = begin;
-            throw broken("a number that does not fit 64 bits");
+            throw broken("a number that does not fit 64 bits, allowed: numbers below 2^63");
         }
         if (at < text.length() && text.charAt(at) == 'L') {
             at++; // a long of Python 2

@@ -1,4 +1,4 @@
-package io.gds4j.loader.internal;
+package io.gds4j.internal.lifetime;
 
 import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
@@ -8,13 +8,13 @@ public final class Closing {
     private Closing() {
     }
 
-    /** Closes all, even if one reports a failure; throws the first failure, with later ones attached. */
+    /** Closes all, even if one fails; throws the first failure, with later ones attached. */
     public static <T> void all(Iterable<T> resources, Consumer<? super T> close) {
-        @Nullable RuntimeException first = null;
+        @Nullable Throwable first = null;
         for (T resource : resources) {
             try {
                 close.accept(resource);
-            } catch (RuntimeException e) {
+            } catch (RuntimeException | Error e) {
                 if (first == null) {
                     first = e;
                 } else if (first != e) {
@@ -22,8 +22,11 @@ public final class Closing {
                 }
             }
         }
+        if (first instanceof Error error) {
+            throw error;
+        }
         if (first != null) {
-            throw first;
+            throw (RuntimeException) first;
         }
     }
 }

@@ -1,0 +1,96 @@
+package io.gds4j;
+
+import java.util.ArrayList;
+import java.util.Iterator;
+import java.util.List;
+import java.util.NoSuchElementException;
+import java.util.Objects;
+
+/**
+ * The reports of a call with several ranges, one for each range in the order of the call. A program may pass the same object to many calls;
+ * each one clears it.
+ *
+ * @since 0.1
+ */
+@Experimental
+public final class IoResults implements Iterable<IoResult> {
+    private final List<IoResult> results = new ArrayList<>();
+    private int size;
+
+    /** Creates reports of no call. */
+    public IoResults() {
+        // no ranges
+    }
+
+    /** Clears the reports for a call. */
+    void begin(List<RangeRead> ranges) {
+        size = ranges.size();
+        while (results.size() < size) {
+            results.add(new IoResult());
+        }
+        for (int i = 0; i < size; i++) {
+            results.get(i).begin(ranges.get(i).size());
+        }
+    }
+
+    /** {@return number of ranges of the call} */
+    public int size() {
+        return size;
+    }
+
+    /**
+     * Returns the report of one range.
+     *
+     * @param range its number in the call, 0 or more
+     * @return the report, which the next call with this object clears
+     * @throws IndexOutOfBoundsException if the call had fewer ranges
+     */
+    public IoResult get(int range) {
+        return results.get(Objects.checkIndex(range, size));
+    }
+
+    /** {@return bytes that all ranges moved} */
+    public long moved() {
+        long all = 0;
+        for (int i = 0; i < size; i++) {
+            all += results.get(i).moved();
+        }
+        return all;
+    }
+
+    /** {@return true if each range moved all bytes that it asked for} */
+    public boolean isComplete() {
+        for (int i = 0; i < size; i++) {
+            if (!results.get(i).isComplete()) {
+                return false;
+            }
+        }
+        return true;
+    }
+
+    /** {@return the reports in the order of the ranges} */
+    @Override
+    public Iterator<IoResult> iterator() {
+        return new Iterator<>() {
+            private int next;
+
+            @Override
+            public boolean hasNext() {
+                return next < size;
+            }
+
+            @Override
+            public IoResult next() {
+                if (next >= size) {
+                    throw new NoSuchElementException();
+                }
+                return results.get(next++);
+            }
+        };
+    }
+
+    @Override
+    public String toString() {
+        return "IoResults[%s ranges, %s bytes moved]".formatted(size, moved());
+    }
+}

@@ -1,0 +1,356 @@
+package io.gds4j;
+
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
+import java.lang.ref.Reference;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.IdentityHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.jspecify.annotations.Nullable;
+
+/**
+ * One call of {@link CuFileDriver#readRanges(List, IoResults)}: merges ranges that are neighbours in their file, and reads them on this
+ * thread and others of the session.
+ */
+final class RangesCall {
+    private static final String FUNCTION = "cuFileRead";
+
+    /** Most threads beside the caller. The backend has threads of its own for large requests. */
+    private static final int HELPERS = 15;
+
+    /** Largest number of bytes of merged ranges: a larger request only keeps the next one waiting. */
+    private static final long MOST_BYTES = 16L << 20;
+
+    /** Largest number of fragments of merged ranges: one kernel copies as many. */
+    private static final int MOST_FRAGMENTS = 512;
+
+    private final Session session;
+    private final List<RangeRead> ranges;
+    private final IoResults results;
+    private final List<RequestCheck> checks = new ArrayList<>();
+    private final List<Group> groups = new ArrayList<>();
+    private final AtomicInteger next = new AtomicInteger();
+    private volatile boolean stopped;
+
+    /** What a backend threw that is no failure of a request. */
+    private volatile @Nullable Throwable defect;
+
+    RangesCall(Session session, List<RangeRead> ranges, IoResults results) {
+        this.session = session;
+        this.ranges = List.copyOf(ranges);
+        this.results = results;
+    }
+
+    /** Addresses that a range fills. */
+    private record Target(long start, long end, int range) {
+    }
+
+    /** Reads all ranges, or throws the first failure once no range is read any more. */
+    void run() {
+        results.begin(ranges);
+        for (int i = 0; i < ranges.size(); i++) {
+            checks.add(ranges.get(i).check(session, i));
+        }
+        checkDisjoint();
+        group();
+        enterAndRead(ThreadState.current());
+        throwFailure();
+    }
+
+    /** Enters all ranges, and reads them. */
+    private void enterAndRead(ThreadState here) {
+        int[] entered = new int[ranges.size()];
+        int last = 0;
+        try {
+            for (; last < ranges.size(); last++) {
+                enter(last, here, entered);
+            }
+            readAll();
+        } finally {
+            // A thread leaves what it entered in the opposite order.
+            for (int i = Math.min(last, ranges.size() - 1); i >= 0; i--) {
+                exit(i, here, entered[i]);
+            }
+            Reference.reachabilityFence(ranges);
+        }
+    }
+
+    /** Enters handle and fragments of a range, and counts them. */
+    private void enter(int range, ThreadState here, int[] entered) {
+        CuFileHandle handle = ranges.get(range).handle();
+        handle.enter(checks.get(range), here);
+        entered[range]++;
+        handle.checkRights(checks.get(range));
+        for (IoMemory fragment : ranges.get(range).fragments()) {
+            handle.enterMemory(checks.get(range), fragment, here);
+            entered[range]++;
+        }
+    }
+
+    private void exit(int range, ThreadState here, int entered) {
+        for (int i = entered - 2; i >= 0; i--) {
+            MemoryUse.exit(ranges.get(range).fragments().get(i), here);
+        }
+        if (entered > 0) {
+            ranges.get(range).handle().exit(here);
+        }
+    }
+
+    private void checkDisjoint() {
+        List<Target> targets = new ArrayList<>();
+        for (int i = 0; i < ranges.size(); i++) {
+            RangeRead range = ranges.get(i);
+            for (int j = 0; j < range.fragments().size(); j++) {
+                long start = range.fragments().get(j).range().address() + range.bufferOffset();
+                if (range.taken(j) > 0) {
+                    targets.add(new Target(start, start + range.taken(j), i));
+                }
+            }
+        }
+        targets.sort(Comparator.comparingLong(Target::start));
+        for (int i = 1; i < targets.size(); i++) {
+            Target before = targets.get(i - 1);
+            Target after = targets.get(i);
+            if (before.end > after.start) {
+                throw checks.get(after.range).invalid("the destinations of ranges %s and %s overlap".formatted(
+                        Math.min(before.range, after.range), Math.max(before.range, after.range)));
+            }
+        }
+    }
+
+    /** Makes groups of ranges that touch each other in one file. */
+    private void group() {
+        Map<CuFileHandle, Integer> files = new IdentityHashMap<>();
+        ranges.forEach(range -> files.putIfAbsent(range.handle(), files.size()));
+        List<Integer> order = new ArrayList<>();
+        for (int i = 0; i < ranges.size(); i++) {
+            if (ranges.get(i).size() > 0) {
+                order.add(i);
+            }
+        }
+        order.sort(Comparator.<Integer>comparingInt(i -> files.get(ranges.get(i).handle()))
+                .thenComparingLong(i -> ranges.get(i).fileOffset()));
+        for (int i : order) {
+            if (groups.isEmpty() || !groups.getLast().add(i)) {
+                groups.add(new Group(i));
+            }
+        }
+    }
+
+    private void readAll() {
+        AsyncCalls calls = session.asyncCalls();
+        List<AsyncCalls.Call> helpers = new ArrayList<>();
+        try {
+            for (int i = 1; i < Math.min(groups.size(), HELPERS + 1) && next.get() < groups.size(); i++) {
+                AsyncCalls.Call helper = calls.call(() -> {
+                }, this::drain);
+                calls.start(helper, FUNCTION);
+                helpers.add(helper);
+            }
+            drain();
+        } finally {
+            helpers.forEach(calls::withdraw);
+            awaitAll(helpers);
+        }
+        for (int i = next.get(); stopped && i < groups.size(); i++) {
+            groups.get(i).fail(0, interrupted());
+        }
+    }
+
+    /** Waits for the other threads. An interrupt ends their requests. */
+    private void awaitAll(List<AsyncCalls.Call> helpers) {
+        boolean interrupted = false;
+        for (int i = 0; i < helpers.size();) {
+            if (stopped) {
+                helpers.forEach(helper -> helper.cancel(true));
+            }
+            try {
+                helpers.get(i).await();
+                i++;
+            } catch (InterruptedException e) {
+                interrupted = true;
+                stopped = true;
+            }
+        }
+        if (interrupted) {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    private long drain() {
+        int group = 0;
+        while (!stopped && (group = next.getAndIncrement()) < groups.size()) {
+            try {
+                groups.get(group).read();
+            } catch (RuntimeException | OutOfMemoryError e) {
+                defect = e;
+                stopped = true;
+            }
+        }
+        return group;
+    }
+
+    private static CuFileException interrupted() {
+        return CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).errno(Errno.EINTR)
+                .detail("interrupted").buildInterrupted();
+    }
+
+    private void throwFailure() {
+        if (defect instanceof Error error) {
+            throw error;
+        }
+        if (defect instanceof RuntimeException exception) {
+            throw exception;
+        }
+        CuFileException first = null;
+        for (IoResult result : results) {
+            CuFileException error = result.error().orElse(null);
+            boolean isFirst = first == null || !(first instanceof CuFileInterruptedException)
+                    && error instanceof CuFileInterruptedException;
+            if (error != null && isFirst) {
+                first = error;
+            }
+        }
+        if (first != null) {
+            throw first;
+        }
+    }
+
+    /** Ranges that one request reads. */
+    private final class Group {
+        private final List<Integer> members = new ArrayList<>();
+        private final long start;
+        private long end;
+        private int fragments;
+
+        Group(int range) {
+            start = ranges.get(range).fileOffset();
+            take(range);
+        }
+
+        private void take(int range) {
+            members.add(range);
+            end = Math.max(end, ranges.get(range).fileOffset() + ranges.get(range).size());
+            fragments += ranges.get(range).fragments().size();
+        }
+
+        private CuFileHandle handle() {
+            return ranges.get(members.getFirst()).handle();
+        }
+
+        /** Takes a range if it is in the same file and touches this group. */
+        boolean add(int range) {
+            RangeRead candidate = ranges.get(range);
+            boolean fits = candidate.handle() == handle()
+                    && candidate.fileOffset() <= end
+                    && Math.max(end, candidate.fileOffset() + candidate.size()) - start <= MOST_BYTES
+                    && fragments + candidate.fragments().size() <= MOST_FRAGMENTS;
+            if (fits) {
+                take(range);
+            }
+            return fits;
+        }
+
+        void read() {
+            try {
+                end(RequestCall.move(handle(), request().reportTo(sink())));
+            } catch (CuFileException e) {
+                if (e instanceof CuFileInterruptedException) {
+                    stopped = true;
+                    fail(e.bytesTransferred(), e);
+                } else if (members.size() == 1) {
+                    fail(e.bytesTransferred(), e);
+                } else {
+                    readOneByOne();
+                }
+            }
+        }
+
+        /** Reads each range on its own, so that each has its own count and error. */
+        private void readOneByOne() {
+            for (int member : members) {
+                results.get(member).begin(ranges.get(member).size());
+            }
+            for (int i = 0; i < members.size(); i++) {
+                Group alone = new Group(members.get(i));
+                if (stopped) {
+                    alone.fail(0, interrupted());
+                } else {
+                    alone.read();
+                }
+            }
+        }
+
+        private BatchRequest request() {
+            RangeRead only = ranges.get(members.getFirst());
+            if (fragments == 1) {
+                IoMemory memory = only.fragments().getFirst();
+                return new BatchRequest(
+                        handle().file(), false, MemoryUse.base(memory), only.size(), start,
+                        MemoryUse.start(memory) + only.bufferOffset(), 0);
+            }
+            List<ScatterCopy> copies = new ArrayList<>(fragments);
+            for (int member : members) {
+                RangeRead range = ranges.get(member);
+                long at = range.fileOffset() - start;
+                for (int i = 0; i < range.fragments().size(); i++) {
+                    IoMemory memory = range.fragments().get(i);
+                    MemoryRange base = MemoryUse.base(memory);
+                    if (range.taken(i) > 0) {
+                        copies.add(new ScatterCopy(
+                                at, range.taken(i), base, MemoryUse.start(memory) + range.bufferOffset()));
+                    }
+                    at += range.taken(i);
+                }
+            }
+            return BatchRequest.scattered(handle().file(), false, start, end - start, copies);
+        }
+
+        /** Returns what counts the bytes of each range. */
+        private ResultSink sink() {
+            if (members.size() == 1) {
+                return results.get(members.getFirst()).sink();
+            }
+            return (path, offset, bytes) -> {
+                for (int member : members) {
+                    RangeRead range = ranges.get(member);
+                    long from = Math.max(offset, range.fileOffset());
+                    long to = Math.min(offset + bytes, range.fileOffset() + range.size());
+                    if (to > from) {
+                        results.get(member).sink().moved(path, from, to - from);
+                    }
+                }
+            };
+        }
+
+        /** Tells each range what it has of the bytes that were read without a gap. */
+        private void end(long moved) {
+            for (int member : members) {
+                RangeRead range = ranges.get(member);
+                long got = Math.clamp(start + moved - range.fileOffset(), 0, range.size());
+                results.get(member).end(got, handle().file(), range.usesGpu());
+            }
+        }
+
+        void fail(long moved, CuFileException e) {
+            end(Math.max(0, moved));
+            for (int member : members) {
+                IoResult result = results.get(member);
+                if (!result.isComplete()) {
+                    result.failAfter(result.moved(), e);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,139 @@
+package io.gds4j;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.registration.CachedRegistration;
+import io.gds4j.internal.registration.RegistrationCache;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.spi.BatchRequest;
+import java.lang.ref.Reference;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** A call that a backend gets as one {@link BatchRequest}: it has several fragments of memory, or it is reported. */
+final class RequestCall {
+    private RequestCall() {
+    }
+
+    /** Moves bytes between the file and one memory, and reports them. */
+    static long plain(
+            CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
+            IoResult result) {
+        result.begin(size);
+        try {
+            IoMemory memory = MemoryUse.plain(any);
+            RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
+            request.checkWithin(memory);
+            handle.enter(request, memory);
+            try {
+                return plain(handle, request, memory, result);
+            } finally {
+                handle.exit(memory);
+            }
+        } catch (CuFileException e) {
+            result.fail(e);
+            throw e;
+        }
+    }
+
+    private static long plain(CuFileHandle handle, RequestCheck request, IoMemory memory, IoResult result) {
+        RegistrationCache cache = handle.session().cache();
+        CachedRegistration registration =
+                cache != null && memory instanceof MemoryRange range ? cache.use(range) : null;
+        try {
+            MemoryRange base = registration == null ? MemoryUse.base(memory) : registration.whole();
+            long start = registration == null
+                    ? MemoryUse.start(memory)
+                    : memory.range().address() - base.address();
+            return run(handle, new BatchRequest(
+                    handle.file(), request.write(), base, request.size(), request.fileOffset(),
+                    start + request.bufferOffset(), 0), result);
+        } finally {
+            if (registration != null) {
+                registration.exit();
+            }
+            Reference.reachabilityFence(memory);
+        }
+    }
+
+    /** Moves bytes between a range of the file and fragments of memory. */
+    static long scattered(
+            CuFileHandle handle, boolean write, long fileOffset, long length, List<ScatterCopy> copies,
+            @Nullable IoResult result) {
+        if (result == null) {
+            return scattered(handle, handle.request(write, length, fileOffset, 0), copies, null);
+        }
+        result.begin(length);
+        try {
+            return scattered(handle, handle.request(write, length, fileOffset, 0), copies, result);
+        } catch (CuFileException e) {
+            result.fail(e);
+            throw e;
+        }
+    }
+
+    private static long scattered(
+            CuFileHandle handle, RequestCheck request, List<ScatterCopy> copies, @Nullable IoResult result) {
+        List<ScatterCopy> checked = ScatterCheck.check(request, copies);
+        ThreadState here = ThreadState.current();
+        handle.enter(request, here);
+        int entered = 0;
+        try {
+            handle.checkRights(request);
+            for (ScatterCopy copy : checked) {
+                handle.enterMemory(request, copy.destination(), here);
+                entered++;
+            }
+            return run(handle, BatchRequest.scattered(
+                    handle.file(), request.write(), request.fileOffset(), request.size(),
+                    ScatterCheck.ranges(checked)), result);
+        } finally {
+            for (int i = entered - 1; i >= 0; i--) {
+                MemoryUse.exit(checked.get(i).destination(), here);
+            }
+            handle.exit(here);
+            Reference.reachabilityFence(checked);
+        }
+    }
+
+    private static long run(CuFileHandle handle, BatchRequest request, @Nullable IoResult result) {
+        if (result == null) {
+            return move(handle, request);
+        }
+        long moved = 0;
+        try {
+            moved = move(handle, request.reportTo(result.sink()));
+            return moved;
+        } finally {
+            result.end(moved, handle.file(), usesGpu(request));
+        }
+    }
+
+    /** Has the backend move the bytes. The caller has entered file and memory. */
+    static long move(CuFileHandle handle, BatchRequest request) {
+        TransferEvent event = FlightEvents.transfer(request.write());
+        long range = handle.beginRange(request.write(), request.size());
+        long moved = 0;
+        try {
+            moved = handle.session().backend().transfer(request);
+            return moved;
+        } finally {
+            handle.endRange(range);
+            if (event != null) {
+                event.record(handle.file(), request.fileOffset(), request.size(), moved);
+            }
+        }
+    }
+
+    /** Returns whether bytes go to or come from memory of a GPU. */
+    private static boolean usesGpu(BatchRequest request) {
+        for (ScatterCopy copy : request.copies()) {
+            if (copy.destination().range().kind().isCuda()) {
+                return true;
+            }
+        }
+        return request.memory().kind().isCuda();
+    }
+}

@@ -1,0 +1,211 @@
+package io.gds4j.compat.deliver;
+
+import io.gds4j.compat.plan.TransferRequest;
+import io.gds4j.engine.memory.HostMemoryViews;
+import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
+import org.jspecify.annotations.Nullable;
+
+/** Moves pieces between the file and slabs, and their rows between slabs and fragments of memory, of the host and of several GPUs. */
+public abstract sealed class ScatterTransfer extends Transfer implements CopyPipeline.PieceFailures
+        permits ScatterRead, ScatterWrite {
+    /** In {@link #targets}: a thread copies the segment of the same index. */
+    private static final int HOST = -1;
+
+    private final @Nullable Thread worker;
+    private final List<GpuContext> gpus = new ArrayList<>();
+    private final List<@Nullable MemorySegment> segments = new ArrayList<>();
+    private List<ScatterCopy> copies = List.of();
+    private int[] targets = new int[8];
+    private boolean managed;
+
+    /** @param worker one of the workers that may help; null if there is none */
+    ScatterTransfer(TransferRequest request, @Nullable Thread worker) {
+        super(request);
+        this.worker = worker;
+    }
+
+    /** Begins to describe a request. */
+    public void target(List<ScatterCopy> ofRequest) {
+        copies = ofRequest;
+        gpus.clear();
+        segments.clear();
+        managed = false;
+        if (targets.length < ofRequest.size()) {
+            targets = new int[ofRequest.size()];
+        }
+    }
+
+    /** Adds the next copy, whose memory a thread reads or writes. */
+    public final void addHost(MemoryRange memory) {
+        targets[segments.size()] = HOST;
+        segments.add(reachable(memory));
+    }
+
+    /** Adds the next copy, whose memory belongs to a context. */
+    public final void addGpu(GpuContext context, MemoryKind kind) {
+        int known = gpus.indexOf(context);
+        if (known < 0) {
+            known = gpus.size();
+            gpus.add(context);
+        }
+        managed |= kind == MemoryKind.CUDA_MANAGED;
+        targets[segments.size()] = known;
+        segments.add(null);
+    }
+
+    /** Returns the context of a copy's memory; null if a thread copies. */
+    @Nullable
+    final GpuContext gpuOf(int copy) {
+        return targets[copy] == HOST ? null : gpus.get(targets[copy]);
+    }
+
+    final int gpus() {
+        return gpus.size();
+    }
+
+    final List<ScatterCopy> copies() {
+        return copies;
+    }
+
+    /** Returns whether a copy is one of a GPU's, and has bytes of a part of the range. */
+    final boolean takesPart(int copy, int gpu, long from, long length) {
+        return targets[copy] == gpu && overlaps(copies.get(copy), from, length);
+    }
+
+    final int targetOf(int copy) {
+        return targets[copy];
+    }
+
+    private static boolean overlaps(ScatterCopy copy, long from, long length) {
+        return copy.sourceOffset() < from + length && copy.sourceEnd() > from;
+    }
+
+    /**
+     * Returns a segment that all threads of the request may use. Workers cannot use one that is confined to the caller; but then
+     * only the caller, who waits, can close its arena.
+     */
+    private MemorySegment reachable(MemoryRange memory) {
+        MemorySegment segment = memory.segment().orElse(null);
+        if (segment != null && segment.isAccessibleBy(worker == null ? Thread.currentThread() : worker)) {
+            return segment;
+        }
+        return HostMemoryViews.ofAddress(memory.address(), memory.length());
+    }
+
+    @Override
+    public void end() {
+        super.end();
+        copies = List.of();
+        gpus.clear();
+        segments.clear();
+    }
+
+    @Override
+    public final void run(ThreadContext thread) {
+        if (!hasUnclaimed()) {
+            return;
+        }
+        long bytes = plan().slabBytes();
+        CopyPipeline pipeline = thread.pipeline();
+        try {
+            if (!pipeline.enter(this, gpus, bytes)) {
+                return;
+            }
+        } catch (RuntimeException | OutOfMemoryError e) {
+            stopNext(thread, e);
+            return;
+        }
+        try {
+            pipeline.useKernels(!managed);
+            movePieces(thread, pipeline, bytes);
+        } finally {
+            pipeline.leave();
+        }
+    }
+
+    /**
+     * Claims and moves pieces until there are none left.
+     *
+     * @param bytes of a slab
+     */
+    abstract void movePieces(ThreadContext thread, CopyPipeline pipeline, long bytes);
+
+    /** Returns where in a slab the byte of the file is that a piece starts with. */
+    static long hostAddress(CopyPipeline.Slot slot, long start) {
+        return slot.slab().address() + CopyPipeline.skew(start);
+    }
+
+    /** Copies the rows of one copy between a slab and a GPU, which the pipeline has begun with. */
+    final void copyRows(CopyPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
+        boolean toGpu = !plan().isWrite();
+        long base = copy.destination().range().address();
+        if (copy.rows() == 1) {
+            // Without a lambda, which each of many fragments would allocate.
+            long begin = Math.max(0, from - copy.sourceOffset());
+            long width = Math.min(copy.width(), from + length - copy.sourceOffset()) - begin;
+            long slab = host + copy.sourceOffset() + begin - from;
+            long memory = base + copy.destinationOffset() + begin;
+            pipeline.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, width);
+            return;
+        }
+        copy.forPart(from, length, (offset, width, rows, at) -> {
+            long slab = host + offset;
+            long memory = base + at;
+            if (rows == 1) {
+                pipeline.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, width);
+            } else if (toGpu) {
+                pipeline.copyRows(
+                        gpu, true, slab, copy.sourcePitch(), memory, copy.destinationPitch(), width, rows);
+            } else {
+                pipeline.copyRows(
+                        gpu, false, memory, copy.destinationPitch(), slab, copy.sourcePitch(), width, rows);
+            }
+        });
+    }
+
+    /** Copies the rows of the host's memory. */
+    final void copyHostRows(long host, long from, long length) {
+        boolean write = plan().isWrite();
+        MemorySegment piece = HostMemoryViews.ofAddress(host, length);
+        for (int i = 0; i < copies.size(); i++) {
+            ScatterCopy copy = copies.get(i);
+            MemorySegment memory = segments.get(i);
+            if (memory == null || !overlaps(copy, from, length)) {
+                continue;
+            }
+            copy.forPart(from, length, (offset, width, rows, at) -> {
+                for (long row = 0; row < rows; row++) {
+                    long inPiece = offset + row * copy.sourcePitch();
+                    long inMemory = at + row * copy.destinationPitch();
+                    if (write) {
+                        MemorySegment.copy(memory, inMemory, piece, inPiece, width);
+                    } else {
+                        MemorySegment.copy(piece, inPiece, memory, inMemory, width);
+                    }
+                }
+            });
+        }
+    }
+
+    @Override
+    public final void failed(long piece, RuntimeException cause) {
+        fail(piece, cause);
+    }
+
+    @Override
+    final boolean isArenaClosed() {
+        return segments.stream().anyMatch(known -> known != null && !known.scope().isAlive());
+    }
+
+    @Override
+    public final boolean usesGpu() {
+        return !gpus.isEmpty();
+    }
+}

@@ -1,0 +1,487 @@
+package io.gds4j.compat;
+
+import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.IoResult;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaFunction;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
+import io.gds4j.statistics.IoPath;
+import io.gds4j.testkit.RandomBytes;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.Collections;
+import java.util.List;
+import java.util.Random;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.Test;
+
+/** A file range as many fragments of memory, of the host and of two GPUs of the fake driver, beside a model of all bytes. */
+class FragmentsTest {
+    private static final int SIZE = 6 << 20;
+    private static final int MEMORY = 3 << 20;
+    private static final int KIB = 1024;
+
+    private final FakeCuda cuda = new FakeCuda(2, 64 << 20);
+    private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+    private final List<MemoryAllocation> memories = new ArrayList<>();
+    private byte[] content;
+    private byte[][] model;
+    private Path file;
+    private CuFileDriver driver;
+    private CuFileHandle handle;
+
+    @BeforeEach
+    void open() throws Exception {
+        content = RandomBytes.of(3, SIZE);
+        file = Files.write(Files.createTempFile(TestFolder.onDisk(), "fragments", null), content);
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 2L)
+                .set(CuFileKeys.MAX_REQUEST_PARALLELISM, 3L).build();
+        driver = CuFileDriver.open(new CompatBackend(config, posix, cuda.available()));
+        handle = driver.openFile(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
+        memories.add(driver.allocator().allocate(MemoryKind.CUDA_DEVICE, MEMORY, 0));
+        memories.add(driver.allocator().allocate(MemoryKind.CUDA_DEVICE, MEMORY, 1));
+        memories.add(driver.allocator().allocate(MemoryKind.HOST, MEMORY, 0));
+        model = new byte[memories.size()][];
+        for (int i = 0; i < model.length; i++) {
+            model[i] = RandomBytes.of(20 + i, MEMORY);
+            driver.allocator().copyFromHost(MemorySegment.ofArray(model[i]), memories.get(i).range());
+        }
+    }
+
+    @AfterEach
+    void close() throws Exception {
+        Thread.interrupted();
+        memories.forEach(MemoryAllocation::close);
+        driver.close();
+        Files.delete(file);
+        assertThat(cuda.violations()).isEmpty();
+    }
+
+    /** Fragments of a size in random order, in one memory. */
+    private List<ScatterCopy> fragments(int memory, int count, int bytes, long seed) {
+        List<Integer> places = new ArrayList<>();
+        for (int i = 0; i < MEMORY / bytes; i++) {
+            places.add(i);
+        }
+        Collections.shuffle(places, new Random(seed));
+        List<ScatterCopy> copies = new ArrayList<>();
+        for (int i = 0; i < count; i++) {
+            copies.add(new ScatterCopy((long) i * bytes, bytes, memories.get(memory), (long) places.get(i) * bytes));
+        }
+        return copies;
+    }
+
+    private void readModel(long offset, List<ScatterCopy> copies) {
+        for (ScatterCopy copy : copies) {
+            for (long row = 0; row < copy.rows(); row++) {
+                System.arraycopy(content, (int) (offset + copy.sourceOffset() + row * copy.sourcePitch()),
+                        model[of(copy)],
+                        (int) (copy.destinationOffset() + row * copy.destinationPitch()), (int) copy.width());
+            }
+        }
+    }
+
+    private void writeModel(long offset, List<ScatterCopy> copies) {
+        for (ScatterCopy copy : copies) {
+            for (long row = 0; row < copy.rows(); row++) {
+                System.arraycopy(model[of(copy)], (int) (copy.destinationOffset() + row * copy.destinationPitch()),
+                        content,
+                        (int) (offset + copy.sourceOffset() + row * copy.sourcePitch()), (int) copy.width());
+            }
+        }
+    }
+
+    private int of(ScatterCopy copy) {
+        for (int i = 0; i < memories.size(); i++) {
+            if (memories.get(i).range().address() == copy.destination().range().address()) {
+                return i;
+            }
+        }
+        throw new AssertionError(copy);
+    }
+
+    private void verify(String what) throws Exception {
+        assertThat(Arrays.mismatch(Files.readAllBytes(file), content)).as(what + ", file").isEqualTo(-1);
+        for (int i = 0; i < model.length; i++) {
+            byte[] bytes = new byte[MEMORY];
+            driver.allocator().copyToHost(memories.get(i).range(), MemorySegment.ofArray(bytes));
+            assertThat(Arrays.mismatch(bytes, model[i])).as(what + ", memory " + i).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void oneKernelCopiesAllFragmentsOfASlab() throws Exception {
+        List<ScatterCopy> copies = fragments(0, 64, 32 * KIB, 1);
+        handle.readScattered(0, 2 << 20, copies);
+        readModel(0, copies);
+        long engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+        long kernels = cuda.fragmentKernels();
+        copies = fragments(0, 64, 32 * KIB, 2);
+        assertThat(handle.readScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
+        readModel(2 << 20, copies);
+        assertThat(cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC)).isEqualTo(engine);
+        assertThat(cuda.fragmentKernels() - kernels).isBetween(1L, 4L);
+        kernels = cuda.fragmentKernels();
+        engine = cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC);
+        copies = fragments(0, 64, 32 * KIB, 3);
+        assertThat(handle.writeScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
+        writeModel(2 << 20, copies);
+        assertThat(cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC)).isEqualTo(engine);
+        assertThat(cuda.fragmentKernels() - kernels).isBetween(1L, 4L);
+        verify("64 fragments");
+    }
+
+    /** A kernel of the program that never ends must not stop a request: a copy engine takes the fragments then. */
+    @Test
+    void fragmentsArriveWhileOtherKernelsOccupyTheGpu() throws Exception {
+        handle.read(memories.getFirst().range(), 4096, 0, 0);
+        readModel(0, List.of(new ScatterCopy(0, 4096, memories.getFirst(), 0)));
+        cuda.occupy(true);
+        try {
+            for (int round = 0; round < 3; round++) {
+                List<ScatterCopy> copies = fragments(0, 40, 64 * KIB, round);
+                assertThat(handle.readScattered(77, 40 * 64 * KIB, copies)).isEqualTo(40 * 64 * KIB);
+                readModel(77, copies);
+                copies = fragments(0, 16, 10_001, round);
+                handle.writeScattered(100, 16 * 10_001, copies);
+                writeModel(100, copies);
+            }
+            byte[] bytes = new byte[MEMORY];
+            driver.allocator().copyToHost(memories.getFirst().range(), MemorySegment.ofArray(bytes));
+            assertThat(Arrays.mismatch(bytes, model[0])).isEqualTo(-1);
+        } finally {
+            cuda.occupy(false);
+        }
+        // Kernels that were called off come now, and must change nothing.
+        List<ScatterCopy> copies = fragments(0, 40, 64 * KIB, 9);
+        handle.readScattered(0, 40 * 64 * KIB, copies);
+        readModel(0, copies);
+        verify("after the other kernels");
+    }
+
+    @Test
+    void readsAndWritesOfRandomFragmentsEqualTheModel() throws Exception {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        Random random = new Random(seed);
+        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 1) * 1_000_000_000;
+        IoResult result = new IoResult();
+        for (int round = 0; round < 10 || System.nanoTime() < end; round++) {
+            String what = "-Dgds4j.property.seed=%d, round %d".formatted(seed, round);
+            boolean write = random.nextBoolean();
+            List<ScatterCopy> copies = new ArrayList<>();
+            int length = tile(random, copies);
+            long offset = random.nextInt(3) == 0 ? 4096L * random.nextInt(200) : random.nextInt(SIZE - length);
+            if (write) {
+                assertThat(handle.writeScattered(offset, length, copies, result)).as(what).isEqualTo(length);
+                writeModel(offset, copies);
+            } else {
+                assertThat(handle.readScattered(offset, length, copies, result)).as(what).isEqualTo(length);
+                readModel(offset, copies);
+            }
+            assertThat(result.isComplete()).as(what).isTrue();
+            assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).as(what)
+                    .isEqualTo(length);
+            if (round % 10 == 0) {
+                verify(what);
+            }
+        }
+        verify("-Dgds4j.property.seed=" + seed);
+    }
+
+    /** Adds copies that hold each byte of a range once, in random order of the memories; some are halves of a matrix. */
+    private int tile(Random random, List<ScatterCopy> copies) {
+        int[] used = new int[memories.size()];
+        int at = 0;
+        int size = 1 << 4 + random.nextInt(14);
+        for (int i = 1 + random.nextInt(200); i > 0 && at < 3 << 20; i--) {
+            int memory = random.nextInt(memories.size());
+            int width = 1 + random.nextInt(size);
+            int rows = random.nextInt(20) == 0 ? 1 + random.nextInt(30) : 1;
+            if (MEMORY - used[memory] < 2 * rows * (width + 3)) {
+                continue;
+            }
+            if (rows == 1) {
+                copies.add(new ScatterCopy(at, width, memories.get(memory), used[memory]));
+                used[memory] += width + random.nextInt(3);
+                at += width;
+            } else {
+                copies.add(new ScatterCopy(
+                        at, 2L * width, width, rows, memories.get(memory), used[memory], 2L * width + 3));
+                copies.add(new ScatterCopy(
+                        at + width, 2L * width, width, rows, memories.get(memory), used[memory] + width,
+                        2L * width + 3));
+                used[memory] += rows * (2 * width + 3);
+                at += 2 * rows * width;
+            }
+        }
+        if (copies.isEmpty()) {
+            copies.add(new ScatterCopy(0, 1, memories.getFirst(), 0));
+            at = 1;
+        }
+        Collections.shuffle(copies, random);
+        return at;
+    }
+
+    @Test
+    void aFailedWriteTellsTheContiguousCount() {
+        posix.on(PosixCall.PWRITE).nth(1).fails(Errno.ENOSPC);
+        IoResult result = new IoResult();
+        List<ScatterCopy> copies = fragments(0, 64, 32 * KIB, 1);
+        assertThatThrownBy(() -> handle.writeScattered(0, 2 << 20, copies, result))
+                .isInstanceOfSatisfying(CuFileException.class, e -> {
+                    assertThat(e.errno()).hasValue(Errno.ENOSPC);
+                    assertThat(e.bytesTransferred()).isLessThan(2 << 20);
+                    assertThat(result.error()).containsSame(e);
+                    assertThat(result.moved()).isEqualTo(e.bytesTransferred());
+                });
+        assertThat(result.isComplete()).isFalse();
+    }
+
+    @Test
+    void aFailedLaunchLeavesTheFragmentsToACopyEngine() throws Exception {
+        handle.read(memories.getFirst().range(), 4096, 0, 0);
+        readModel(0, List.of(new ScatterCopy(0, 4096, memories.getFirst(), 0)));
+        cuda.fail(CudaFunction.LAUNCH_KERNEL, 1, Cuda.ERROR_INVALID_VALUE);
+        List<ScatterCopy> copies = fragments(0, 64, 32 * KIB, 1);
+        handle.readScattered(0, 2 << 20, copies);
+        readModel(0, copies);
+        verify("a refused launch");
+    }
+
+    @Test
+    void writesThatLeaveBytesOutOrHoldThemTwiceAreRefused() {
+        MemoryAllocation memory = memories.getFirst();
+        refused(List.of(), "there are no copies");
+        refused(List.of(new ScatterCopy(0, 99, memory, 0)), "the copies hold 99 of 100 bytes");
+        refused(List.of(new ScatterCopy(0, 60, memory, 0), new ScatterCopy(50, 50, memory, 100)),
+                "the parts of the file of copies 0 and 1 overlap");
+        refused(List.of(new ScatterCopy(0, 100, memory, 0), new ScatterCopy(90, 20, memory, 100)),
+                "copy 1 ends at 110 of 100 bytes");
+    }
+
+    private void refused(List<ScatterCopy> copies, String message) {
+        assertThatThrownBy(() -> handle.writeScattered(0, 100, copies))
+                .isInstanceOfSatisfying(CuFileException.class,
+                        e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE))
+                .hasMessageContaining(message);
+    }
+
+    @Test
+    void oneMemoryMayBeWrittenToSeveralPlaces() throws Exception {
+        List<ScatterCopy> copies = List.of(
+                new ScatterCopy(0, 5000, memories.getFirst(), 7), new ScatterCopy(5000, 5000, memories.getFirst(), 8));
+        handle.writeScattered(1, 10_000, copies);
+        writeModel(1, copies);
+        verify("twice");
+    }
+
+    @Test
+    void anInterruptEndsTheWrite() throws Exception {
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> handle.writeScattered(0, 2 << 20, fragments(0, 64, 32 * KIB, 1)))
+                .isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        verify("nothing was written");
+    }
+
+    @Test
+    void aResultSaysThePathsOfPlainRequests() {
+        IoResult result = new IoResult();
+        assertThat(handle.read(memories.getFirst(), 1 << 20, 5, 9, result)).isEqualTo(1 << 20);
+        assertThat(result.asked()).isEqualTo(1 << 20);
+        assertThat(result.moved()).isEqualTo(1 << 20);
+        assertThat(result.bytes(result.path().orElseThrow())).isEqualTo(1 << 20);
+        assertThat(result.whyNotDirect()).hasValueSatisfying(
+                reason -> assertThat(reason).isEqualTo(handle.ioPath().reason()));
+        assertThat(handle.read(memories.getFirst(), 1 << 20, SIZE - 10, 0, result)).isEqualTo(10);
+        assertThat(result.moved()).isEqualTo(10);
+        assertThat(result.isComplete()).isFalse();
+        assertThat(result.error()).isEmpty();
+        assertThat(handle.write(memories.get(2), 100, 0, 0, result)).isEqualTo(100);
+        assertThat(result.bytes(IoPath.COMPAT_BUFFERED) + result.bytes(IoPath.COMPAT_CACHED)).isEqualTo(100);
+        assertThat(result.whyNotDirect()).hasValueSatisfying(
+                reason -> assertThat(reason).startsWith("the memory is the host's"));
+        assertThatThrownBy(() -> handle.read(memories.getFirst(), 10, -1, 0, result))
+                .isInstanceOf(CuFileException.class);
+        assertThat(result.error()).isPresent();
+        assertThat(result.moved()).isZero();
+        assertThat(result.path()).isEmpty();
+        assertThat(result.whyNotDirect()).isEmpty();
+    }
+
+    /** Random ranges of a file and of a source, neighbours, overlaps in the file and the end of it included. */
+    @Test
+    void rangesOfSeveralFilesEqualTheModel() throws Exception {
+        long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
+        Random random = new Random(seed);
+        long end = System.nanoTime() + Long.getLong("gds4j.property.seconds", 1) * 1_000_000_000;
+        IoResults results = new IoResults();
+        try (CuFileHandle direct = driver.openFile(file, CuFileOpenOption.DIRECT);
+                CuFileHandle source = driver.openSource(source())) {
+            List<CuFileHandle> handles = List.of(handle, direct, source);
+            for (int round = 0; round < 10 || System.nanoTime() < end; round++) {
+                String what = "-Dgds4j.property.seed=%d, round %d".formatted(seed, round);
+                List<RangeRead> ranges = new ArrayList<>();
+                List<Long> expected = new ArrayList<>();
+                int[] used = new int[memories.size()];
+                long at = random.nextInt(SIZE);
+                for (int i = random.nextInt(120); i > 0; i--) {
+                    int memory = random.nextInt(memories.size());
+                    int size = random.nextInt(random.nextInt(10) == 0 ? 300_000 : 20_000);
+                    if (used[memory] + size > MEMORY) {
+                        continue;
+                    }
+                    at = random.nextInt(3) == 0 || at > SIZE ? random.nextInt(SIZE) : at - random.nextInt(2);
+                    CuFileHandle from = handles.get(random.nextInt(4) == 0 ? random.nextInt(3) : 0);
+                    ranges.add(range(random, from, memory, used[memory], size, at));
+                    int got = Math.clamp(SIZE - at, 0, size);
+                    expected.add((long) got);
+                    System.arraycopy(content, (int) Math.min(at, SIZE), model[memory], used[memory], got);
+                    used[memory] += size;
+                    at += size;
+                }
+                driver.readRanges(ranges, results);
+                assertThat(results.size()).as(what).isEqualTo(ranges.size());
+                for (int i = 0; i < ranges.size(); i++) {
+                    IoResult result = results.get(i);
+                    assertThat(result.error()).as(what).isEmpty();
+                    assertThat(result.asked()).as(what).isEqualTo(ranges.get(i).size());
+                    assertThat(result.moved()).as(what).isEqualTo(expected.get(i));
+                    assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).as(what)
+                            .isEqualTo(expected.get(i));
+                    boolean fromSource = ranges.get(i).handle() == source && expected.get(i) > 0;
+                    assertThat(result.bytes(IoPath.USER_SOURCE) > 0).as(what).isEqualTo(fromSource);
+                }
+                if (round % 10 == 0) {
+                    verify(what);
+                }
+            }
+        }
+        verify("-Dgds4j.property.seed=" + seed);
+    }
+
+    private RangeRead range(Random random, CuFileHandle from, int memory, int offset, int size, long at) {
+        MemoryAllocation target = memories.get(memory);
+        if (size < 3 || random.nextBoolean()) {
+            return RangeRead.of(from, target, size, at, offset);
+        }
+        int first = 1 + random.nextInt(size - 2);
+        return RangeRead.of(
+                from, List.of(target.range().slice(offset, first), target.range().slice(offset + first, size - first)),
+                at);
+    }
+
+    private RangeSource source() {
+        return new RangeSource() {
+            @Override
+            public String identity() {
+                return "content";
+            }
+
+            @Override
+            public long size() {
+                return SIZE;
+            }
+
+            @Override
+            public long read(long offset, MemorySegment into, Cancellation cancellation) {
+                long count = Math.clamp(SIZE - offset, 0, into.byteSize());
+                MemorySegment.copy(MemorySegment.ofArray(content), offset, into, 0, count);
+                return count;
+            }
+        };
+    }
+
+    @Test
+    void aFailedRangeHasItsErrorAndTheOthersAreRead() {
+        posix.on(PosixCall.PREAD).covering(1_500_000).always().fails(Errno.EIO);
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 30; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 100_000, 100_000L * i, 100_000L * i));
+        }
+        IoResults results = new IoResults();
+        assertThatThrownBy(() -> driver.readRanges(ranges, results))
+                .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EIO));
+        for (int i = 0; i < 30; i++) {
+            assertThat(results.get(i).isComplete()).as("range " + i).isEqualTo(i != 15);
+            assertThat(results.get(i).error().isPresent()).as("range " + i).isEqualTo(i == 15);
+        }
+    }
+
+    @Test
+    void neighboursAreReadByOneSystemCall() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 32; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 32 * KIB, 32L * KIB * i, 64L * KIB * (31 - i)));
+        }
+        Collections.shuffle(ranges, new Random(1));
+        long before = posix.calls(PosixCall.PREAD);
+        driver.readRanges(ranges);
+        assertThat(posix.calls(PosixCall.PREAD) - before).isBetween(1L, 4L);
+    }
+
+    @Test
+    void wrongRangesAreRefusedBeforeAnyIsRead() throws Exception {
+        MemoryAllocation memory = memories.getFirst();
+        RangeRead good = RangeRead.of(handle, memory, 100, 0, 0);
+        refusedRanges(CuFileError.INVALID_VALUE, "the destinations of ranges 0 and 1 overlap", good,
+                RangeRead.of(handle, memory, 100, 0, 99));
+        refusedRanges(CuFileError.INVALID_VALUE, "range 1", good, RangeRead.of(handle, memory, 100, -1, 200));
+        refusedRanges(CuFileError.CUDA_POINTER_RANGE_ERROR, "range 1", good,
+                RangeRead.of(handle, memory, 100, 0, MEMORY - 99));
+        CuFileHandle closed = driver.openFile(file);
+        closed.close();
+        refusedRanges(CuFileError.HANDLE_NOT_REGISTERED, "closed", good, RangeRead.of(closed, memory, 100, 0, 200));
+        driver.readRanges(List.of());
+        verify("nothing was read");
+    }
+
+    private void refusedRanges(CuFileError error, String message, RangeRead... ranges) {
+        IoResults results = new IoResults();
+        assertThatThrownBy(() -> driver.readRanges(List.of(ranges), results))
+                .isInstanceOfSatisfying(CuFileException.class, e -> assertThat(e.error()).isEqualTo(error))
+                .hasMessageContaining(message);
+        assertThat(results.moved()).isZero();
+    }
+
+    @Test
+    void anInterruptedCallTellsWhichRangesItRead() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 10_000, 40_000L * i, 10_000L * i));
+        }
+        IoResults results = new IoResults();
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> driver.readRanges(ranges, results)).isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(results).allSatisfy(
+                result -> assertThat(result.error().isPresent()).isEqualTo(!result.isComplete()));
+        assertThat(results.isComplete()).isFalse();
+    }
+}
