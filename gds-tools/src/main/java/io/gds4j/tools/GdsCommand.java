@@ -34,6 +34,7 @@ import picocli.CommandLine.Spec;
                 "  gds demo                     load and verify a generated checkpoint",
                 "  gds check                    show this machine and its storage paths",
                 "  gds load model.safetensors   load your own checkpoint",
+                "  gds explain MODEL            tell what a load would do, and how long",
                 "  gds convert SRC DST          write a checkpoint aligned, for fast loads",
                 "  gds io -f FILE               measure storage, with gdsio's options",
                 "  gds sample --list            list example programs",
@@ -48,7 +49,8 @@ public final class GdsCommand implements Runnable {
 
     /** In the order of the help. */
     private static final List<String> SUBCOMMANDS = List.of(
-            "demo", "load", "convert", "records", "check", "io", "plot", "rdma", "sample", "patterns", "stats",
+            "demo", "load", "explain", "convert", "records", "check", "io", "plot", "rdma", "sample", "patterns",
+            "stats",
             "completion", "help");
 
     /** These two print texts about all subcommands. */
@@ -147,6 +149,7 @@ public final class GdsCommand implements Runnable {
         return switch (name) {
             case "demo" -> new DemoCommand(terminal);
             case "load" -> new LoadCommand(terminal);
+            case "explain" -> new ExplainCommand(terminal);
             case "convert" -> new ConvertCommand(terminal);
             case "records" -> new RecordsCommand(terminal);
             case "check" -> new CheckCommand(terminal);
@@ -183,14 +186,14 @@ public final class GdsCommand implements Runnable {
         String message = withoutSecrets(failure.getMessage());
         List<String> suggestions = List.of();
         if (failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
-            suggestions = unmatched.getSuggestions();
             String first = unmatched.getUnmatched().getFirst();
+            suggestions = nearest(first, failure.getCommandLine());
+            if (suggestions.isEmpty()) {
+                suggestions = unmatched.getSuggestions();
+            }
             if (failure.getCommandLine().getParent() == null && !first.startsWith("-")) {
                 message = "unknown command '" + withoutSecrets(first) + "'";
             }
-        }
-        if (suggestions.isEmpty() && failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
-            suggestions = nearest(unmatched.getUnmatched().getFirst(), failure.getCommandLine());
         }
         String hint = suggestions.isEmpty() ? "" : "; did you mean %s?".formatted(String.join(" or ", suggestions));
         String command = failure.getCommandLine().getCommandSpec().qualifiedName();

@@ -225,7 +225,8 @@ class IoCommandTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"-i 64K --fragments 7", "-i 4K:1M:*4 --fragments 64", "-i 64K -w 2 -I 1 -s 256K --fragments 2 -O 1"})
+            strings = {"-i 64K --fragments 7", "-i 4K:1M:*4 --fragments 64",
+                    "-i 64K -w 2 -I 1 -s 256K --fragments 2 -O 1"})
     void requestsOfFragmentsMoveTheSameBytes(String options) {
         writePattern();
 

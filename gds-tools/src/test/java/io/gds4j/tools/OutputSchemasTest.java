@@ -47,6 +47,8 @@ class OutputSchemasTest {
                 "load -t host --verify --digest --stats " + model,
                 "load --list " + model,
                 "! load " + folder.resolve("missing"),
+                "explain -t host " + model,
+                "! explain " + folder.resolve("missing"),
                 "convert " + model + " " + folder.resolve("converted") + " --stats",
                 "! convert " + folder.resolve("missing") + " " + folder,
                 "check " + folder,

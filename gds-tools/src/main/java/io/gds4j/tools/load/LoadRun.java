@@ -78,11 +78,7 @@ public final class LoadRun {
     }
 
     private ExitStatus loadParallel() throws IOException {
-        List<@Nullable Target> asked = new ArrayList<>(arguments.targets());
-        if (asked.isEmpty()) {
-            asked.add(null);
-        }
-        List<Targets> targets = asked.stream().map(Targets::resolve).toList();
+        List<Targets> targets = targets(arguments);
         ParallelMode shared = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
         try (OpenedDriver opened = open(targets)) {
             LoadPlan base = plan();
@@ -209,6 +205,20 @@ public final class LoadRun {
     }
 
     private LoadPlan readPlan() {
+        return plan(arguments, output);
+    }
+
+    /** Returns the targets that exist of those that the arguments name, or the best one. */
+    public static List<Targets> targets(LoadArguments arguments) {
+        List<@Nullable Target> asked = new ArrayList<>(arguments.targets());
+        if (asked.isEmpty()) {
+            asked.add(null);
+        }
+        return asked.stream().map(Targets::resolve).toList();
+    }
+
+    /** Opens the checkpoint and chooses the tensors; prints notes about them. */
+    public static LoadPlan plan(LoadArguments arguments, Output output) {
         Checkpoint checkpoint = Checkpoint.open(
                 arguments.path(), arguments.links().toArray(FileVisitOption[]::new));
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));

@@ -42,7 +42,7 @@ public record ParallelMode(String name, @Nullable Path file) {
      * @param heads attention heads; empty for those that the model tells
      * @throws io.gds4j.loader.format.CheckpointException for a plan that cannot be read or is malformed
      */
-    ParallelPlan rules(Optional<AttentionHeads> heads) {
+    public ParallelPlan rules(Optional<AttentionHeads> heads) {
         ParallelPlan plan = file != null
                 ? ParallelPlan.read(file)
                 : name.equals(COLUMN) ? ParallelPlan.llama() : ParallelPlan.replicate();

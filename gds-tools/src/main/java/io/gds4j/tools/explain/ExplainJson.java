@@ -1,0 +1,71 @@
+package io.gds4j.tools.explain;
+
+import io.gds4j.diagnosis.Advice;
+import io.gds4j.diagnosis.Mount;
+import io.gds4j.diagnosis.PathReport;
+import io.gds4j.statistics.IoPathReport;
+import java.util.LinkedHashMap;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import org.jspecify.annotations.Nullable;
+
+/** Converts an explanation to the fields of a JSON object. */
+final class ExplainJson {
+    private ExplainJson() {
+    }
+
+    static Map<String, @Nullable Object> of(Explanation explanation) {
+        Estimate estimate = explanation.estimate();
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("path", explanation.path().toString());
+        fields.put("format", explanation.format());
+        fields.put("tensors", explanation.tensors());
+        fields.put("bytes", explanation.bytes());
+        fields.put("cachedBytes", estimate.cachedBytes());
+        fields.put("nowSeconds", orNull(estimate.nowSeconds()));
+        fields.put("hotSeconds", orNull(estimate.hotSeconds()));
+        fields.put("coldSeconds", orNull(estimate.coldSeconds()));
+        fields.put("hotBytesPerSecond", estimate.hot().map(hot -> Math.round(hot.bytesPerSecond())).orElse(null));
+        fields.put("files", estimate.files().stream().map(file -> file(file, explanation)).toList());
+        fields.put("ranks", explanation.ranks().stream().map(ExplainJson::rank).toList());
+        fields.put("advice", explanation.advice().stream().map(ExplainJson::advice).toList());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> file(ReadFile file, Explanation explanation) {
+        Optional<IoPathReport> served = file.served(explanation.direct());
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("file", file.path().toString());
+        fields.put("bytes", file.bytes());
+        fields.put("cachedBytes", file.cachedBytes().isPresent() ? (Long) file.cachedBytes().getAsLong() : null);
+        fields.put("fileSystem", file.report().flatMap(PathReport::mount).map(Mount::fileSystem).orElse(null));
+        fields.put("device", file.device());
+        Double rate = explanation.estimate().devices().get(file.device());
+        fields.put("coldBytesPerSecond", rate == null ? null : Math.round(rate));
+        fields.put("ioPath", served.map(path -> path.path().name()).orElse("USER_SOURCE"));
+        fields.put("reason", served.map(IoPathReport::reason).orElse("read by ranges from its server"));
+        fields.put("whyNotLibcufile", file.report().flatMap(PathReport::obstacle).orElse(null));
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> rank(Explanation.Rank rank) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("rank", rank.rank());
+        fields.put("target", rank.target().toString());
+        fields.put("bytes", rank.bytes());
+        fields.put("availableBytes", rank.availableBytes());
+        return fields;
+    }
+
+    private static Map<String, @Nullable Object> advice(Advice advice) {
+        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
+        fields.put("what", advice.what());
+        fields.put("remedy", advice.remedy());
+        return fields;
+    }
+
+    private static @Nullable Double orNull(OptionalDouble value) {
+        return value.isPresent() ? (Double) value.getAsDouble() : null;
+    }
+}

@@ -1,0 +1,153 @@
+package io.gds4j.tools.explain;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.config.DirectStorage;
+import io.gds4j.diagnosis.Advice;
+import io.gds4j.diagnosis.Diagnosis;
+import io.gds4j.diagnosis.PathReport;
+import io.gds4j.loader.LoadDestination;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadRequest;
+import io.gds4j.loader.ParallelLoadPlan;
+import io.gds4j.tools.load.LoadArguments;
+import io.gds4j.tools.load.LoadRun;
+import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.ParallelMode;
+import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Output;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Comparator;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
+
+/** Runs {@code gds explain}: reads headers, and of each device what it delivers in a fifth of a second. */
+public final class ExplainRun {
+    private ExplainRun() {
+    }
+
+    /** Examines the checkpoint and the machine, and prints what a load would do. */
+    public static ExitStatus run(LoadArguments arguments, Output output) throws InterruptedException {
+        LoadPlan plan = LoadRun.plan(arguments, output);
+        List<Targets> targets = LoadRun.targets(arguments);
+        try (OpenedDriver opened = OpenedDriver.open(
+                arguments.backend(), output,
+                settings -> arguments.directStorage().ifPresent(settings::directStorage)).preparedFor(targets)) {
+            Explanation explanation = explain(arguments, plan, targets, opened.driver());
+            output.print(object -> object.putAll(ExplainJson.of(explanation)), () -> ExplainText.lines(explanation));
+            return ExitStatus.DONE;
+        }
+    }
+
+    private static Explanation explain(
+            LoadArguments arguments, LoadPlan plan, List<Targets> targets, CuFileDriver driver)
+            throws InterruptedException {
+        List<ReadFile> files = files(plan.requests(), driver);
+        List<LoadDestination> destinations = targets.stream()
+                .map(target -> LoadDestination.of(target.target().kind(), target.device())).toList();
+        ParallelMode mode = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
+        List<Explanation.Rank> ranks = new ArrayList<>();
+        if (destinations.size() > 1 || arguments.parallel() != null) {
+            ParallelLoadPlan parallel = plan.across(destinations, mode.rules(arguments.heads()));
+            for (int rank : parallel.ranks()) {
+                ranks.add(rank(rank, targets.get(rank), parallel.destinationBytes(rank), driver));
+            }
+        } else {
+            ranks.add(rank(0, targets.getFirst(), plan.destinationBytes(), driver));
+        }
+        // slices together are one copy of the model, as one target receives it
+        List<LoadDestination> measured = mode.divides() ? destinations.subList(0, 1) : destinations;
+        Estimate estimate = new Estimate(files, HotLoad.measure(driver, measured), devices(files));
+        boolean direct = arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isPresent();
+        return new Explanation(
+                arguments.path(), plan.checkpoint().format().id(), plan.tensors().size(), plan.bytes(), direct,
+                estimate, ranks, advice(plan, estimate, ranks, driver));
+    }
+
+    private static Explanation.Rank rank(int rank, Targets target, long bytes, CuFileDriver driver) {
+        return new Explanation.Rank(
+                rank, target.target(), bytes, driver.allocator().available(target.target().kind(), target.device()));
+    }
+
+    private static List<ReadFile> files(List<LoadRequest> requests, CuFileDriver driver) {
+        Map<Path, List<LoadRequest>> byFile = requests.stream()
+                .collect(Collectors.groupingBy(LoadRequest::file, LinkedHashMap::new, Collectors.toList()));
+        Path[] local = byFile.keySet().stream().filter(ReadFile::isLocal).toArray(Path[]::new);
+        Map<Path, PathReport> reports = new LinkedHashMap<>();
+        if (local.length > 0) {
+            List<PathReport> all = driver.diagnose(local).paths();
+            for (int i = 0; i < local.length; i++) {
+                reports.put(local[i], all.get(i));
+            }
+        }
+        List<ReadFile> files = new ArrayList<>();
+        byFile.forEach((file, reads) -> files.add(
+                ReadFile.of(file, reads, Optional.ofNullable(reports.get(file)))));
+        return List.copyOf(files);
+    }
+
+    /** Measures each device by its largest file. */
+    private static Map<String, Double> devices(List<ReadFile> files) throws InterruptedException {
+        Map<String, ReadFile> largest = new LinkedHashMap<>();
+        files.stream().filter(file -> ReadFile.isLocal(file.path()) && !file.inMemory())
+                .sorted(Comparator.comparingLong(ReadFile::bytes).reversed())
+                .forEach(file -> largest.putIfAbsent(file.device(), file));
+        Map<String, Double> rates = new LinkedHashMap<>();
+        for (Map.Entry<String, ReadFile> device : largest.entrySet()) {
+            Path file = device.getValue().path();
+            OptionalDouble rate = ColdRead.bytesPerSecond(file, file.toFile().length());
+            rate.ifPresent(known -> rates.put(device.getKey(), known));
+        }
+        return rates;
+    }
+
+    private static List<Advice> advice(
+            LoadPlan plan, Estimate estimate, List<Explanation.Rank> ranks, CuFileDriver driver) {
+        List<Advice> advice = new ArrayList<>();
+        for (Explanation.Rank rank : ranks) {
+            long together = ranks.stream().filter(other -> other.target().equals(rank.target()))
+                    .mapToLong(Explanation.Rank::bytes).sum();
+            if (together > rank.availableBytes()) {
+                advice.add(new Advice(
+                        "%s has too little memory for this load".formatted(rank.target()),
+                        "load a part with --tensor, or slices with --parallel column and more targets"));
+                break;
+            }
+        }
+        @Nullable Double hot = value(estimate.hotSeconds());
+        @Nullable Double now = value(estimate.nowSeconds());
+        if (hot != null && now != null && now > 1.3 * hot) {
+            advice.add(new Advice(
+                    "storage is slower than memory: from the page cache this load takes %.1f times less".formatted(
+                            now / hot),
+                    "load when the files have just been written or read, keep them in the page cache, or spread them"
+                            + " over faster drives"));
+        }
+        int tensors = plan.tensors().size();
+        int gathered = plan.alignmentReport().gathered();
+        if (gathered > tensors / 2 && tensors > 1) {
+            advice.add(new Advice(
+                    "%s of %s tensors are not aligned in their files and take one more copy".formatted(
+                            gathered, tensors),
+                    "gds convert SRC DST writes the checkpoint aligned"));
+        }
+        if (ranks.stream().anyMatch(rank -> rank.target().isGpu())) {
+            Diagnosis diagnosis = driver.diagnose();
+            estimate.files().stream().flatMap(file -> file.report().flatMap(PathReport::obstacle).stream()).findFirst()
+                    .ifPresent(why -> advice.add(new Advice(
+                            "GPUDirect Storage does not serve: " + why, "gds check shows what it lacks")));
+            advice.addAll(diagnosis.advice());
+        }
+        return List.copyOf(advice);
+    }
+
+    private static @Nullable Double value(OptionalDouble value) {
+        return value.isPresent() ? (Double) value.getAsDouble() : null;
+    }
+}

@@ -1,0 +1,118 @@
+package io.gds4j.tools.explain;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadDestination;
+import io.gds4j.loader.LoadedTensors;
+import io.gds4j.loader.ParallelTensors;
+import io.gds4j.loader.parallel.ParallelPlan;
+import java.io.IOException;
+import java.nio.ByteBuffer;
+import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.FileStore;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.util.List;
+import java.util.Optional;
+
+/**
+ * Time of loads from memory on this machine: a constant and a part for each byte, from real loads of two generated checkpoints in
+ * /dev/shm.
+ *
+ * @param fixedSeconds time of a load of nothing
+ * @param bytesPerSecond speed of what follows
+ */
+record HotLoad(double fixedSeconds, double bytesPerSecond) {
+    private static final Path MEMORY = Path.of("/dev/shm");
+    private static final int TENSOR = 8 << 20;
+    private static final int FEW = 4;
+    private static final int MANY = 16;
+    private static final int REPEATS = 2;
+
+    /** Measures; empty if /dev/shm has no room, or the loads fail. */
+    static Optional<HotLoad> measure(CuFileDriver driver, List<LoadDestination> destinations) {
+        try {
+            FileStore store = Files.getFileStore(MEMORY);
+            if (store.getUsableSpace() < 2L * MANY * TENSOR) {
+                return Optional.empty();
+            }
+            Path file = Files.createTempFile(MEMORY, "gds-explain-", ".safetensors");
+            try {
+                double few = fastest(driver, destinations, file, FEW);
+                double many = fastest(driver, destinations, file, MANY);
+                double rate = many > few
+                        ? (double) (MANY - FEW) * TENSOR / (many - few)
+                        : (double) MANY * TENSOR / many;
+                return Optional.of(new HotLoad(Math.max(0, many - (double) MANY * TENSOR / rate), rate));
+            } finally {
+                Files.deleteIfExists(file);
+            }
+        } catch (IOException | CuFileException e) {
+            return Optional.empty();
+        }
+    }
+
+    private static double fastest(
+            CuFileDriver driver, List<LoadDestination> destinations, Path file, int tensors) throws IOException {
+        write(file, tensors);
+        double fastest = Double.MAX_VALUE;
+        for (int i = 0; i < REPEATS; i++) {
+            fastest = Math.min(fastest, load(driver, destinations, file));
+        }
+        return fastest;
+    }
+
+    private static double load(CuFileDriver driver, List<LoadDestination> destinations, Path file) {
+        Checkpoint checkpoint = Checkpoint.open(file);
+        if (destinations.size() > 1) {
+            try (ParallelTensors loaded = checkpoint.plan().across(destinations, ParallelPlan.replicate())
+                    .load(driver)) {
+                return loaded.report().load().seconds();
+            }
+        }
+        LoadDestination only = destinations.getFirst();
+        try (LoadedTensors loaded = checkpoint.plan().to(only.kind(), only.device()).load(driver)) {
+            return loaded.report().seconds();
+        }
+    }
+
+    private static void write(Path file, int tensors) throws IOException {
+        StringBuilder json = new StringBuilder("{");
+        for (int i = 0; i < tensors; i++) {
+            json.append(i == 0 ? "" : ",").append("\"t%d\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%d,%d]}"
+                    .formatted(i, TENSOR, (long) i * TENSOR, (i + 1L) * TENSOR));
+        }
+        json.append('}');
+        byte[] header = json.toString().getBytes(StandardCharsets.UTF_8);
+        // padded, so that the data is as aligned as in files of today's writers
+        int length = (header.length + Long.BYTES + 4095) / 4096 * 4096 - Long.BYTES;
+        ByteBuffer head = ByteBuffer.allocate(Long.BYTES + length).order(ByteOrder.LITTLE_ENDIAN).putLong(length)
+                .put(header);
+        while (head.hasRemaining()) {
+            head.put((byte) ' ');
+        }
+        ByteBuffer data = ByteBuffer.allocateDirect(TENSOR);
+        try (FileChannel channel = FileChannel.open(
+                file, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
+            writeAll(channel, head.flip());
+            for (int i = 0; i < tensors; i++) {
+                writeAll(channel, data.clear());
+            }
+        }
+    }
+
+    private static void writeAll(FileChannel channel, ByteBuffer bytes) throws IOException {
+        while (bytes.hasRemaining()) {
+            channel.write(bytes);
+        }
+    }
+
+    /** Time of a load of this many bytes. */
+    double seconds(long bytes) {
+        return fixedSeconds + bytes / bytesPerSecond;
+    }
+}

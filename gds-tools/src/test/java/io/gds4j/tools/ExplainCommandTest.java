@@ -1,0 +1,110 @@
+package io.gds4j.tools;
+
+import static io.gds4j.tools.GdsRun.gds;
+import static org.assertj.core.api.Assertions.assertThat;
+
+import com.fasterxml.jackson.databind.JsonNode;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class ExplainCommandTest {
+    @TempDir
+    private Path folder;
+
+    private static long probes() throws IOException {
+        try (Stream<Path> files = Files.list(Path.of("/dev/shm"))) {
+            return files.filter(file -> file.getFileName().toString().startsWith("gds-explain-")).count();
+        }
+    }
+
+    private Path demo() {
+        gds("demo", "--size", "8M", "--dir", folder.toString(), "--keep", "-q");
+        return folder.resolve("gds-demo");
+    }
+
+    @Test
+    void tellsPathsTimesAndMemoryBeforeALoad() throws IOException {
+        Path model = demo();
+
+        GdsRun run = gds("explain", model.toString(), "--target", "host", "--json");
+
+        assertThat(run.status()).as(run.err()).isZero();
+        JsonNode json = run.json();
+        assertThat(json.get("schema").asText()).isEqualTo("gds4j.explain/1");
+        JsonNode load = gds("load", model.toString(), "-t", "host", "--json").json();
+        assertThat(json.get("bytes")).isEqualTo(load.get("bytes"));
+        assertThat(json.get("files")).hasSize(load.get("files").asInt());
+        assertThat(json.get("hotSeconds").asDouble()).isGreaterThan(0);
+        assertThat(json.get("hotBytesPerSecond").asLong()).isGreaterThan(1_000_000);
+        JsonNode file = json.get("files").get(0);
+        assertThat(load.get("ioPaths").has(file.get("ioPath").asText())).isTrue();
+        assertThat(file.get("reason").asText()).isNotEmpty();
+        assertThat(json.get("ranks")).hasSize(1);
+        assertThat(json.get("ranks").get(0).get("bytes").asLong()).isGreaterThanOrEqualTo(load.get("bytes").asLong());
+        assertThat(json.get("cachedBytes").asLong()).isBetween(0L, load.get("bytes").asLong() + (1 << 20));
+        assertThat(probes()).as("files in /dev/shm").isZero();
+    }
+
+    @Test
+    void fileInMemoryIsNeverCold() throws IOException {
+        Path file = Files.createTempFile(Path.of("/dev/shm"), "gds-test-", ".safetensors");
+        try {
+            TestCheckpoints.odd(file);
+
+            JsonNode json = gds("explain", file.toString(), "-t", "host", "--json").json();
+
+            assertThat(json.get("coldSeconds")).isEqualTo(json.get("hotSeconds")).isEqualTo(json.get("nowSeconds"));
+            assertThat(json.get("files").get(0).get("coldBytesPerSecond").isNull()).isTrue();
+            assertThat(gds("explain", file.toString(), "-t", "host").out()).contains("in memory");
+        } finally {
+            Files.delete(file);
+        }
+    }
+
+    @Test
+    void smallFileHasNoColdTime() {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        JsonNode json = gds("explain", file.toString(), "-t", "host", "--json").json();
+
+        assertThat(json.get("coldSeconds").isNull()).as("200 ms of a file of some bytes tell nothing").isTrue();
+        assertThat(gds("explain", file.toString(), "-t", "host").out())
+                .contains("unknown from storage").contains("delivers an unknown rate");
+    }
+
+    @Test
+    void eachRankHasItsMemory() {
+        Path model = demo();
+
+        GdsRun replicated = gds("explain", model.toString(), "-t", "host,host", "--json");
+        GdsRun sliced = gds(
+                "explain", model.toString(), "-t", "host,host", "--parallel", "column", "--heads", "4,2", "--tensor",
+                "self_attn", "--backend", "compat", "--direct-storage", "off", "--json");
+
+        assertThat(replicated.json().get("ranks")).hasSize(2);
+        assertThat(sliced.status()).as(sliced.err()).isZero();
+        assertThat(sliced.json().get("ranks").get(1).get("bytes").asLong())
+                .isLessThan(replicated.json().get("ranks").get(1).get("bytes").asLong());
+    }
+
+    @Test
+    void textNamesFilesReasonsAndWhatWouldBeFaster() {
+        GdsRun run = gds("explain", demo().toString(), "-t", "host");
+
+        assertThat(run.out()).startsWith("Expected: ")
+                .containsPattern("(?m)^  model\\S+ +\\S+ MiB +\\d+% cached +COMPAT_")
+                .containsPattern("(?m)^  COMPAT_\\w+: \\S").containsPattern("(?m)^  rank 0 +\\S+ .*available, host$")
+                .contains("\nFaster\n");
+    }
+
+    @Test
+    void missingCheckpointAndHeadsAloneFail() {
+        assertThat(gds("explain", folder.resolve("missing").toString()).status()).isEqualTo(3);
+        assertThat(gds("explain", demo().toString(), "--heads", "4,2").status()).isEqualTo(2);
+        assertThat(gds("explain", demo().toString(), "-t", "gpu:4095").status()).isEqualTo(4);
+    }
+}
