@@ -16,3 +16,4 @@ import org.jspecify.annotations.NullMarked;
 //   ScatterContract: ScatterCheck
 //   StatsCommandTest: StatisticsBean
 //   CheckCommandTest: Examination
+//   ScatterContract: RangesCall, RequestCall

@@ -10,3 +10,4 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   PartialProgressTest: DeviceRead
 //   ScatteredReadTest: ScatterRead
+//   FragmentsTest: ScatterTransfer, ScatterWrite

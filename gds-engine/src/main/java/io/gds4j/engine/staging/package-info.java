@@ -7,3 +7,4 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   CopyPipelineTest: CopyLane
 //   GatheredReadsTest: GatherCopy
+//   FragmentsTest: FragmentCopies

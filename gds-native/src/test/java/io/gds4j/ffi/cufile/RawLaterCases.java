@@ -133,7 +133,7 @@ final class RawLaterCases {
                 calls.transferVector(CuFileFunction.WRITEV, handle, vector, count, offset, flags));
     }
 
-    /** Leaves out a null base and a length of 0, which end the process. */
+    /** Leaves out a null base and a length of 0, which end the process, and 65 to 128 ranges, after which 1.20 does not close. */
     private void vectors() {
         long at = library.device;
         MemorySegment host = library.arena.allocate(K4, K4);
@@ -157,7 +157,6 @@ final class RawLaterCases {
         readv("readv across the end", handle, vector(at, K4, at + K4, 2 * K4), 2, RawLibrary.BYTES - 2 * K4, 0);
         readv("readv across the end, odd", handle, vector(at, K4, at + K4, 2 * K4), 2, RawLibrary.BYTES - 5000, 0);
         readv("readv at the end", handle, two, 2, RawLibrary.BYTES, 0);
-        readv("readv of 128 ranges", handle, longs(many), 128, 0, 0);
         readv("readv of 129 ranges", handle, longs(many), 129, 0, 0);
         readv("readv to one range twice", handle, vector(at, K4, at, K4), 2, 0, 0);
         readv("readv of 2^63 bytes", handle, vector(at, 1L << 62, at, 1L << 62), 2, 0, 0);
@@ -167,7 +166,6 @@ final class RawLaterCases {
         writev("writev unaligned", handle, odd, 2, 3, 0);
         writev("writev with flags 1", handle, two, 2, 0, 1);
         writev("writev at -4096", handle, two, 2, -K4, 0);
-        writev("writev of 128 ranges", handle, longs(many), 128, 0, 0);
         writev("writev of 129 ranges", handle, longs(many), 129, 0, 0);
     }
 
