@@ -31,7 +31,7 @@ class FailingRangesTest {
         }
         Guest.run("umount", point.toString());
         // the old state, to go back to
-        Guest.shell("head -c %s %s >/dev/vdb".formatted(SECTORS * 512, Guest.DISK));
+        copy(DEVICE.toString(), "/dev/vdb");
     }
 
     @AfterAll
@@ -76,7 +76,13 @@ class FailingRangesTest {
     }
 
     private static void restore() {
-        Guest.shell("head -c %s /dev/vdb >%s".formatted(SECTORS * 512, Guest.DISK));
+        copy("/dev/vdb", DEVICE.toString());
+    }
+
+    /** Past the page cache: what a device's cache wrote back later would change the disk below the file system. */
+    private static void copy(String from, String to) {
+        Guest.shell("dd if=%s of=%s bs=1M count=%s iflag=direct oflag=direct status=none"
+                .formatted(from, to, SECTORS / 2048));
     }
 
     @ParameterizedTest
