@@ -84,6 +84,7 @@ final class AsyncCalls {
     /** Has a call never run if no thread has begun it. */
     void withdraw(Call call) {
         if (call.take()) {
+            threads.remove(call); // while all threads are busy, the queue would keep its memory
             call.released();
         }
     }

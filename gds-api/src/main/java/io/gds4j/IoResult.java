@@ -105,12 +105,15 @@ public final class IoResult {
      * @return a clause for users; empty if all bytes did, or none were moved
      */
     public Optional<String> whyNotDirect() {
+        boolean direct = false;
         for (IoPath path : PATHS) {
             if (!path.isDirect() && bytes(path) > 0) {
                 return Optional.of(gpu ? fileReason : "the memory is the host's; " + fileReason);
             }
+            direct |= bytes(path) > 0;
         }
-        return Optional.empty();
+        // libcufile has one path for a file, whatever the memory.
+        return direct && !gpu ? Optional.of("the memory is the host's") : Optional.empty();
     }
 
     /** {@return what the request threw; empty if it succeeded} */

@@ -5,16 +5,18 @@ import java.util.Iterator;
 import java.util.List;
 import java.util.NoSuchElementException;
 import java.util.Objects;
+import java.util.concurrent.atomic.AtomicBoolean;
 
 /**
  * The reports of a call with several ranges, one for each range in the order of the call. A program may pass the same object to many calls;
- * each one clears it.
+ * each one clears it. Calls at the same time need one each.
  *
  * @since 0.1
  */
 @Experimental
 public final class IoResults implements Iterable<IoResult> {
     private final List<IoResult> results = new ArrayList<>();
+    private final AtomicBoolean busy = new AtomicBoolean();
     private int size;
 
     /** Creates reports of no call. */
@@ -22,8 +24,11 @@ public final class IoResults implements Iterable<IoResult> {
         // no ranges
     }
 
-    /** Clears the reports for a call. */
+    /** Clears the reports for a call, which {@link #over} ends. */
     void begin(List<RangeRead> ranges) {
+        if (busy.getAndSet(true)) {
+            throw Failures.invalid("cuFileRead", "another call fills these reports");
+        }
         size = ranges.size();
         while (results.size() < size) {
             results.add(new IoResult());
@@ -31,6 +36,10 @@ public final class IoResults implements Iterable<IoResult> {
         for (int i = 0; i < size; i++) {
             results.get(i).begin(ranges.get(i).size());
         }
+    }
+
+    void over() {
+        busy.set(false);
     }
 
     /** {@return number of ranges of the call} */

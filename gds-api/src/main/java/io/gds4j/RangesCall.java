@@ -59,13 +59,27 @@ final class RangesCall {
     /** Reads all ranges, or throws the first failure once no range is read any more. */
     void run() {
         results.begin(ranges);
-        for (int i = 0; i < ranges.size(); i++) {
-            checks.add(ranges.get(i).check(session, i));
+        try {
+            checkAndRead();
+            throwFailure();
+        } finally {
+            results.over();
         }
-        checkDisjoint();
-        group();
-        enterAndRead(ThreadState.current());
-        throwFailure();
+    }
+
+    private void checkAndRead() {
+        try {
+            for (int i = 0; i < ranges.size(); i++) {
+                checks.add(ranges.get(i).check(session, i));
+            }
+            checkDisjoint();
+            group();
+            enterAndRead(ThreadState.current());
+        } catch (CuFileException e) {
+            // Nothing was read, and a report without an error would tell of the end of a file.
+            results.forEach(result -> result.failAfter(0, e));
+            throw e;
+        }
     }
 
     /** Enters all ranges, and reads them. */
@@ -155,7 +169,9 @@ final class RangesCall {
             for (int i = 1; i < Math.min(groups.size(), HELPERS + 1) && next.get() < groups.size(); i++) {
                 AsyncCalls.Call helper = calls.call(() -> {
                 }, this::drain);
-                calls.start(helper, FUNCTION);
+                if (!started(calls, helper)) {
+                    break;
+                }
                 helpers.add(helper);
             }
             drain();
@@ -164,7 +180,17 @@ final class RangesCall {
             awaitAll(helpers);
         }
         for (int i = next.get(); stopped && i < groups.size(); i++) {
-            groups.get(i).fail(0, interrupted());
+            groups.get(i).skip();
+        }
+    }
+
+    /** Returns false if the driver is being closed. It waits for this call, whose thread reads all ranges then. */
+    private static boolean started(AsyncCalls calls, AsyncCalls.Call helper) {
+        try {
+            calls.start(helper, FUNCTION);
+            return true;
+        } catch (CuFileException e) {
+            return false;
         }
     }
 
@@ -193,7 +219,7 @@ final class RangesCall {
         while (!stopped && (group = next.getAndIncrement()) < groups.size()) {
             try {
                 groups.get(group).read();
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (Throwable e) {
                 defect = e;
                 stopped = true;
             }
@@ -201,17 +227,13 @@ final class RangesCall {
         return group;
     }
 
-    private static CuFileException interrupted() {
-        return CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).errno(Errno.EINTR)
-                .detail("interrupted").buildInterrupted();
-    }
-
     private void throwFailure() {
-        if (defect instanceof Error error) {
+        Throwable known = defect;
+        if (known instanceof Error error) {
             throw error;
         }
-        if (defect instanceof RuntimeException exception) {
-            throw exception;
+        if (known != null) {
+            throw known instanceof RuntimeException exception ? exception : new IllegalStateException(known);
         }
         CuFileException first = null;
         for (IoResult result : results) {
@@ -285,7 +307,7 @@ final class RangesCall {
             for (int i = 0; i < members.size(); i++) {
                 Group alone = new Group(members.get(i));
                 if (stopped) {
-                    alone.fail(0, interrupted());
+                    alone.skip();
                 } else {
                     alone.read();
                 }
@@ -348,8 +370,23 @@ final class RangesCall {
             for (int member : members) {
                 IoResult result = results.get(member);
                 if (!result.isComplete()) {
-                    result.failAfter(result.moved(), e);
+                    result.failAfter(result.moved(), members.size() == 1 ? e : own(member, result.moved(), e));
                 }
+            }
+        }
+
+        /** Returns a failure of the group as one of a range. */
+        private CuFileException own(int member, long moved, CuFileException e) {
+            CuFileException.Builder own = checks.get(member).failure(e.error()).errno(e.errno().orElse(0))
+                    .detail(e.detail()).transferred(moved).cause(e);
+            return e instanceof CuFileInterruptedException ? own.buildInterrupted() : own.build();
+        }
+
+        /** Tells each range that the call was interrupted before it was read. */
+        void skip() {
+            for (int member : members) {
+                results.get(member).failAfter(0, checks.get(member).failure(CuFileError.IO_ERROR).errno(Errno.EINTR)
+                        .detail("interrupted").buildInterrupted());
             }
         }
     }

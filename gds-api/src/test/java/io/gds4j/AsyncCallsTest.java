@@ -6,6 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.PrefetchedReads.FileRange;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
+import java.lang.ref.WeakReference;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -100,6 +103,74 @@ class AsyncCallsTest {
         memory.close();
         handle.close();
         driver.close();
+    }
+
+    private List<RangeRead> ranges() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 4; i++) {
+            ranges.add(RangeRead.of(handle, memory, 100, 1000L * i, 100L * i));
+        }
+        return ranges;
+    }
+
+    /** A driver that is being closed waits for a call that has begun, and starts no thread for it. */
+    @Test
+    void rangesAreReadByTheCallerWhileTheDriverCloses() {
+        AsyncCalls calls = new AsyncCalls();
+        driver.session().setAsyncCalls(calls);
+        calls.close();
+
+        IoResults results = driver.readRanges(ranges());
+
+        assertThat(results.isComplete()).isTrue();
+        driver.close();
+        memory.close();
+    }
+
+    @Test
+    void whatAnotherThreadThrowsIsNoSuccess() {
+        CountDownLatch helped = new CountDownLatch(1);
+        backend.during("read", () -> {
+            if (Thread.currentThread().getName().startsWith("gds4j-async")) {
+                helped.countDown();
+                throw new AssertionError("defect");
+            }
+            await(helped);
+        });
+
+        assertThatThrownBy(() -> driver.readRanges(ranges())).isInstanceOf(AssertionError.class).hasMessage("defect");
+        driver.close();
+        memory.close();
+    }
+
+    /** While all threads are busy, the queue must not keep what finished calls have read. */
+    @Test
+    void finishedCallsLeaveTheQueue() throws Exception {
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        backend.during("read", () -> {
+            if (Thread.currentThread().getName().startsWith("gds4j-async")) {
+                await(mayEnd);
+            }
+        });
+        List<CompletableFuture<Long>> busy = IntStream.range(0, 16).mapToObj(i -> read()).toList();
+        ReferenceQueue<Object> unreachable = new ReferenceQueue<>();
+        Reference<Object> range = readOnce(unreachable);
+        Reference<?> found = null;
+        for (int i = 0; i < 100 && found == null; i++) {
+            System.gc();
+            found = unreachable.remove(100);
+        }
+        assertThat(found).isSameAs(range);
+        mayEnd.countDown();
+        busy.forEach(CompletableFuture::join);
+        driver.close();
+        memory.close();
+    }
+
+    private Reference<Object> readOnce(ReferenceQueue<Object> unreachable) {
+        List<RangeRead> ranges = ranges();
+        assertThat(driver.readRanges(ranges).isComplete()).isTrue();
+        return new WeakReference<>(ranges.getFirst(), unreachable);
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
@@ -28,6 +29,7 @@ import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.RandomBytes;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -37,6 +39,7 @@ import java.util.Arrays;
 import java.util.Collections;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -483,5 +486,113 @@ class FragmentsTest {
         assertThat(results).allSatisfy(
                 result -> assertThat(result.error().isPresent()).isEqualTo(!result.isComplete()));
         assertThat(results.isComplete()).isFalse();
+        assertErrorsAreOfTheirRanges(ranges, results);
+    }
+
+    @Test
+    void anInterruptedGroupTellsOfEachRange() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 100; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 10_000, 10_000L * i, 10_000L * i));
+        }
+        IoResults results = new IoResults();
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> driver.readRanges(ranges, results)).isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(results.isComplete()).isFalse();
+        assertErrorsAreOfTheirRanges(ranges, results);
+    }
+
+    private void assertErrorsAreOfTheirRanges(List<RangeRead> ranges, IoResults results) {
+        for (int i = 0; i < ranges.size(); i++) {
+            RangeRead range = ranges.get(i);
+            IoResult result = results.get(i);
+            result.error().ifPresent(e -> {
+                assertThat(e).isInstanceOf(CuFileInterruptedException.class);
+                assertThat(e.path()).contains(file);
+                assertThat(e.fileOffset()).hasValue(range.fileOffset());
+                assertThat(e.size()).hasValue(range.size());
+                assertThat(e.bytesTransferred()).isEqualTo(result.moved());
+            });
+        }
+    }
+
+    @Test
+    void reportsOfRefusedRangesHaveTheError() {
+        CuFileHandle closed = driver.openFile(file);
+        closed.close();
+        MemoryAllocation memory = memories.getFirst();
+        IoResults results = new IoResults();
+        for (RangeRead wrong : List.of(
+                RangeRead.of(closed, memory, 100, 0, 200), RangeRead.of(handle, memory, 100, -1, 200),
+                RangeRead.of(handle, memory, 100, 0, 99))) {
+            List<RangeRead> ranges = List.of(RangeRead.of(handle, memory, 100, 0, 0), wrong);
+            assertThatThrownBy(() -> driver.readRanges(ranges, results)).isInstanceOf(CuFileException.class);
+            assertThat(results).allSatisfy(result -> assertThat(result.error()).isPresent());
+        }
+    }
+
+    @Test
+    void reportsThatACallFillsAreRefusedToAnother() throws Exception {
+        CountDownLatch reads = new CountDownLatch(1);
+        CountDownLatch mayEnd = new CountDownLatch(1);
+        IoResults results = new IoResults();
+        RangeSource fast = source();
+        RangeSource slow = new RangeSource() {
+            @Override
+            public String identity() {
+                return "slow";
+            }
+
+            @Override
+            public long size() throws IOException {
+                return fast.size();
+            }
+
+            @Override
+            public long read(long offset, MemorySegment into, Cancellation cancellation)
+                    throws IOException, InterruptedException {
+                reads.countDown();
+                mayEnd.await();
+                return fast.read(offset, into, cancellation);
+            }
+        };
+        try (CuFileHandle from = driver.openSource(slow)) {
+            Thread first = Thread.startVirtualThread(
+                    () -> driver.readRanges(List.of(RangeRead.of(from, memories.getFirst(), 100, 0, 0)), results));
+            reads.await();
+            try {
+                assertThatThrownBy(
+                        () -> driver.readRanges(List.of(RangeRead.of(handle, memories.get(2), 9, SIZE, 0)), results))
+                        .isInstanceOfSatisfying(CuFileException.class,
+                                e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE))
+                        .hasMessageContaining("another call fills these reports");
+            } finally {
+                mayEnd.countDown();
+            }
+            first.join();
+            assertThat(results.isComplete()).isTrue();
+            assertThat(results.moved()).isEqualTo(100);
+        }
+    }
+
+    /** Groups of a batch collect copies for a kernel, until managed memory has a copy engine make them: one that fails then undoes all. */
+    @Test
+    void aFailedCopyOfCollectedEntriesIsNoSuccess() throws Exception {
+        try (MemoryAllocation managed = driver.allocator().allocate(MemoryKind.CUDA_MANAGED, MEMORY, 0);
+                CuFileBatch batch = driver.batch(8)) {
+            for (int round = 0; round < 30; round++) {
+                List<CuFileBatch.Request> requests = new ArrayList<>();
+                for (int i = 0; i < 7; i++) {
+                    requests.add(CuFileBatch.Request.read(
+                            handle, memories.getFirst().range(), 4096, 4096L * (i + round), 10_000L * i));
+                    System.arraycopy(content, 4096 * (i + round), model[0], 10_000 * i, 4096);
+                }
+                requests.add(CuFileBatch.Request.read(handle, managed.range(), 4096, 4096L * (7 + round), 0));
+                cuda.fail(CudaFunction.MEMCPY_HTOD_ASYNC, 1, Cuda.ERROR_INVALID_VALUE);
+                assertThat(batch.transferAll(requests)).hasSize(8).allMatch(CuFileBatch.Completion::isComplete);
+                verify("round " + round);
+            }
+        }
     }
 }

@@ -23,6 +23,9 @@ final class FragmentCopies {
     private boolean toGpu;
     private boolean streamsWait;
 
+    /** The first failure of copies whose callers have been told that they will be made: the slot fails. */
+    private int failure;
+
     FragmentCopies(Cuda cuda, PreciseSleep sleep) {
         this.cuda = cuda;
         this.sleep = sleep;
@@ -39,6 +42,7 @@ final class FragmentCopies {
         slot = ofSlot;
         toGpu = intoGpu;
         streamsWait = waiting;
+        failure = Cuda.SUCCESS;
         kernel = fragmentKernel;
         table = fragmentKernel == null || waiting || !isFree(of) ? null : of.table(ofSlot);
         if (table != null) {
@@ -84,7 +88,10 @@ final class FragmentCopies {
     int byEngine() {
         FragmentTable known = table;
         table = null;
-        return known == null ? Cuda.SUCCESS : copyAll(known);
+        if (known != null) {
+            failure = copyAll(known);
+        }
+        return failure;
     }
 
     private int copyAll(FragmentTable known) {
@@ -108,7 +115,7 @@ final class FragmentCopies {
                 && launched.launch(cuda, known, lane().kernelStream()) == Cuda.SUCCESS) {
             return lane().recordKernel(slot, bytes, toGpu);
         }
-        int copied = byEngine();
+        int copied = byEngine(); // or an earlier call's failure
         int recorded = lane().record(slot, bytes);
         return copied == Cuda.SUCCESS ? recorded : copied;
     }
