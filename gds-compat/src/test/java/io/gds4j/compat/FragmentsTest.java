@@ -24,13 +24,16 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.RandomBytes;
 import java.io.IOException;
+import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -594,5 +597,31 @@ class FragmentsTest {
                 verify("round " + round);
             }
         }
+    }
+
+    /** A thread that copies into a mapped file which was cut meets an Error, on whatever thread it does. */
+    @Test
+    void copiesThatTheKernelRefusesAreNoSuccess() throws Exception {
+        Path cut = Files.createTempFile(TestFolder.onDisk(), "cut", null);
+        try (Arena arena = Arena.ofShared();
+                FileChannel channel = FileChannel.open(cut, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            MemorySegment mapped = channel.map(FileChannel.MapMode.READ_WRITE, 0, SIZE, arena);
+            channel.truncate(0);
+            for (int round = 0; round < 10; round++) {
+                List<ScatterCopy> copies = List.of(new ScatterCopy(0, SIZE, MemoryRange.ofSegment(mapped), 0));
+                IoResult result = new IoResult();
+                assertThatThrownBy(() -> handle.readScattered(0, SIZE, copies, result))
+                        .isInstanceOfSatisfying(
+                                CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EFAULT));
+                assertThat(result.isComplete()).isFalse();
+                assertThatThrownBy(() -> handle.writeScattered(0, SIZE, copies, result))
+                        .isInstanceOfSatisfying(
+                                CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EFAULT));
+                assertThat(result.moved()).isZero();
+            }
+        } finally {
+            Files.delete(cut);
+        }
+        verify("nothing was written");
     }
 }

@@ -75,7 +75,7 @@ public final class DeviceRead extends DeviceTransfer {
             if (read < end - start) {
                 stop(piece, read, thread.io().errno());
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             fail(piece, e);
         }
         copy.arrived(piece, host, deviceAddress(start), read);
@@ -87,7 +87,7 @@ public final class DeviceRead extends DeviceTransfer {
         while (piece >= 0) {
             try {
                 move(thread, pipeline, piece, bytes);
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
                 fail(piece, e);
             }
             piece = claim(thread);

@@ -51,7 +51,7 @@ public abstract non-sealed class DeviceTransfer extends Transfer implements Copy
             if (!pipeline.enter(this, context(), bytes, pieces(), byProcessor)) {
                 return;
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             stopNext(thread, e);
             return;
         }

@@ -38,7 +38,7 @@ public final class DeviceWrite extends DeviceTransfer {
             long length = plan().pieceEnd(piece) - start;
             pipeline.copyOut(slot, deviceAddress(start), hostAddress(slot, start), length, piece);
             return slot;
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             fail(piece, e);
             return null;
         }
@@ -56,7 +56,7 @@ public final class DeviceWrite extends DeviceTransfer {
             if (written < end - start) {
                 stop(piece, written, thread.io().errno());
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             fail(piece, e);
         }
     }

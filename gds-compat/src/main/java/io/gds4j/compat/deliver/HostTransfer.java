@@ -68,7 +68,7 @@ public final class HostTransfer extends Transfer {
                 if (hearing != null && moved > 0) {
                     hearing.arrived(at, moved);
                 }
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
                 fail(piece, e);
             }
             piece = claim(thread);

@@ -56,7 +56,7 @@ public final class ScatterRead extends ScatterTransfer {
         while (piece >= 0) {
             try {
                 move(thread, pipeline, piece, bytes);
-            } catch (RuntimeException | OutOfMemoryError e) {
+            } catch (RuntimeException | Error e) {
                 fail(piece, e);
             }
             piece = claim(thread);

@@ -118,7 +118,7 @@ public abstract sealed class ScatterTransfer extends Transfer implements CopyPip
             if (!pipeline.enter(this, gpus, bytes)) {
                 return;
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             stopNext(thread, e);
             return;
         }

@@ -45,7 +45,7 @@ public final class ScatterWrite extends ScatterTransfer {
             }
             copyHostRows(host, from, length);
             return slot;
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             fail(piece, e);
             return null;
         }
@@ -88,7 +88,7 @@ public final class ScatterWrite extends ScatterTransfer {
             if (written < end - start) {
                 stop(piece, written, thread.io().errno());
             }
-        } catch (RuntimeException | OutOfMemoryError e) {
+        } catch (RuntimeException | Error e) {
             fail(piece, e);
         }
     }

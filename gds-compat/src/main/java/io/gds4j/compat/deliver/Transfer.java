@@ -5,6 +5,7 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.source.Cancellation;
 import java.nio.file.Path;
@@ -173,6 +174,10 @@ public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, Scat
 
     /** Ends the request at a piece of which moving threw this. */
     final void fail(long piece, Throwable thrown) {
+        if (thrown instanceof InternalError) { // memory that is mapped from a file, which was cut: the kernel would say so, too
+            stop(piece, 0, Ending.ERRNO, Errno.EFAULT, thrown);
+            return;
+        }
         stop(piece, 0, Ending.of(thrown, isArenaClosed()), 0, thrown);
     }
 

@@ -21,6 +21,7 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
@@ -124,7 +125,9 @@ public final class ExplainRun {
         @Nullable Double now = value(estimate.nowSeconds());
         if (hot != null && now != null && now > 1.3 * hot) {
             advice.add(new Advice(
-                    "storage is slower than memory: from the page cache this load takes %.1f times less".formatted(
+                    String.format(
+                            Locale.ROOT,
+                            "storage is slower than memory: from the page cache this load takes %.1f times less",
                             now / hot),
                     "load when the files have just been written or read, keep them in the page cache, or spread them"
                             + " over faster drives"));

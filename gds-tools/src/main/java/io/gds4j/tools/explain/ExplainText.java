@@ -75,7 +75,7 @@ final class ExplainText {
             return "in memory";
         }
         return file.cachedBytes().isPresent()
-                ? "%d%% cached".formatted(100 * file.cachedBytes().getAsLong() / Math.max(1, file.bytes()))
+                ? "%s%% cached".formatted(100 * file.cachedBytes().getAsLong() / Math.max(1, file.bytes()))
                 : "unknown";
     }
 

@@ -83,7 +83,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
     private static void write(Path file, int tensors) throws IOException {
         StringBuilder json = new StringBuilder("{");
         for (int i = 0; i < tensors; i++) {
-            json.append(i == 0 ? "" : ",").append("\"t%d\":{\"dtype\":\"U8\",\"shape\":[%d],\"data_offsets\":[%d,%d]}"
+            json.append(i == 0 ? "" : ",").append("\"t%s\":{\"dtype\":\"U8\",\"shape\":[%s],\"data_offsets\":[%s,%s]}"
                     .formatted(i, TENSOR, (long) i * TENSOR, (i + 1L) * TENSOR));
         }
         json.append('}');

@@ -16,7 +16,7 @@ final class FileBars implements Progress {
     /** Most files shown at a time; loads read a few at a time. */
     private static final int MOST_FILES = 8;
     private static final int MOST_BAR_COLUMNS = 20;
-    private static final String UP = "\u001b[%dA";
+    private static final String UP = "\u001b[%sA";
     private static final String ERASE_BELOW = "\r\u001b[J";
     private static final String BLOCKS = " ▏▎▍▌▋▊▉█";
 
