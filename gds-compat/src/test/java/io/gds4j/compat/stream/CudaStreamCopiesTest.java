@@ -8,6 +8,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStream;
+import io.gds4j.Logged;
 import io.gds4j.StreamFlag;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.compat.FakePageCache;
@@ -47,6 +48,7 @@ import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -58,6 +60,9 @@ class CudaStreamCopiesTest {
     private static final int ROOM = 30 * MIB;
     private static final Set<StreamFlag> FIXED =
             Set.of(StreamFlag.FIXED_BUFFER_OFFSET, StreamFlag.FIXED_FILE_OFFSET, StreamFlag.FIXED_FILE_SIZE);
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("stream operation failed");
 
     private final FakeCuda cuda = new FakeCuda();
     private final FaultyPosix posix = new FaultyPosix(FakePageCache.ofFirst(ROOM).posix());
@@ -343,6 +348,30 @@ class CudaStreamCopiesTest {
                         .covering(12 * MIB)
                         .always()
                         .fails(Errno.EIO);
+                if (writes) {
+                    stream.write(handle, memory.range(), bad);
+                } else {
+                    stream.read(handle, memory.range(), bad);
+                }
+                stream.read(handle, memory.range(), good);
+                assertThat(cuda.streamSynchronize(raw)).isZero();
+            }
+            assertThat(result(bad)).isEqualTo(-Errno.EIO);
+            assertThat(result(good)).isEqualTo(100);
+        });
+    }
+
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void errorOfTheJvmIsInTheResultAndTheStreamGoesOn(boolean writes) throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);
+            CuFileStream.Cells good = streams.cells(100, 0, 0);
+            try (CuFileStream stream = driver.stream(raw, Set.of())) {
+                posix.on(writes ? PosixCall.PWRITE : PosixCall.PREAD).covering(12 * MIB).runsFirst(() -> {
+                    throw new StackOverflowError("for the test");
+                });
                 if (writes) {
                     stream.write(handle, memory.range(), bad);
                 } else {

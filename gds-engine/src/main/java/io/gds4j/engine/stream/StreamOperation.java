@@ -36,8 +36,8 @@ final class StreamOperation {
         long result;
         try {
             result = mover.move(bindStaged());
-        } catch (RuntimeException e) {
-            result = code(e);
+        } catch (RuntimeException | Error e) {
+            result = code(failure(e));
         }
         finish(result);
     }
@@ -119,6 +119,11 @@ final class StreamOperation {
                 CuFileError.CUDA_DRIVER_ERROR,
                 isWrite() ? "cuFileWriteAsync" : "cuFileReadAsync",
                 "CUDA took a part of the operation only");
+    }
+
+    /** Returns what an operation fails with that met this. */
+    static RuntimeException failure(Throwable thrown) {
+        return thrown instanceof RuntimeException known ? known : new IllegalStateException(thrown);
     }
 
     /** Returns the value of the result cell for a failure. */
