@@ -146,19 +146,29 @@ class FragmentsTest {
         List<ScatterCopy> copies = fragments(0, 64, 32 * KIB, 1);
         handle.readScattered(0, 2 << 20, copies);
         readModel(0, copies);
-        long engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
-        long kernels = cuda.fragmentKernels();
-        copies = fragments(0, 64, 32 * KIB, 2);
-        assertThat(handle.readScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
-        readModel(2 << 20, copies);
-        assertThat(cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC)).isEqualTo(engine);
+        // A kernel that comes late, because the machine is busy, is called off, and a copy engine serves: then once more.
+        long kernels = 0;
+        long engine = 1;
+        for (int round = 0; round < 50 && engine > 0; round++) {
+            kernels = cuda.fragmentKernels();
+            engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
+            copies = fragments(0, 64, 32 * KIB, 2);
+            assertThat(handle.readScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
+            readModel(2 << 20, copies);
+            engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC) - engine;
+        }
+        assertThat(engine).isZero();
         assertThat(cuda.fragmentKernels() - kernels).isBetween(1L, 4L);
-        kernels = cuda.fragmentKernels();
-        engine = cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC);
-        copies = fragments(0, 64, 32 * KIB, 3);
-        assertThat(handle.writeScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
-        writeModel(2 << 20, copies);
-        assertThat(cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC)).isEqualTo(engine);
+        engine = 1;
+        for (int round = 0; round < 50 && engine > 0; round++) {
+            kernels = cuda.fragmentKernels();
+            engine = cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC);
+            copies = fragments(0, 64, 32 * KIB, 3);
+            assertThat(handle.writeScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
+            writeModel(2 << 20, copies);
+            engine = cuda.calls(CudaFunction.MEMCPY_DTOH_ASYNC) - engine;
+        }
+        assertThat(engine).isZero();
         assertThat(cuda.fragmentKernels() - kernels).isBetween(1L, 4L);
         verify("64 fragments");
     }
@@ -202,7 +212,8 @@ class FragmentsTest {
             boolean write = random.nextBoolean();
             List<ScatterCopy> copies = new ArrayList<>();
             int length = tile(random, copies);
-            long offset = random.nextInt(3) == 0 ? 4096L * random.nextInt(200) : random.nextInt(SIZE - length);
+            int offset = random.nextInt(SIZE - length);
+            offset -= random.nextInt(3) == 0 ? offset % 4096 : 0;
             if (write) {
                 assertThat(handle.writeScattered(offset, length, copies, result)).as(what).isEqualTo(length);
                 writeModel(offset, copies);
