@@ -2,7 +2,7 @@ package io.gds4j.ffi.curl;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
-import static org.assertj.core.api.Assumptions.assumeThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.sun.net.httpserver.HttpServer;
 import io.gds4j.internal.http.NativeHttp;
@@ -125,7 +125,7 @@ class CurlTest {
 
     @Test
     void requestsShareAConnectionAndSendWhatTheyHave() throws IOException {
-        assumeThat(curl.problem()).isEmpty();
+        assumeTrue(curl.problem().isEmpty(), () -> String.valueOf(curl.problem()));
         try (NativeHttp.Wire wire = curl.open(); Arena arena = Arena.ofConfined()) {
             Kept get = new Kept();
             wire.send(request("GET", "/a/../b//%2Fc?d=%20"), get);
@@ -149,7 +149,7 @@ class CurlTest {
 
     @Test
     void failuresEndTheRequestOnly() throws IOException {
-        assumeThat(curl.problem()).isEmpty();
+        assumeTrue(curl.problem().isEmpty(), () -> String.valueOf(curl.problem()));
         try (NativeHttp.Wire wire = curl.open()) {
             assertThatThrownBy(() -> wire.send(request("GET", "/endless"), new Kept())).isInstanceOf(IOException.class);
             assertThatThrownBy(() -> wire.send(request("GET", "/"), new Kept() {
@@ -174,7 +174,7 @@ class CurlTest {
 
     @Test
     void requestThatNobodyWaitsForEnds() throws Exception {
-        assumeThat(curl.problem()).isEmpty();
+        assumeTrue(curl.problem().isEmpty(), () -> String.valueOf(curl.problem()));
         CountDownLatch asked = new CountDownLatch(1);
         CountDownLatch end = new CountDownLatch(1);
         server.createContext("/stalls", exchange -> {

@@ -73,7 +73,7 @@ class ServerGoneTest {
             }
             System.out.printf("server gone: nfs=%s work=%s succeeded=%s%n", version, work, succeeded);
             assertThat(succeeded).as("%s without a server", work).isEqualTo(work == DiskWork.CACHE);
-            Guest.shell("until stat %s/read >/dev/null; do sleep 0.1; done".formatted(folder));
+            Guest.shell("until cat %s/read >/dev/null; do sleep 0.1; done".formatted(folder));
             work.check(driver, folder, succeeded);
         }
         Guest.run("umount", point.toString());
@@ -99,7 +99,7 @@ class ServerGoneTest {
                 Guest.run("nfs-server", "restart");
             }
             System.out.printf("server goes: nfs=%s work=%s succeeded=%s%n", version, work, succeeded);
-            Guest.shell("until stat %s/read >/dev/null; do sleep 0.1; done".formatted(folder));
+            Guest.shell("until cat %s/read >/dev/null; do sleep 0.1; done".formatted(folder));
             work.check(driver, folder, succeeded);
         }
         Guest.run("umount", point.toString());
