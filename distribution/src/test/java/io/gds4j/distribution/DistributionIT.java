@@ -59,6 +59,7 @@ class DistributionIT {
         Path link = Files.createSymbolicLink(folder.resolve("gds"), root.resolve("bin/gds"));
 
         Run run = run(folder, link.toString(), "--version");
+        Files.delete(link);
 
         assertThat(run.status()).as(run.err()).isZero();
         assertThat(run.out()).startsWith("gds4j ").contains("JDK");
