@@ -18,11 +18,6 @@ import picocli.CommandLine.Parameters;
         name = "check",
         description = "Show the platform, driver, GPUs, RDMA devices, libcufile and configuration of this machine."
                 + " For each path, show its file system, and the I/O path that serves it and why.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds check                                 this machine",
                 "  gds check /models/llama.safetensors       also show what serves this file",

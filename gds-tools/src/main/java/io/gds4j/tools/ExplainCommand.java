@@ -1,32 +1,17 @@
 package io.gds4j.tools;
 
-import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.explain.ExplainRun;
 import io.gds4j.tools.load.LoadArguments;
-import io.gds4j.tools.load.ParallelMode;
-import io.gds4j.tools.load.Target;
-import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
-import java.util.List;
-import java.util.Optional;
 import java.util.concurrent.Callable;
-import java.util.regex.Pattern;
-import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
-import picocli.CommandLine.Option;
-import picocli.CommandLine.Parameters;
 
 /** Options and help of {@code gds explain}. */
 @Command(
         name = "explain",
         description = "Tell before a load what it would do: which path serves each file and why, the expected time, the"
                 + " memory of each rank, and what would make it faster.",
-        synopsisHeading = "Usage: ",
-        descriptionHeading = "%n",
-        parameterListHeading = "%n",
-        optionListHeading = "%nOptions:%n",
-        footerHeading = "%nExamples:%n",
         footer = {
                 "  gds explain Llama-3-8B/                  to gpu:0, or host memory",
                 "  gds explain Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
@@ -40,48 +25,8 @@ final class ExplainCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
-    @Parameters(
-            paramLabel = "PATH",
-            description = "A file of safetensors, GGUF, PyTorch (.pt, .bin) or NumPy (.npy, .npz), a list of extents"
-                    + " (JSON), an index of shards (model.safetensors.index.json), the first part of a split GGUF set,"
-                    + " or a folder that contains one of these. Content decides, not the name."
-                    + " An http, https or s3 URL of such a file or index, or an s3 URL of a folder, is read by ranges.")
-    @SuppressWarnings("NullAway.Init")
-    private String path;
-
-    @Option(
-            names = {"-t", "--target"},
-            paramLabel = "gpu:N|host",
-            split = ",",
-            converter = TargetConverter.class,
-            description = "Destination of the tensors: GPU memory or page-aligned host memory. Several targets,"
-                    + " separated by commas, share one read of the files. A GPU has a number, a PCI"
-                    + " address (gpu:0000:3b:00.0) or a UUID (gpu:GPU-5b1c). Default: gpu:0 if there is a GPU, else host.")
-    private List<Target> targets = List.of();
-
-    @Option(names = "--parallel", paramLabel = "MODE", converter = ParallelModeConverter.class,
-            description = "How targets share the tensors: replicate (all to each), column (slices for tensor"
-                    + " parallelism, for models with the names of Llama) or plan:FILE (JSON in the vocabulary of"
-                    + " base_model_tp_plan). Default: replicate.")
-    private @Nullable ParallelMode parallel;
-
-    @Option(names = "--heads", paramLabel = "QUERY[,KEY_VALUE]", converter = HeadsConverter.class,
-            description = "Attention heads of the model, such as 32,8, for slices that never cut a head. Default:"
-                    + " those in config.json beside the checkpoint, or in the keys of a GGUF file.")
-    private @Nullable AttentionHeads heads;
-
     @Mixin
-    private final BackendOption backend = new BackendOption();
-
-    @Mixin
-    private final DirectStorageOption directStorage = new DirectStorageOption();
-
-    @Mixin
-    private final LinksOption links = new LinksOption();
-
-    @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
-            description = "Load only tensors whose name contains a match of this regular expression.")
-    private @Nullable Pattern tensor;
+    private final LoadOptions load = new LoadOptions();
 
     ExplainCommand(Terminal terminal) {
         this.terminal = terminal;
@@ -89,12 +34,7 @@ final class ExplainCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        if (heads != null && (parallel == null || !parallel.divides())) {
-            throw CommandFailure.usage("--heads is for slices: it needs --parallel column or --parallel plan:FILE");
-        }
-        LoadArguments arguments = new LoadArguments(
-                CheckpointPath.of(path, terminal.environment()), links.value(), List.copyOf(targets), parallel,
-                Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, false, false, false);
+        LoadArguments arguments = load.arguments(terminal.environment(), false, false, false);
         return ExplainRun.run(arguments, output.of(terminal, "explain")).code();
     }
 }
