@@ -22,7 +22,7 @@ import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** Converts the report to the fields of a JSON object. */
-final class CheckJson {
+public final class CheckJson {
     private CheckJson() {
     }
 
@@ -50,7 +50,8 @@ final class CheckJson {
         return fields;
     }
 
-    private static Map<String, @Nullable Object> advice(Advice advice) {
+    /** Returns the fields of a problem and its remedy. */
+    public static Map<String, @Nullable Object> advice(Advice advice) {
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("what", advice.what());
         fields.put("remedy", advice.remedy());

@@ -11,11 +11,12 @@ import java.util.OptionalDouble;
  *
  * @param files files of the load
  * @param hot speed of loads from memory; empty if not measured
- * @param devices bytes per second that each device delivers; without those that could not be measured
+ * @param devices bytes per second of each measured device
  */
 record Estimate(List<ReadFile> files, Optional<HotLoad> hot, Map<String, Double> devices) {
 
-    private long bytes() {
+    /** Bytes to read. */
+    long bytes() {
         return files.stream().mapToLong(ReadFile::bytes).sum();
     }
 

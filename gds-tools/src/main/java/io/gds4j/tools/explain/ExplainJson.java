@@ -1,12 +1,10 @@
 package io.gds4j.tools.explain;
 
-import io.gds4j.diagnosis.Advice;
 import io.gds4j.diagnosis.Mount;
 import io.gds4j.diagnosis.PathReport;
-import io.gds4j.statistics.IoPathReport;
+import io.gds4j.tools.check.CheckJson;
 import java.util.LinkedHashMap;
 import java.util.Map;
-import java.util.Optional;
 import java.util.OptionalDouble;
 import org.jspecify.annotations.Nullable;
 
@@ -29,12 +27,11 @@ final class ExplainJson {
         fields.put("hotBytesPerSecond", estimate.hot().map(hot -> Math.round(hot.bytesPerSecond())).orElse(null));
         fields.put("files", estimate.files().stream().map(file -> file(file, explanation)).toList());
         fields.put("ranks", explanation.ranks().stream().map(ExplainJson::rank).toList());
-        fields.put("advice", explanation.advice().stream().map(ExplainJson::advice).toList());
+        fields.put("advice", explanation.advice().stream().map(CheckJson::advice).toList());
         return fields;
     }
 
     private static Map<String, @Nullable Object> file(ReadFile file, Explanation explanation) {
-        Optional<IoPathReport> served = file.served(explanation.direct());
         Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         fields.put("file", file.path().toString());
         fields.put("bytes", file.bytes());
@@ -43,8 +40,8 @@ final class ExplainJson {
         fields.put("device", file.device());
         Double rate = explanation.estimate().devices().get(file.device());
         fields.put("coldBytesPerSecond", rate == null ? null : Math.round(rate));
-        fields.put("ioPath", served.map(path -> path.path().name()).orElse("USER_SOURCE"));
-        fields.put("reason", served.map(IoPathReport::reason).orElse("read by ranges from its server"));
+        fields.put("ioPath", file.ioPath(explanation.direct()));
+        fields.put("reason", file.reason(explanation.direct()));
         fields.put("whyNotLibcufile", file.report().flatMap(PathReport::obstacle).orElse(null));
         return fields;
     }
@@ -55,13 +52,6 @@ final class ExplainJson {
         fields.put("target", rank.target().toString());
         fields.put("bytes", rank.bytes());
         fields.put("availableBytes", rank.availableBytes());
-        return fields;
-    }
-
-    private static Map<String, @Nullable Object> advice(Advice advice) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("what", advice.what());
-        fields.put("remedy", advice.remedy());
         return fields;
     }
 

@@ -12,7 +12,6 @@ import io.gds4j.loader.ParallelLoadPlan;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.load.OpenedDriver;
-import io.gds4j.tools.load.ParallelMode;
 import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
@@ -26,7 +25,6 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.OptionalDouble;
 import java.util.stream.Collectors;
-import org.jspecify.annotations.Nullable;
 
 /** Runs {@code gds explain}: reads headers, and of each device what it delivers in a fifth of a second. */
 public final class ExplainRun {
@@ -49,13 +47,13 @@ public final class ExplainRun {
     private static Explanation explain(
             LoadArguments arguments, LoadPlan plan, List<Targets> targets, CuFileDriver driver)
             throws InterruptedException {
-        List<ReadFile> files = files(plan.requests(), driver);
-        List<LoadDestination> destinations = targets.stream()
-                .map(target -> LoadDestination.of(target.target().kind(), target.device())).toList();
-        ParallelMode mode = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
+        Diagnosis diagnosis = driver.diagnose(plan.requests().stream().map(LoadRequest::file)
+                .distinct().filter(ReadFile::isLocal).toArray(Path[]::new));
+        List<ReadFile> files = files(plan.requests(), diagnosis);
+        List<LoadDestination> destinations = targets.stream().map(Targets::destination).toList();
         List<Explanation.Rank> ranks = new ArrayList<>();
-        if (destinations.size() > 1 || arguments.parallel() != null) {
-            ParallelLoadPlan parallel = plan.across(destinations, mode.rules(arguments.heads()));
+        if (arguments.isParallel()) {
+            ParallelLoadPlan parallel = plan.across(destinations, arguments.mode().rules(arguments.heads()));
             for (int rank : parallel.ranks()) {
                 ranks.add(rank(rank, targets.get(rank), parallel.destinationBytes(rank), driver));
             }
@@ -63,12 +61,12 @@ public final class ExplainRun {
             ranks.add(rank(0, targets.getFirst(), plan.destinationBytes(), driver));
         }
         // slices together are one copy of the model, as one target receives it
-        List<LoadDestination> measured = mode.divides() ? destinations.subList(0, 1) : destinations;
+        List<LoadDestination> measured = arguments.mode().divides() ? destinations.subList(0, 1) : destinations;
         Estimate estimate = new Estimate(files, HotLoad.measure(driver, measured), devices(files));
         boolean direct = arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isPresent();
         return new Explanation(
                 arguments.path(), plan.checkpoint().format().id(), plan.tensors().size(), plan.bytes(), direct,
-                estimate, ranks, advice(plan, estimate, ranks, driver));
+                estimate, ranks, advice(plan, estimate, ranks, diagnosis));
     }
 
     private static Explanation.Rank rank(int rank, Targets target, long bytes, CuFileDriver driver) {
@@ -76,17 +74,11 @@ public final class ExplainRun {
                 rank, target.target(), bytes, driver.allocator().available(target.target().kind(), target.device()));
     }
 
-    private static List<ReadFile> files(List<LoadRequest> requests, CuFileDriver driver) {
+    private static List<ReadFile> files(List<LoadRequest> requests, Diagnosis diagnosis) {
         Map<Path, List<LoadRequest>> byFile = requests.stream()
                 .collect(Collectors.groupingBy(LoadRequest::file, LinkedHashMap::new, Collectors.toList()));
-        Path[] local = byFile.keySet().stream().filter(ReadFile::isLocal).toArray(Path[]::new);
-        Map<Path, PathReport> reports = new LinkedHashMap<>();
-        if (local.length > 0) {
-            List<PathReport> all = driver.diagnose(local).paths();
-            for (int i = 0; i < local.length; i++) {
-                reports.put(local[i], all.get(i));
-            }
-        }
+        Map<Path, PathReport> reports = diagnosis.paths().stream()
+                .collect(Collectors.toMap(PathReport::path, report -> report));
         List<ReadFile> files = new ArrayList<>();
         byFile.forEach((file, reads) -> files.add(
                 ReadFile.of(file, reads, Optional.ofNullable(reports.get(file)))));
@@ -109,7 +101,7 @@ public final class ExplainRun {
     }
 
     private static List<Advice> advice(
-            LoadPlan plan, Estimate estimate, List<Explanation.Rank> ranks, CuFileDriver driver) {
+            LoadPlan plan, Estimate estimate, List<Explanation.Rank> ranks, Diagnosis diagnosis) {
         List<Advice> advice = new ArrayList<>();
         for (Explanation.Rank rank : ranks) {
             long together = ranks.stream().filter(other -> other.target().equals(rank.target()))
@@ -121,9 +113,9 @@ public final class ExplainRun {
                 break;
             }
         }
-        @Nullable Double hot = value(estimate.hotSeconds());
-        @Nullable Double now = value(estimate.nowSeconds());
-        if (hot != null && now != null && now > 1.3 * hot) {
+        double hot = estimate.hotSeconds().orElse(Double.NaN);
+        double now = estimate.nowSeconds().orElse(Double.NaN);
+        if (now > 1.3 * hot) { // false if one is unknown
             advice.add(new Advice(
                     String.format(
                             Locale.ROOT,
@@ -141,16 +133,11 @@ public final class ExplainRun {
                     "gds convert SRC DST writes the checkpoint aligned"));
         }
         if (ranks.stream().anyMatch(rank -> rank.target().isGpu())) {
-            Diagnosis diagnosis = driver.diagnose();
             estimate.files().stream().flatMap(file -> file.report().flatMap(PathReport::obstacle).stream()).findFirst()
                     .ifPresent(why -> advice.add(new Advice(
                             "GPUDirect Storage does not serve: " + why, "gds check shows what it lacks")));
-            advice.addAll(diagnosis.advice());
+            advice.addAll(diagnosis.withPaths(List.of()).advice());
         }
         return List.copyOf(advice);
-    }
-
-    private static @Nullable Double value(OptionalDouble value) {
-        return value.isPresent() ? (Double) value.getAsDouble() : null;
     }
 }

@@ -1,7 +1,6 @@
 package io.gds4j.tools.explain;
 
 import io.gds4j.diagnosis.Advice;
-import io.gds4j.statistics.IoPathReport;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.nio.file.Path;
@@ -29,7 +28,7 @@ final class ExplainText {
                 Units.count(explanation.tensors(), "tensor"), Units.bytes(explanation.bytes()))));
         lines.add(Text.row("cached", "%s of %s".formatted(
                 Units.bytes(estimate.cachedBytes()),
-                Units.bytes(estimate.files().stream().mapToLong(ReadFile::bytes).sum()))));
+                Units.bytes(estimate.bytes()))));
         lines.add(Text.row("memory", estimate.hot().map(hot -> "%s to the target, and %s before".formatted(
                 Units.rate(hot.bytesPerSecond()), Units.seconds(hot.fixedSeconds()))).orElse("unknown")));
         estimate.files().stream().filter(file -> !file.inMemory()).map(ReadFile::device).distinct()
@@ -42,9 +41,8 @@ final class ExplainText {
         List<List<String>> rows = new ArrayList<>();
         Map<String, String> reasons = new LinkedHashMap<>();
         for (ReadFile file : estimate.files()) {
-            IoPathReport served = file.served(explanation.direct()).orElse(null);
-            String path = served == null ? "USER_SOURCE" : served.path().name();
-            reasons.putIfAbsent(path, served == null ? "read by ranges from its server" : served.reason());
+            String path = file.ioPath(explanation.direct());
+            reasons.putIfAbsent(path, file.reason(explanation.direct()));
             Path name = file.path().getFileName();
             rows.add(List.of(
                     (name == null ? file.path() : name).toString(), Units.bytes(file.bytes()),

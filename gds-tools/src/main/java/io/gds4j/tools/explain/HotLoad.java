@@ -6,16 +6,14 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelTensors;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.tools.demo.DemoFolder;
 import java.io.IOException;
-import java.nio.ByteBuffer;
-import java.nio.ByteOrder;
-import java.nio.channels.FileChannel;
-import java.nio.charset.StandardCharsets;
 import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Optional;
 
@@ -40,16 +38,14 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
             if (store.getUsableSpace() < 2L * MANY * TENSOR) {
                 return Optional.empty();
             }
-            Path file = Files.createTempFile(MEMORY, "gds-explain-", ".safetensors");
-            try {
+            try (DemoFolder folder = DemoFolder.in(MEMORY, "gds-explain-")) {
+                Path file = folder.path().resolve("generated.safetensors");
                 double few = fastest(driver, destinations, file, FEW);
                 double many = fastest(driver, destinations, file, MANY);
                 double rate = many > few
                         ? (double) (MANY - FEW) * TENSOR / (many - few)
                         : (double) MANY * TENSOR / many;
                 return Optional.of(new HotLoad(Math.max(0, many - (double) MANY * TENSOR / rate), rate));
-            } finally {
-                Files.deleteIfExists(file);
             }
         } catch (IOException | CuFileException e) {
             return Optional.empty();
@@ -57,7 +53,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
     }
 
     private static double fastest(
-            CuFileDriver driver, List<LoadDestination> destinations, Path file, int tensors) throws IOException {
+            CuFileDriver driver, List<LoadDestination> destinations, Path file, int tensors) {
         write(file, tensors);
         double fastest = Double.MAX_VALUE;
         for (int i = 0; i < REPEATS; i++) {
@@ -80,35 +76,12 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
         }
     }
 
-    private static void write(Path file, int tensors) throws IOException {
-        StringBuilder json = new StringBuilder("{");
+    private static void write(Path file, int tensors) {
+        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false);
         for (int i = 0; i < tensors; i++) {
-            json.append(i == 0 ? "" : ",").append("\"t%s\":{\"dtype\":\"U8\",\"shape\":[%s],\"data_offsets\":[%s,%s]}"
-                    .formatted(i, TENSOR, (long) i * TENSOR, (i + 1L) * TENSOR));
+            writer.tensor("t" + i, DType.U8, TENSOR);
         }
-        json.append('}');
-        byte[] header = json.toString().getBytes(StandardCharsets.UTF_8);
-        // padded, so that the data is as aligned as in files of today's writers
-        int length = (header.length + Long.BYTES + 4095) / 4096 * 4096 - Long.BYTES;
-        ByteBuffer head = ByteBuffer.allocate(Long.BYTES + length).order(ByteOrder.LITTLE_ENDIAN).putLong(length)
-                .put(header);
-        while (head.hasRemaining()) {
-            head.put((byte) ' ');
-        }
-        ByteBuffer data = ByteBuffer.allocateDirect(TENSOR);
-        try (FileChannel channel = FileChannel.open(
-                file, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING)) {
-            writeAll(channel, head.flip());
-            for (int i = 0; i < tensors; i++) {
-                writeAll(channel, data.clear());
-            }
-        }
-    }
-
-    private static void writeAll(FileChannel channel, ByteBuffer bytes) throws IOException {
-        while (bytes.hasRemaining()) {
-            channel.write(bytes);
-        }
+        writer.write((name, offset, to) -> to.fill((byte) 0));
     }
 
     /** Time of a load of this many bytes. */

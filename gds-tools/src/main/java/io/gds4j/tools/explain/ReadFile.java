@@ -67,8 +67,17 @@ record ReadFile(Path path, long bytes, OptionalLong cachedBytes, Optional<PathRe
         return report.flatMap(PathReport::mount).map(Mount::source).orElse(isLocal(path) ? "unknown" : "remote");
     }
 
-    /** What serves the file with the way that the load opens it. */
-    Optional<IoPathReport> served(boolean direct) {
+    /** Which path serves the file with the way that the load opens it. */
+    String ioPath(boolean direct) {
+        return served(direct).map(path -> path.path().name()).orElse("USER_SOURCE");
+    }
+
+    /** Why that path. */
+    String reason(boolean direct) {
+        return served(direct).map(IoPathReport::reason).orElse("read by ranges from its server");
+    }
+
+    private Optional<IoPathReport> served(boolean direct) {
         return report.flatMap(known -> direct ? known.direct().or(known::buffered) : known.buffered());
     }
 }

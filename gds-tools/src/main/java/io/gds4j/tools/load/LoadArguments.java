@@ -42,7 +42,12 @@ public record LoadArguments(
     }
 
     /** Returns whether targets share the tensors. */
-    boolean isParallel() {
+    public boolean isParallel() {
         return targets.size() > 1 || parallel != null;
+    }
+
+    /** Returns how targets share the tensors. */
+    public ParallelMode mode() {
+        return parallel == null ? ParallelMode.ALL : parallel;
     }
 }

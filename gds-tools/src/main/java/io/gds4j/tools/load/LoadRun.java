@@ -3,7 +3,6 @@ package io.gds4j.tools.load;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelLoadPlan;
@@ -43,7 +42,8 @@ public final class LoadRun {
         this.arguments = arguments;
         this.output = output;
         this.planned = CompletableFuture.supplyAsync(
-                this::readPlan, task -> Thread.ofPlatform().daemon().name("gds-headers").start(task));
+                () -> plan(arguments, output),
+                task -> Thread.ofPlatform().daemon().name("gds-headers").start(task));
     }
 
     /** Loads or lists the checkpoint and prints the result. */
@@ -57,7 +57,7 @@ public final class LoadRun {
     }
 
     private ExitStatus load() throws IOException {
-        Targets target = Targets.resolve(arguments.targets().isEmpty() ? null : arguments.targets().getFirst());
+        Targets target = targets(arguments).getFirst();
         try (OpenedDriver opened = open(List.of(target))) {
             LoadPlan plan = plan().to(target.target().kind(), target.device());
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
@@ -79,13 +79,10 @@ public final class LoadRun {
 
     private ExitStatus loadParallel() throws IOException {
         List<Targets> targets = targets(arguments);
-        ParallelMode shared = arguments.parallel() == null ? ParallelMode.ALL : arguments.parallel();
         try (OpenedDriver opened = open(targets)) {
             LoadPlan base = plan();
             ParallelLoadPlan plan = base.across(
-                    targets.stream().map(target -> LoadDestination.of(target.target().kind(), target.device()))
-                            .toList(),
-                    shared.rules(arguments.heads()));
+                    targets.stream().map(Targets::destination).toList(), arguments.mode().rules(arguments.heads()));
             checkRoom(targets, plan, opened.driver().allocator());
             ParallelResult result;
             try (ParallelTensors tensors = load(plan, opened.driver())) {
@@ -99,7 +96,7 @@ public final class LoadRun {
                         new Targets(targets.getFirst().target(), descriptions(targets)),
                         opened.driver().backendName(),
                         new Inspection(List.of(), inspection.verification(), null));
-                result = new ParallelResult(load, targets, shared, tensors.report(), inspection);
+                result = new ParallelResult(load, targets, arguments.mode(), tensors.report(), inspection);
             }
             print(result, base.checkpoint(), opened.driver());
             return status(result.load(), output);
@@ -204,11 +201,7 @@ public final class LoadRun {
         }
     }
 
-    private LoadPlan readPlan() {
-        return plan(arguments, output);
-    }
-
-    /** Returns the targets that exist of those that the arguments name, or the best one. */
+    /** Returns the named targets, which exist; the best one if none is named. */
     public static List<Targets> targets(LoadArguments arguments) {
         List<@Nullable Target> asked = new ArrayList<>(arguments.targets());
         if (asked.isEmpty()) {

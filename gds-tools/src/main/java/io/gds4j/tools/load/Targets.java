@@ -7,6 +7,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.nvml.NvmlAvailability;
+import io.gds4j.loader.LoadDestination;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -113,6 +114,11 @@ public record Targets(Target target, String description) {
                     "%s: needs %s, but only %s available; --tensor loads a part"
                             .formatted(target, Units.bytes(bytes), Units.bytes(available)));
         }
+    }
+
+    /** Returns where a load brings the tensors of a rank. */
+    public LoadDestination destination() {
+        return LoadDestination.of(target.kind(), device());
     }
 
     /** Device ordinal for allocations. */
