@@ -6,7 +6,7 @@ import io.gds4j.engine.staging.GpuContext;
 import org.jspecify.annotations.Nullable;
 
 /** Moves bytes between a file and memory that only the GPU's driver reaches, through slabs. */
-public abstract non-sealed class DeviceTransfer extends Transfer implements CopyPipeline.PieceFailures {
+public abstract non-sealed class DeviceTransfer extends StagedTransfer {
     private @Nullable GpuContext context;
     private boolean byProcessor;
 
@@ -41,47 +41,13 @@ public abstract non-sealed class DeviceTransfer extends Transfer implements Copy
     }
 
     @Override
-    public void run(ThreadContext thread) {
-        if (!hasUnclaimed()) {
-            return;
-        }
-        long bytes = plan().slabBytes();
-        CopyPipeline pipeline = thread.pipeline();
-        try {
-            if (!pipeline.enter(this, context(), bytes, pieces(), byProcessor)) {
-                return;
-            }
-        } catch (RuntimeException | Error e) {
-            stopNext(thread, e);
-            return;
-        }
-        try {
-            movePieces(thread, pipeline, bytes);
-        } finally {
-            pipeline.leave();
-        }
-    }
-
-    /**
-     * Claims and moves pieces until there are none left.
-     *
-     * @param bytes of a slab
-     */
-    abstract void movePieces(ThreadContext thread, CopyPipeline pipeline, long bytes);
-
-    /** Returns where in a slab the byte of the file is that a piece starts with. */
-    static long hostAddress(CopyPipeline.Slot slot, long start) {
-        return slot.slab().address() + CopyPipeline.skew(start);
+    final boolean enter(CopyPipeline pipeline, long bytes) {
+        return pipeline.enter(this, context(), bytes, pieces(), byProcessor);
     }
 
     /** Returns the GPU address of a byte of the file. */
     final long deviceAddress(long position) {
         return request().address() + (position - plan().offset());
-    }
-
-    @Override
-    public final void failed(long piece, RuntimeException cause) {
-        fail(piece, cause);
     }
 
     @Override

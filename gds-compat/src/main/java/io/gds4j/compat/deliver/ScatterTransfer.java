@@ -13,8 +13,7 @@ import java.util.List;
 import org.jspecify.annotations.Nullable;
 
 /** Moves pieces between the file and slabs, and their rows between slabs and fragments of memory, of the host and of several GPUs. */
-public abstract sealed class ScatterTransfer extends Transfer implements CopyPipeline.PieceFailures
-        permits ScatterRead, ScatterWrite {
+public abstract sealed class ScatterTransfer extends StagedTransfer permits ScatterRead, ScatterWrite {
     /** In {@link #targets}: a thread copies the segment of the same index. */
     private static final int HOST = -1;
 
@@ -108,38 +107,10 @@ public abstract sealed class ScatterTransfer extends Transfer implements CopyPip
     }
 
     @Override
-    public final void run(ThreadContext thread) {
-        if (!hasUnclaimed()) {
-            return;
-        }
-        long bytes = plan().slabBytes();
-        CopyPipeline pipeline = thread.pipeline();
-        try {
-            if (!pipeline.enter(this, gpus, bytes)) {
-                return;
-            }
-        } catch (RuntimeException | Error e) {
-            stopNext(thread, e);
-            return;
-        }
-        try {
-            pipeline.useKernels(!managed);
-            movePieces(thread, pipeline, bytes);
-        } finally {
-            pipeline.leave();
-        }
-    }
-
-    /**
-     * Claims and moves pieces until there are none left.
-     *
-     * @param bytes of a slab
-     */
-    abstract void movePieces(ThreadContext thread, CopyPipeline pipeline, long bytes);
-
-    /** Returns where in a slab the byte of the file is that a piece starts with. */
-    static long hostAddress(CopyPipeline.Slot slot, long start) {
-        return slot.slab().address() + CopyPipeline.skew(start);
+    final boolean enter(CopyPipeline pipeline, long bytes) {
+        boolean entered = pipeline.enter(this, gpus, bytes);
+        pipeline.useKernels(!managed);
+        return entered;
     }
 
     /** Copies the rows of one copy between a slab and a GPU, which the pipeline has begun with. */
@@ -192,11 +163,6 @@ public abstract sealed class ScatterTransfer extends Transfer implements CopyPip
                 }
             });
         }
-    }
-
-    @Override
-    public final void failed(long piece, RuntimeException cause) {
-        fail(piece, cause);
     }
 
     @Override

@@ -19,7 +19,7 @@ import org.jspecify.annotations.Nullable;
  * no thread has claimed, decides how many bytes were moved without a gap: pieces may be claimed from both ends. A {@code RequestContext} owns the transfer and reuses it for one request after
  * the other, so that a request allocates nothing.
  */
-public abstract sealed class Transfer permits HostTransfer, DeviceTransfer, ScatterTransfer {
+public abstract sealed class Transfer permits HostTransfer, StagedTransfer {
     private static final long NONE = Long.MAX_VALUE;
 
     /** One claim of the last piece in {@link #claims}. */

@@ -11,3 +11,4 @@ import org.jspecify.annotations.NullMarked;
 //   PartialProgressTest: DeviceRead
 //   ScatteredReadTest: ScatterRead
 //   FragmentsTest: ScatterTransfer, ScatterWrite
+//   GpuTransfersTest: StagedTransfer
