@@ -66,8 +66,7 @@ public final class IoResult {
     }
 
     /**
-     * Returns the bytes that took a path. After an error they include those that were moved behind the first gap; a byte that had to be
-     * moved twice counts twice.
+     * Returns the bytes that took a path. A byte that the backend moved twice counts twice. After an error, bytes behind the first gap count, too.
      *
      * @param path the path
      * @return bytes

@@ -1,9 +1,9 @@
 package io.gds4j;
 
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
-import java.util.NoSuchElementException;
 import java.util.Objects;
 import java.util.concurrent.atomic.AtomicBoolean;
 
@@ -80,22 +80,7 @@ public final class IoResults implements Iterable<IoResult> {
     /** {@return the reports in the order of the ranges} */
     @Override
     public Iterator<IoResult> iterator() {
-        return new Iterator<>() {
-            private int next;
-
-            @Override
-            public boolean hasNext() {
-                return next < size;
-            }
-
-            @Override
-            public IoResult next() {
-                if (next >= size) {
-                    throw new NoSuchElementException();
-                }
-                return results.get(next++);
-            }
-        };
+        return Collections.unmodifiableList(results.subList(0, size)).iterator();
     }
 
     @Override

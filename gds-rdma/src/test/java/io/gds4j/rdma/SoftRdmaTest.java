@@ -218,7 +218,7 @@ class SoftRdmaTest extends RdmaContract {
         assertThat(thrown.get()).hasMessageContaining("closed");
     }
 
-    /** The device has bound the window, and nobody has learnt of it: only freeing the window ends that. */
+    /** The device has bound the window, but the poll failed: only freeing the window unbinds it. */
     @ParameterizedTest
     @EnumSource(WindowType.class)
     void bindWhoseEndIsUnknownKeepsItsRegion(WindowType type) {

@@ -16,7 +16,7 @@ import java.util.Arrays;
 /**
  * What all patterns of reads share: a driver, a file of random bytes, and memory for them.
  *
- * @param shift bytes of memory before and after those that are read
+ * @param shift bytes of memory in front of the read bytes, and behind them
  */
 record PatternFile(CuFileDriver driver, CuFileHandle file, MemoryAllocation memory, byte[] data, int shift) {
     /** A pattern. */

@@ -6,7 +6,7 @@ import java.util.regex.Pattern;
 final class CallSite {
     private static final StackWalker WALKER = StackWalker.getInstance();
 
-    /** Classes of the JDK and of gds4j, except those that are programs: samples, the command, benchmarks, the test kit and tests in {@code site}. */
+    /** Classes of the JDK and of gds4j. Samples, the command, benchmarks, the test kit and tests in {@code site} are programs. */
     private static final Pattern LIBRARY = Pattern.compile(
             "java\\..*|io\\.gds4j\\.(?!(samples|tools|benchmarks|testkit|site)\\.).*");
 

@@ -132,7 +132,7 @@ public final class RdmaRun {
         return region.slice((arguments.queuePairs() + queuePair) * slot(), (int) arguments.largest());
     }
 
-    /** Bytes of a queue pair at each end: perftest's small requests go round in so many. */
+    /** Bytes of memory that a queue pair has at each end. perftest gives small requests 4096. */
     private long slot() {
         return Math.max(arguments.largest(), PerftestExchange.CYCLE_BUFFER);
     }
