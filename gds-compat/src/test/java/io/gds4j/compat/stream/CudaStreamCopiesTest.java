@@ -35,6 +35,7 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Set;
@@ -427,6 +428,25 @@ class CudaStreamCopiesTest {
             assertThat(result(read)).isEqualTo(27 * MIB);
             memory.expect(0, file.expected(0, 27 * MIB));
             memory.verify();
+        });
+    }
+
+    @Test
+    void readWithoutAnEventEndsThoughNobodyAsksTheStream() throws Exception {
+        streams.inContext(() -> {
+            long raw = streams.make();
+            CuFileStream stream = driver.stream(raw, Set.of());
+            cuda.fail(CudaFunction.EVENT_RECORD, 2, Cuda.ERROR_OUT_OF_MEMORY);
+            CuFileStream.Cells bad = streams.cells(27 * MIB, 0, 0);
+            assertThat(catchThrowable(() -> stream.read(handle, memory.range(), bad)))
+                    .isInstanceOf(CuFileException.class);
+
+            Thread closing = Thread.ofPlatform().daemon().start(stream::close);
+            boolean closed = closing.join(Duration.ofSeconds(20));
+            cuda.streamSynchronize(raw); // else the end of this test would hang, too
+            closing.join();
+
+            assertThat(closed).isTrue();
         });
     }
 

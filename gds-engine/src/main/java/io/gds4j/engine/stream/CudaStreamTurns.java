@@ -56,6 +56,11 @@ final class CudaStreamTurns implements StreamTurns {
     }
 
     @Override
+    public boolean isIdle() {
+        return steps.query() != Cuda.ERROR_NOT_READY;
+    }
+
+    @Override
     public void awaitBefore(Step step) {
         lock.lock();
         try {

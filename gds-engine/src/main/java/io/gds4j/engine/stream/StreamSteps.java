@@ -12,7 +12,7 @@ import java.util.Objects;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
-/** Puts steps of operations into a CUDA stream. One thread at a time, except {@link #keep}. */
+/** Puts steps of operations into a CUDA stream. One thread at a time, except {@link #keep} and {@link #query}. */
 final class StreamSteps {
     /** The copy of a step that has none. */
     static final StreamCopy NONE = new StreamCopy.None();
@@ -120,6 +120,11 @@ final class StreamSteps {
                 ? gather().launchBell(cuda, board.board(), request, stream)
                 : Cuda.ERROR_NOT_FOUND;
         return result == Cuda.SUCCESS ? result : kernel.launch(cuda, word.emptyCell(), 0, stream);
+    }
+
+    /** Asks the stream whether it has passed all that it holds; a {@code CUresult}. Any thread. */
+    int query() {
+        return contexts.in(context, () -> cuda.streamQuery(stream));
     }
 
     boolean hasBell() {

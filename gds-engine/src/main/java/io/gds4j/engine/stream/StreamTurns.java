@@ -11,6 +11,9 @@ interface StreamTurns {
     /** Returns whether the stream has passed an event or has failed. */
     boolean isPast(long event);
 
+    /** Returns whether the stream has passed all that it holds or has failed: for a kernel without an event. */
+    boolean isIdle();
+
     /** Waits until the stream may pass all steps before this one: their operations need nothing more that others may hold. */
     void awaitBefore(Step step);
 

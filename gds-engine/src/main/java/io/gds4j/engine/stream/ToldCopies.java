@@ -117,7 +117,7 @@ final class ToldCopies {
         if (parked.isComplete(1)) {
             return turns.isPast(step.copied());
         }
-        return parked.isBroken() && (!parked.isLaunched() || turns.await(step.reached()) != 0);
+        return parked.isBroken() && (!parked.isLaunched() || turns.isIdle());
     }
 
     private RuntimeException failure() {

@@ -146,6 +146,11 @@ class StagedStreamCopyTest {
         }
 
         @Override
+        public boolean isIdle() {
+            return true;
+        }
+
+        @Override
         public boolean isPast(long event) {
             Step step = steps.get((int) event / 2 - 1);
             if (event % 2 == 1 && passed >= step.turn()
