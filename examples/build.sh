@@ -40,7 +40,7 @@ example() { # name, what its output holds, command in its folder
 
 if [ -z "${INSTALLED:-}" ]; then
     echo "installs gds4j"
-    (cd "$root" && "${mvn[@]}" install -DskipTests -DskipITs -pl gds-spring-boot-starter,gds-remote,gds-bom -am) || exit 1
+    (cd "$root" && "${mvn[@]}" install -DskipTests -DskipITs -pl gds-spring-boot-starter,gds-remote,gds-testkit,gds-bom -am) || exit 1
 fi
 
 boot() {
@@ -65,6 +65,7 @@ quiet_test() {
     "${mvn[@]}" test && echo tested
 }
 example s3 tested quiet_test
+example cudf tested quiet_test
 gradle=$(command -v gradle || true)
 if [ -n "$gradle" ] && "$gradle" --version | grep -qE '^Gradle ([9]|[1-9][0-9])\.'; then
     example gradle 'loaded weight \[3\]' "$gradle" -q --no-daemon ${REPO:+-Dmaven.repo.local="$REPO"} run

@@ -22,7 +22,8 @@ class DocumentedSnippetsTest {
 
     @TestFactory
     List<DynamicTest> everySnippetIsPartOfASample() throws IOException {
-        String samples = words(read(ROOT.resolve("samples/src"), ".java"));
+        String samples = words(read(ROOT.resolve("samples/src"), ".java")
+                + read(ROOT.resolve("examples/cudf/src"), ".java"));
         List<DynamicTest> tests = new ArrayList<>();
         List<Path> documents = new ArrayList<>(files(ROOT.resolve("docs"), ".md"));
         documents.removeIf(document -> document.endsWith(RUN_ELSEWHERE));
