@@ -51,6 +51,8 @@ public final class Samples {
                     ResumedTraining::run),
             sample("checkpoint-to-arrays", "a checkpoint into arrays of other libraries", CheckpointToArrays.class,
                     CheckpointToArrays::run),
+            sample("resharding", "a checkpoint of four ranks into buffers of three", Resharding.class,
+                    Resharding::run),
             sample("sources", "an encrypted file and memory of the program as files", Sources.class, Sources::run),
             sample("rdma-registration", "file reads into memory of an RDMA device", RdmaRegistration.class,
                     RdmaRegistration::run),
