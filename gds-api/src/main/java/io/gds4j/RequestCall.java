@@ -76,25 +76,34 @@ final class RequestCall {
 
     private static long scattered(
             CuFileHandle handle, RequestCheck request, List<ScatterCopy> copies, @Nullable IoResult result) {
-        List<ScatterCopy> checked = ScatterCheck.check(request, copies);
+        ScatterCheck checked = handle.session().borrowCheck();
+        try {
+            checked.check(request, copies);
+            return scattered(handle, request, checked, result);
+        } finally {
+            checked.clear();
+            handle.session().giveBack(checked);
+        }
+    }
+
+    private static long scattered(
+            CuFileHandle handle, RequestCheck request, ScatterCheck checked, @Nullable IoResult result) {
         ThreadState here = ThreadState.current();
         handle.enter(request, here);
         int entered = 0;
         try {
             handle.checkRights(request);
-            for (ScatterCopy copy : checked) {
-                handle.enterMemory(request, copy.destination(), here);
-                entered++;
+            for (; entered < checked.size(); entered++) {
+                handle.enterMemory(request, checked.memory(entered), here);
             }
             return run(handle, BatchRequest.scattered(
-                    handle.file(), request.write(), request.fileOffset(), request.size(),
-                    ScatterCheck.ranges(checked)), result);
+                    handle.file(), request.write(), request.fileOffset(), request.size(), checked.forBackend()),
+                    result);
         } finally {
             for (int i = entered - 1; i >= 0; i--) {
-                MemoryUse.exit(checked.get(i).destination(), here);
+                MemoryUse.exit(checked.memory(i), here);
             }
             handle.exit(here);
-            Reference.reachabilityFence(checked);
         }
     }
 

@@ -2,15 +2,21 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
-import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
 
-/** Checks the copies of a scattered read or write. */
+/**
+ * The copies of a scattered read or write: the program's list, copied and checked. Reused from request to request, so that a request
+ * allocates nothing for each of many fragments. Used by one request at a time.
+ */
 final class ScatterCheck {
+    private final List<ScatterCopy> copies = new ArrayList<>();
+    private long[] starts = {};
+    private long[] ends = {};
+
     /**
      * What a copy fills: addresses of a read, offsets in the file range of a write.
      *
@@ -33,60 +39,65 @@ final class ScatterCheck {
         }
     }
 
-    private ScatterCheck() {
-    }
-
-    /** Returns the copies with ranges in place of allocations. */
-    static List<ScatterCopy> check(RequestCheck request, List<ScatterCopy> copies) {
+    /** Copies and checks the copies of a request; {@link #clear} ends it. */
+    void check(RequestCheck request, List<ScatterCopy> ofProgram) {
         request.checkNumbers();
-        if (copies.isEmpty()) {
+        if (ofProgram.isEmpty()) {
             throw request.invalid("there are no copies");
         }
-        List<ScatterCopy> checked = new ArrayList<>(copies.size());
-        for (int i = 0; i < copies.size(); i++) {
-            ScatterCopy copy = copies.get(i);
+        for (int i = 0; i < ofProgram.size(); i++) {
+            ScatterCopy copy = ofProgram.get(i);
             if (copy.sourceEnd() > request.size()) {
                 throw request.invalid("copy %s ends at %s of %s bytes of the file range"
                         .formatted(i, copy.sourceEnd(), request.size()));
             }
-            IoMemory plain = MemoryUse.plain(copy.destination());
-            request.checkAccess(plain);
-            checked.add(plain == copy.destination() ? copy : with(copy, plain, copy.destinationOffset()));
+            request.checkAccess(MemoryUse.plain(copy.destination()));
+            copies.add(copy);
         }
-        checkDisjoint(request, checked);
+        checkDisjoint(request);
         if (request.write()) {
-            checkWhole(request, checked);
+            checkWhole(request);
         }
-        return checked;
     }
 
-    /** Returns the copies with the memory that a backend gets: for windows, the whole registered buffer. */
-    static List<ScatterCopy> ranges(List<ScatterCopy> copies) {
-        List<ScatterCopy> ranges = new ArrayList<>(copies.size());
-        for (ScatterCopy copy : copies) {
-            if (copy.destination() instanceof MemoryRange) {
-                ranges.add(copy);
-            } else {
-                long start = MemoryUse.start(copy.destination()) + copy.destinationOffset();
-                ranges.add(with(copy, MemoryUse.base(copy.destination()), start));
+    /** Drops the copies. */
+    void clear() {
+        copies.clear();
+    }
+
+    /** Returns the number of copies. */
+    int size() {
+        return copies.size();
+    }
+
+    /** Returns the memory of a copy: of allocations, their ranges. */
+    IoMemory memory(int copy) {
+        return MemoryUse.plain(copies.get(copy).destination());
+    }
+
+    /** Returns the copies with the memory that a backend gets: for windows, the whole registered buffer. Valid until {@link #clear}. */
+    List<ScatterCopy> forBackend() {
+        for (int i = 0; i < copies.size(); i++) {
+            if (copies.get(i).destination() instanceof BufferWindow) {
+                return copies.stream().map(ScatterCheck::ofBuffer).toList();
             }
         }
-        return ranges;
+        return copies;
     }
 
-    private static ScatterCopy with(ScatterCopy copy, IoMemory memory, long offset) {
+    private static ScatterCopy ofBuffer(ScatterCopy copy) {
         return new ScatterCopy(
                 copy.sourceOffset(),
                 copy.sourcePitch(),
                 copy.width(),
                 copy.rows(),
-                memory,
-                offset,
+                MemoryUse.base(copy.destination()),
+                MemoryUse.start(copy.destination()) + copy.destinationOffset(),
                 copy.destinationPitch());
     }
 
-    private static void checkDisjoint(RequestCheck request, List<ScatterCopy> copies) {
-        if (areSingleRowsDisjoint(request.write(), copies)) {
+    private void checkDisjoint(RequestCheck request) {
+        if (areSingleRowsDisjoint(request.write())) {
             return;
         }
         List<Target> targets = new ArrayList<>(copies.size());
@@ -111,10 +122,13 @@ final class ScatterCheck {
      * Returns whether all copies are single rows that do not overlap. Makes no object for each of many fragments: where no two overlap, each
      * one ends before the next one starts, and so do their ends and starts in order.
      */
-    private static boolean areSingleRowsDisjoint(boolean write, List<ScatterCopy> copies) {
-        long[] starts = new long[copies.size()];
-        long[] ends = new long[copies.size()];
-        for (int i = 0; i < starts.length; i++) {
+    private boolean areSingleRowsDisjoint(boolean write) {
+        int count = copies.size();
+        if (starts.length < count) {
+            starts = new long[count];
+            ends = new long[count];
+        }
+        for (int i = 0; i < count; i++) {
             ScatterCopy copy = copies.get(i);
             if (copy.rows() > 1) {
                 return false;
@@ -124,9 +138,9 @@ final class ScatterCheck {
                     : copy.destination().range().address() + copy.destinationOffset();
             ends[i] = starts[i] + copy.width();
         }
-        Arrays.sort(starts);
-        Arrays.sort(ends);
-        for (int i = 1; i < starts.length; i++) {
+        Arrays.sort(starts, 0, count);
+        Arrays.sort(ends, 0, count);
+        for (int i = 1; i < count; i++) {
             if (ends[i - 1] > starts[i]) {
                 return false;
             }
@@ -135,10 +149,10 @@ final class ScatterCheck {
     }
 
     /** Checks that copies which do not overlap leave no byte of the range out. */
-    private static void checkWhole(RequestCheck request, List<ScatterCopy> copies) {
+    private void checkWhole(RequestCheck request) {
         long bytes = 0;
-        for (ScatterCopy copy : copies) {
-            bytes += copy.bytes();
+        for (int i = 0; i < copies.size(); i++) {
+            bytes += copies.get(i).bytes();
         }
         if (bytes != request.size()) {
             throw request.invalid("the copies hold %s of %s bytes of the file range".formatted(bytes, request.size()));

@@ -9,7 +9,9 @@ import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.StackReserve;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.spi.CuFileBackend;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -42,6 +44,9 @@ final class Session {
     private final Map<Object, Lifetime> feeders = new LinkedHashMap<>();
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
     private final AtomicLong windows = new AtomicLong();
+
+    /** Those that no request uses; guarded by itself. */
+    private final Deque<ScatterCheck> idleChecks = new ArrayDeque<>();
     private volatile RegistrationPolicy policy = RegistrationPolicy.EXPLICIT;
     private volatile @Nullable RegistrationCache cache;
     private int users = 1;
@@ -51,6 +56,20 @@ final class Session {
     private Session(CuFileBackend backend, Optional<BackendChoice> choice) {
         this.backend = backend;
         this.choice = choice;
+    }
+
+    /** Lends what copies and checks the fragments of a request; {@link #giveBack} follows. */
+    ScatterCheck borrowCheck() {
+        synchronized (idleChecks) {
+            ScatterCheck idle = idleChecks.poll();
+            return idle == null ? new ScatterCheck() : idle;
+        }
+    }
+
+    void giveBack(ScatterCheck check) {
+        synchronized (idleChecks) {
+            idleChecks.push(check);
+        }
     }
 
     /** Returns the executor of {@code readAsync} and {@code writeAsync}; creates it at the first call. */

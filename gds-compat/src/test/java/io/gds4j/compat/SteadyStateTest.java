@@ -75,6 +75,19 @@ class SteadyStateTest {
     }
 
     @Test
+    void aFragmentAllocatesLessThanAByte(@TempDir Path folder) {
+        ChildJvm child = new ChildJvm(AllocatedByFragments.class, folder, CompatBackend.class)
+                .with("-XX:TieredStopAtLevel=4");
+
+        ChildJvm.End end = child.run(file.toString());
+
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output().lines()).as("bytes a fragment")
+                .hasSize(4)
+                .allMatch(line -> Double.parseDouble(line.substring(line.lastIndexOf(' '))) < 1);
+    }
+
+    @Test
     void threadsAtRestUseNoProcessorTime() {
         handle.read(memory.range(), LARGEST, 0, 0);
         List<Thread> workers = workers();

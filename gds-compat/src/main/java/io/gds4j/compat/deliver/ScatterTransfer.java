@@ -17,6 +17,9 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
     /** In {@link #targets}: a thread copies the segment of the same index. */
     private static final int HOST = -1;
 
+    /** In {@link #segments}: a thread copies, by address. */
+    private static final MemorySegment BY_ADDRESS = HostMemoryViews.everywhere();
+
     private final @Nullable Thread worker;
     private final List<GpuContext> gpus = new ArrayList<>();
     private final List<@Nullable MemorySegment> segments = new ArrayList<>();
@@ -59,6 +62,12 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         segments.add(null);
     }
 
+    /** Adds the next copy, whose memory is that of the one before. */
+    public final void addSame() {
+        targets[segments.size()] = targets[segments.size() - 1];
+        segments.add(segments.getLast());
+    }
+
     /** Returns the context of a copy's memory; null if a thread copies. */
     @Nullable
     final GpuContext gpuOf(int copy) {
@@ -86,6 +95,16 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         return copy.sourceOffset() < from + length && copy.sourceEnd() > from;
     }
 
+    /** Returns where the bytes of a copy that has one row begin in a part of the range, from the start of the row. */
+    private static long beginIn(ScatterCopy copy, long from) {
+        return Math.max(0, from - copy.sourceOffset());
+    }
+
+    /** Returns the bytes of a copy that has one row in a part of the range. */
+    private static long widthIn(ScatterCopy copy, long from, long length) {
+        return Math.min(copy.width(), from + length - copy.sourceOffset()) - beginIn(copy, from);
+    }
+
     /**
      * Returns a segment that all threads of the request may use. Workers cannot use one that is confined to the caller; but then
      * only the caller, who waits, can close its arena.
@@ -95,7 +114,7 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         if (segment != null && segment.isAccessibleBy(worker == null ? Thread.currentThread() : worker)) {
             return segment;
         }
-        return HostMemoryViews.ofAddress(memory.address(), memory.length());
+        return BY_ADDRESS;
     }
 
     @Override
@@ -119,11 +138,9 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         long base = copy.destination().range().address();
         if (copy.rows() == 1) {
             // Without a lambda, which each of many fragments would allocate.
-            long begin = Math.max(0, from - copy.sourceOffset());
-            long width = Math.min(copy.width(), from + length - copy.sourceOffset()) - begin;
-            long slab = host + copy.sourceOffset() + begin - from;
-            long memory = base + copy.destinationOffset() + begin;
-            pipeline.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, width);
+            long slab = host + copy.sourceOffset() + beginIn(copy, from) - from;
+            long memory = base + copy.destinationOffset() + beginIn(copy, from);
+            pipeline.copyFragment(toGpu ? slab : memory, toGpu ? memory : slab, widthIn(copy, from, length));
             return;
         }
         copy.forPart(from, length, (offset, width, rows, at) -> {
@@ -143,7 +160,6 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
 
     /** Copies the rows of the host's memory. */
     final void copyHostRows(long host, long from, long length) {
-        boolean write = plan().isWrite();
         MemorySegment piece = HostMemoryViews.ofAddress(host, length);
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
@@ -151,17 +167,27 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
             if (memory == null || !overlaps(copy, from, length)) {
                 continue;
             }
+            long base = memory == BY_ADDRESS ? copy.destination().range().address() : 0;
+            if (copy.rows() == 1) {
+                long begin = beginIn(copy, from);
+                copyHost(piece, copy.sourceOffset() + begin - from, memory, base + copy.destinationOffset() + begin,
+                        widthIn(copy, from, length));
+                continue;
+            }
             copy.forPart(from, length, (offset, width, rows, at) -> {
                 for (long row = 0; row < rows; row++) {
-                    long inPiece = offset + row * copy.sourcePitch();
-                    long inMemory = at + row * copy.destinationPitch();
-                    if (write) {
-                        MemorySegment.copy(memory, inMemory, piece, inPiece, width);
-                    } else {
-                        MemorySegment.copy(piece, inPiece, memory, inMemory, width);
-                    }
+                    copyHost(piece, offset + row * copy.sourcePitch(), memory,
+                            base + at + row * copy.destinationPitch(), width);
                 }
             });
+        }
+    }
+
+    private void copyHost(MemorySegment piece, long inPiece, MemorySegment memory, long inMemory, long width) {
+        if (plan().isWrite()) {
+            MemorySegment.copy(memory, inMemory, piece, inPiece, width);
+        } else {
+            MemorySegment.copy(piece, inPiece, memory, inMemory, width);
         }
     }
 

@@ -338,15 +338,19 @@ public final class RequestExecutor {
         ScatterRead read = context.scatterRead();
         ScatterTransfer transfer = operation.isWrite() ? context.scatterWrite() : read;
         transfer.target(copies);
+        MemoryRange before = null;
         for (int i = 0; i < copies.size(); i++) {
             MemoryRange memory = copies.get(i).destination().range();
-            if (memory.kind().isHost()) {
+            if (memory == before) {
+                transfer.addSame(); // without a question to the driver
+            } else if (memory.kind().isHost()) {
                 transfer.addHost(memory);
             } else if (copiesByProcessor(memory)) {
                 transfer.addHost(MemoryRange.ofAddress(memory.address(), memory.length(), MemoryKind.HOST));
             } else {
                 transfer.addGpu(contextOf(context, memory, operation), memory.kind());
             }
+            before = memory;
         }
         PeerLinks links = peerLinks;
         if (links != null && copies.size() > 1 && transfer == read && transfer.usesGpu()) {

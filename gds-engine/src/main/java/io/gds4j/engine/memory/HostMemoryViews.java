@@ -9,6 +9,8 @@ import java.util.Optional;
 
 /** Segments over host memory from any source. */
 public final class HostMemoryViews {
+    private static final MemorySegment EVERYWHERE = ofAddress(0, Long.MAX_VALUE);
+
     private HostMemoryViews() {
     }
 
@@ -25,6 +27,11 @@ public final class HostMemoryViews {
         }
         Optional<MemorySegment> segment = range.segment();
         return segment.isPresent() ? segment.get() : ofAddress(range.address(), range.length());
+    }
+
+    /** Returns a segment whose offsets are addresses, for memory that the caller keeps alive: where a view of each part would be an object. */
+    public static MemorySegment everywhere() {
+        return EVERYWHERE;
     }
 
     /** Returns {@code length} bytes of host memory at {@code address}, which the caller keeps alive. */
