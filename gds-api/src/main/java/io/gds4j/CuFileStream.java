@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TraceRanges;
@@ -12,6 +13,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
+import java.util.List;
 import java.util.Objects;
 
 /**
@@ -43,6 +45,9 @@ import java.util.Objects;
 @Experimental
 public final class CuFileStream implements AutoCloseable {
     private static final long CELL_BYTES = 8;
+
+    /** Most bytes of a file range with fragments: it is served in parts, whose number is an int. */
+    private static final long MOST_SCATTERED = 1L << 50;
 
     private final SessionUse use;
     private final long stream;
@@ -133,37 +138,104 @@ public final class CuFileStream implements AutoCloseable {
         return cells;
     }
 
-    private void submit(String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write) {
-        IoMemory memory = MemoryUse.plain(anyMemory);
-        Objects.requireNonNull(cells, "cells");
-        RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
+    /**
+     * Queues a read into several fragments of memory, as {@link CuFileHandle#readScattered(long, long, List)}. On a CUDA stream, fragments of
+     * its GPU are copied by one kernel in the stream; with others among them, each fragment is a copy.
+     *
+     * @param handle the file
+     * @param fileOffset first byte in the file
+     * @param length bytes to read, 0 to 2^50
+     * @param copies rows of the range and their destinations, 1 or more; disjoint
+     * @return the cells of the operation, as {@link #read(CuFileHandle, IoMemory, long, long, long)} does. A smaller size, where the stream's
+     *         flags allow one, leaves the fragments behind it as they are
+     * @throws CuFileException for fragments as {@link CuFileHandle#readScattered(long, long, List)}, otherwise as
+     *         {@link #read(CuFileHandle, IoMemory, Cells)}
+     */
+    public Cells readScattered(CuFileHandle handle, long fileOffset, long length, List<ScatterCopy> copies) {
+        return scattered("cuFileReadAsync", handle, false, fileOffset, length, copies);
+    }
+
+    /**
+     * Queues a write from several fragments of memory, as {@link CuFileHandle#writeScattered(long, long, List)}.
+     *
+     * @param handle the file
+     * @param fileOffset first byte in the file
+     * @param length bytes to write, 0 to 2^50
+     * @param copies rows of the range and their memory, 1 or more; together they hold each byte of the range once
+     * @return the cells of the operation, as {@link #readScattered} does
+     * @throws CuFileException for fragments as {@link CuFileHandle#writeScattered(long, long, List)}, otherwise as
+     *         {@link #write(CuFileHandle, IoMemory, Cells)}
+     */
+    public Cells writeScattered(CuFileHandle handle, long fileOffset, long length, List<ScatterCopy> copies) {
+        return scattered("cuFileWriteAsync", handle, true, fileOffset, length, copies);
+    }
+
+    private Cells scattered(
+            String function, CuFileHandle handle, boolean write, long fileOffset, long length,
+            List<ScatterCopy> copies) {
+        RequestCheck request = new RequestCheck(function, handle.path(), write, length, fileOffset, 0);
+        checkSession(request, handle);
+        if (length > MOST_SCATTERED) {
+            throw request.invalid("the range has %s bytes, allowed: 0 to 2^50".formatted(length));
+        }
+        ScatterCheck checked = use.session().borrowCheck();
+        try {
+            checked.check(request, copies);
+            for (int i = 0; i < checked.size(); i++) {
+                checkOutlivesCall(request, checked.memory(i));
+            }
+            Cells cells = Cells.of(length, fileOffset, 0);
+            submit(function, () -> RequestCall.whileEntered(handle, request, checked, () -> {
+                queue(request(handle, checked.memory(0), cells).scattered(checked.forBackend()), write);
+                return 0;
+            }));
+            return cells;
+        } finally {
+            checked.clear();
+            use.session().giveBack(checked);
+        }
+    }
+
+    private StreamRequest request(CuFileHandle handle, IoMemory memory, Cells cells) {
+        return new StreamRequest(
+                handle.file(), memory.range(), cells.size(), cells.fileOffset(), cells.bufferOffset(),
+                cells.bytesDone(), stream);
+    }
+
+    private void checkSession(RequestCheck request, CuFileHandle handle) {
         if (handle.session() != use.session()) {
-            throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
+            throw request.failure(CuFileError.HANDLE_NOT_REGISTERED)
                     .detail("the handle belongs to another driver session")
                     .build();
         }
-        checked.checkAccess(memory);
-        checkOutlivesCall(checked, memory);
+    }
+
+    private void submit(String function, Runnable queueing) {
         if (!lifetime.enter()) {
             throw Failures.invalid(function, "the stream is deregistered");
         }
         try {
-            handle.enter(checked, memory);
-            try {
-                queue(new StreamRequest(
-                        handle.file(),
-                        memory.range(),
-                        cells.size(),
-                        cells.fileOffset(),
-                        cells.bufferOffset(),
-                        cells.bytesDone(),
-                        stream), write);
-            } finally {
-                handle.exit(memory);
-            }
+            queueing.run();
         } finally {
             lifetime.exit();
         }
+    }
+
+    private void submit(String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write) {
+        IoMemory memory = MemoryUse.plain(anyMemory);
+        Objects.requireNonNull(cells, "cells");
+        RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
+        checkSession(checked, handle);
+        checked.checkAccess(memory);
+        checkOutlivesCall(checked, memory);
+        submit(function, () -> {
+            handle.enter(checked, memory);
+            try {
+                queue(request(handle, memory, cells), write);
+            } finally {
+                handle.exit(memory);
+            }
+        });
     }
 
     private static void checkOutlivesCall(RequestCheck request, IoMemory memory) {

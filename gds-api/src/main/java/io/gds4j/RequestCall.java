@@ -10,6 +10,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
 import java.lang.ref.Reference;
 import java.util.List;
+import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
 /** A call that a backend gets as one {@link BatchRequest}: it has several fragments of memory, or it is reported. */
@@ -79,15 +80,17 @@ final class RequestCall {
         ScatterCheck checked = handle.session().borrowCheck();
         try {
             checked.check(request, copies);
-            return scattered(handle, request, checked, result);
+            return whileEntered(handle, request, checked, () -> run(handle, BatchRequest.scattered(
+                    handle.file(), request.write(), request.fileOffset(), request.size(), checked.forBackend()),
+                    result));
         } finally {
             checked.clear();
             handle.session().giveBack(checked);
         }
     }
 
-    private static long scattered(
-            CuFileHandle handle, RequestCheck request, ScatterCheck checked, @Nullable IoResult result) {
+    /** Enters file and fragments for a call that moves their bytes, or queues that. */
+    static long whileEntered(CuFileHandle handle, RequestCheck request, ScatterCheck checked, LongSupplier call) {
         ThreadState here = ThreadState.current();
         handle.enter(request, here);
         int entered = 0;
@@ -96,9 +99,7 @@ final class RequestCall {
             for (; entered < checked.size(); entered++) {
                 handle.enterMemory(request, checked.memory(entered), here);
             }
-            return run(handle, BatchRequest.scattered(
-                    handle.file(), request.write(), request.fileOffset(), request.size(), checked.forBackend()),
-                    result);
+            return call.getAsLong();
         } finally {
             for (int i = entered - 1; i >= 0; i--) {
                 MemoryUse.exit(checked.memory(i), here);

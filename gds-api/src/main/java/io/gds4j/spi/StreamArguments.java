@@ -1,6 +1,7 @@
 package io.gds4j.spi;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.lang.invoke.VarHandle;
@@ -115,11 +116,30 @@ public final class StreamArguments {
         if (size > largest) {
             throw CuFileException.invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
         }
-        long unaligned = size | fileOffset | request.memory().address() + bufferOffset;
-        if ((flags & PAGE_ALIGNED) != 0 && (unaligned & PAGE_MASK) != 0) {
+        if ((flags & PAGE_ALIGNED) != 0 && ((size | fileOffset | memoryBits(bufferOffset)) & PAGE_MASK) != 0) {
             throw CuFileException.invalid(function, "the stream is registered for page-aligned requests");
         }
+        if (!request.copies().isEmpty()) {
+            if (size < 0) {
+                throw CuFileException.invalid(function, "size is negative: " + size);
+            }
+            return BatchRequest.scattered(request.file(), write, fileOffset, largest, request.copies()).first(size);
+        }
         return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
+    }
+
+    /** Returns the bits of all addresses, and of the places and widths of fragments. */
+    private long memoryBits(long bufferOffset) {
+        if (request.copies().isEmpty()) {
+            return request.memory().address() + bufferOffset;
+        }
+        long bits = 0;
+        for (ScatterCopy copy : request.copies()) {
+            bits |= copy.destination().range().address() + copy.destinationOffset() | copy.sourceOffset()
+                    | copy.width();
+            bits |= copy.rows() == 1 ? 0 : copy.sourcePitch() | copy.destinationPitch();
+        }
+        return bits;
     }
 
     private long bound(int flag, long fixed, MemorySegment cell) {

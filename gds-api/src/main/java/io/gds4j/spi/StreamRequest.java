@@ -1,13 +1,17 @@
 package io.gds4j.spi;
 
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Arguments of {@code cuFileReadAsync} and {@code cuFileWriteAsync}. The four segments are 8 bytes of host memory each and
- * outlive the operation. Without the matching FIXED flag, the backend reads them when the stream reaches the operation.
+ * outlive the operation. Without the matching FIXED flag, the backend reads them when the stream reaches the operation. A scattered
+ * request has {@link #copies} in place of one memory; its {@link #bufferOffset} means nothing.
  *
  * @since 0.1
  */
@@ -19,6 +23,7 @@ public final class StreamRequest {
     private final MemorySegment bufferOffset;
     private final MemorySegment bytesDone;
     private final long stream;
+    private final List<ScatterCopy> copies;
 
     /**
      * Sets the parts.
@@ -39,6 +44,18 @@ public final class StreamRequest {
             MemorySegment bufferOffset,
             MemorySegment bytesDone,
             long stream) {
+        this(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, List.of());
+    }
+
+    private StreamRequest(
+            BackendFile file,
+            MemoryRange memory,
+            MemorySegment size,
+            MemorySegment fileOffset,
+            MemorySegment bufferOffset,
+            MemorySegment bytesDone,
+            long stream,
+            List<ScatterCopy> copies) {
         this.file = file;
         this.memory = memory;
         this.size = size;
@@ -46,6 +63,40 @@ public final class StreamRequest {
         this.bufferOffset = bufferOffset;
         this.bytesDone = bytesDone;
         this.stream = stream;
+        this.copies = copies;
+    }
+
+    /**
+     * Returns this request with fragments in place of its memory.
+     *
+     * @param fragments 1 or more; offsets count from the start of the range of the file
+     * @return the request; its {@link #memory} is the first fragment's
+     */
+    public StreamRequest scattered(List<ScatterCopy> fragments) {
+        return new StreamRequest(
+                file, fragments.getFirst().destination().range(), size, fileOffset, bufferOffset, bytesDone, stream,
+                List.copyOf(fragments));
+    }
+
+    /**
+     * Returns this request for another backend.
+     *
+     * @param other the file there
+     * @return the request
+     */
+    public StreamRequest at(BackendFile other) {
+        return new StreamRequest(other, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies);
+    }
+
+    /**
+     * Returns this request with another size and result.
+     *
+     * @param bytes as {@link #size}
+     * @param result as {@link #bytesDone}
+     * @return the request
+     */
+    public StreamRequest with(MemorySegment bytes, MemorySegment result) {
+        return new StreamRequest(file, memory, bytes, fileOffset, bufferOffset, result, stream, copies);
     }
 
     /** {@return the file} */
@@ -83,21 +134,41 @@ public final class StreamRequest {
         return stream;
     }
 
+    /** {@return the fragments of a scattered request; empty for one with a single memory} */
+    public List<ScatterCopy> copies() {
+        return copies;
+    }
+
+    /** {@return the memory of each fragment, once where neighbours share it; {@link #memory} of a request without fragments} */
+    public List<MemoryRange> memories() {
+        List<MemoryRange> all = new ArrayList<>();
+        all.add(memory);
+        for (ScatterCopy copy : copies) {
+            MemoryRange next = copy.destination().range();
+            if (next != all.getLast()) {
+                all.add(next);
+            }
+        }
+        return all;
+    }
+
     @Override
     public boolean equals(@Nullable Object other) {
         return other instanceof StreamRequest that && stream == that.stream && file.equals(that.file)
                 && memory.equals(that.memory) && size.equals(that.size) && fileOffset.equals(that.fileOffset)
-                && bufferOffset.equals(that.bufferOffset) && bytesDone.equals(that.bytesDone);
+                && bufferOffset.equals(that.bufferOffset) && bytesDone.equals(that.bytesDone)
+                && copies.equals(that.copies);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream);
+        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies);
     }
 
     @Override
     public String toString() {
         return "StreamRequest[file=" + file + ", memory=" + memory + ", size=" + size + ", fileOffset=" + fileOffset
-                + ", bufferOffset=" + bufferOffset + ", bytesDone=" + bytesDone + ", stream=" + stream + ']';
+                + ", bufferOffset=" + bufferOffset + ", bytesDone=" + bytesDone + ", stream=" + stream
+                + (copies.isEmpty() ? "" : ", fragments=" + copies.size()) + ']';
     }
 }

@@ -168,6 +168,9 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     }
 
     private long move(BatchRequest request) {
+        if (!request.copies().isEmpty()) {
+            return transfer(request);
+        }
         return request.write()
                 ? write(request.file(), request.memory(), request.size(), request.fileOffset(), request.bufferOffset())
                 : read(request.file(), request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
@@ -307,14 +310,14 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
             throw CuFileException.of(CuFileError.ASYNC_NOT_SUPPORTED, function, "execution.parallel_io is false");
         }
         StreamArguments.checkCells(function, request);
-        onHost(request.memory(), function);
+        request.memories().forEach(range -> onHost(range, function));
         FakeOperation operation = new FakeOperation(
                 this, request, write, flags(request.stream()), this::move, schedule.misuse());
         try {
             Optional<FakeStream> fake = schedule.find(request.stream());
             if (fake.isPresent()) {
                 fake.get().enqueue(operation);
-                finishForeign(operation, request.memory());
+                request.memories().forEach(range -> finishForeign(operation, range));
             } else {
                 queueOnHost(operation, request, HostStream.find(request.stream())
                         .orElseThrow(() -> unknownStream(function, request.stream())));
@@ -336,7 +339,8 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     }
 
     private void queueOnHost(FakeOperation operation, StreamRequest request, HostStream stream) {
-        request.memory().retain();
+        List<MemoryRange> memories = request.memories();
+        memories.forEach(MemoryRange::retain);
         boolean queued = false;
         try {
             onHostStreams.add(operation);
@@ -344,19 +348,19 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
                 try {
                     operation.run();
                 } finally {
-                    end(operation, request.memory());
+                    end(operation, memories);
                 }
             });
             queued = true;
         } finally {
             if (!queued) {
-                end(operation, request.memory());
+                end(operation, memories);
             }
         }
     }
 
-    private void end(FakeOperation operation, MemoryRange range) {
-        range.release();
+    private void end(FakeOperation operation, List<MemoryRange> memories) {
+        memories.forEach(MemoryRange::release);
         onHostStreams.remove(operation);
     }
 

@@ -55,8 +55,12 @@ final class FakeOperation implements Runnable {
     }
 
     boolean touches(long address, long length) {
-        MemoryRange memory = request.memory();
-        return memory.address() < address + length && address < memory.address() + memory.length();
+        for (MemoryRange memory : request.memories()) {
+            if (memory.address() < address + length && address < memory.address() + memory.length()) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Moves the bytes and sets the result cell. */

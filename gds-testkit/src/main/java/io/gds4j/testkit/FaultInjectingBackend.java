@@ -378,22 +378,11 @@ public final class FaultInjectingBackend extends ForwardingBackend {
 
     @Override
     public void readAsync(StreamRequest request) {
-        streams.queue(Call.STREAM_READ, withOwnFile(request), super::readAsync);
+        streams.queue(Call.STREAM_READ, request.at(own(request.file())), super::readAsync);
     }
 
     @Override
     public void writeAsync(StreamRequest request) {
-        streams.queue(Call.STREAM_WRITE, withOwnFile(request), super::writeAsync);
-    }
-
-    private StreamRequest withOwnFile(StreamRequest request) {
-        return new StreamRequest(
-                own(request.file()),
-                request.memory(),
-                request.size(),
-                request.fileOffset(),
-                request.bufferOffset(),
-                request.bytesDone(),
-                request.stream());
+        streams.queue(Call.STREAM_WRITE, request.at(own(request.file())), super::writeAsync);
     }
 }

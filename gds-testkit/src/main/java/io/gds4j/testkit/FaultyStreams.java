@@ -59,14 +59,7 @@ final class FaultyStreams {
         // At once for a stream of fixed sizes, and again in stream order for others.
         shorten(request, failure, size);
         stream.execute(() -> shorten(request, failure, size));
-        queue.accept(new StreamRequest(
-                request.file(),
-                request.memory(),
-                size,
-                request.fileOffset(),
-                request.bufferOffset(),
-                done,
-                request.stream()));
+        queue.accept(request.with(size, done));
         stream.execute(() -> request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result()));
     }
 

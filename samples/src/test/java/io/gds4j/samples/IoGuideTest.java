@@ -179,6 +179,24 @@ class IoGuideTest {
     }
 
     @Test
+    void fragmentsAreReadInTheOrderOfAStream() throws InterruptedException {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 2 * PART);
+                HostStream raw = HostStream.create();
+                CuFileStream stream = driver.stream(raw.address())) {
+            List<ScatterCopy> fragments = List.of(
+                    new ScatterCopy(0, PART, memory, PART), new ScatterCopy(PART, PART, memory, 0));
+            CuFileStream.Cells cells = stream.readScattered(file, 0, 2 * PART, fragments); // returns at once
+            raw.synchronize();
+
+            assertThat(cells.result()).isEqualTo(2 * PART);
+            assertThat(memory.range().segment().orElseThrow().asSlice(PART, PART)
+                    .mismatch(MemorySegment.ofArray(data).asSlice(0, PART))).isEqualTo(-1);
+        }
+    }
+
+    @Test
     void rangesOfTwoFilesAreReadInOneCall() throws IOException {
         Path second = Files.write(folder.resolve("second.bin"), data);
         try (CuFileDriver driver = CuFileDriver.open();

@@ -17,6 +17,7 @@ import java.util.Deque;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
@@ -66,8 +67,8 @@ final class CudaStreamOrder implements StreamOrder {
     /** Whether this moves bytes of managed memory and of other contexts, and the mover only those between slabs and files. */
     private final boolean movesParts;
 
-    /** Other contexts whose memory operations have used. */
-    private final Map<Long, PreparedGpu> others = new ConcurrentHashMap<>();
+    /** What copies to other contexts whose memory operations have used, and to the own one for operations on several. */
+    private final Map<Long, PreparedGpu> prepared = new ConcurrentHashMap<>();
     private final ReleaseWords words;
     private final ReleaseWord word;
     private final StreamMover mover;
@@ -124,7 +125,8 @@ final class CudaStreamOrder implements StreamOrder {
         this.cuda = contexts.cuda();
         this.streamWaits = StreamWaits.of(contexts);
         this.movers = movers;
-        this.movesParts = movers.prepareForWaits(context).isPresent();
+        movers.prepareForWaits(context).ifPresent(gpu -> prepared.put(context, gpu));
+        this.movesParts = !prepared.isEmpty();
         this.words = words;
         this.slabs = slabs;
         StreamSteps.Kernels kernels = StreamSteps.Kernels.of(contexts, context, slabs != null);
@@ -205,7 +207,7 @@ final class CudaStreamOrder implements StreamOrder {
                     CuFileError.ASYNC_NOT_SUPPORTED, SUBMIT, "a graph is being captured from the stream");
         }
         startWorker();
-        prepareOtherContext(operation);
+        operation.memories().forEach(memory -> prepareOtherContext(operation, memory));
         streamWaits.begin(countWait());
         try {
             putSteps(new ParkedOperation(operation, isOfOwnContext(operation)));
@@ -228,34 +230,51 @@ final class CudaStreamOrder implements StreamOrder {
     }
 
     /** Makes what copies to memory of another context, before the stream waits. */
-    private void prepareOtherContext(StreamOperation operation) {
-        long other = place == null || !operation.isStaged() ? context : contextOf(operation.memory());
+    private void prepareOtherContext(StreamOperation operation, MemoryRange memory) {
+        long other = place == null || !operation.isStaged(memory) ? context : contextOf(memory);
         if (other == context || other == UNKNOWN) {
             return;
         }
-        PreparedGpu known = others.get(other);
+        PreparedGpu known = prepared.get(other);
         if (known == null || known.context().id() != contexts.idOf(other)) { // drivers reuse handles of destroyed contexts
-            movers.prepareForWaits(other).ifPresent(gpu -> others.put(other, gpu));
+            movers.prepareForWaits(other).ifPresent(gpu -> prepared.put(other, gpu));
         }
     }
 
     /** Returns what moves a whole operation, whose bytes the stream does not copy. */
-    private StreamMover plainMover(MemoryRange memory) {
+    private StreamMover plainMover(StreamOperation operation) {
         StagingSlabs own = slabs;
+        if (operation.isScattered()) {
+            return movesParts && own != null ? new PartMover(mover, own, this::copierOf) : mover;
+        }
+        MemoryRange memory = operation.memory();
         long of = memory.kind().isHost() ? UNKNOWN : contextOf(memory);
         if (!movesParts || own == null || of == UNKNOWN) {
             return mover; // which reports memory that the driver does not know: no processor may touch it
         }
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
-            return contexts.sharesManagedMemory(memory.device()) ? new PartMover(mover, own, null) : mover;
+            return contexts.sharesManagedMemory(memory.device()) ? new PartMover(mover, own, this::copierOf) : mover;
         }
-        PreparedGpu gpu = others.get(of);
-        return gpu == null ? mover : new PartMover(mover, own, gpu);
+        return prepared.containsKey(of) ? new PartMover(mover, own, this::copierOf) : mover;
+    }
+
+    /** Returns what copies to a memory; empty if a processor does. */
+    private Optional<PreparedGpu> copierOf(MemoryRange memory) {
+        if (memory.kind().isHost() || memory.kind() == MemoryKind.CUDA_MANAGED) {
+            return Optional.empty();
+        }
+        PreparedGpu gpu = prepared.get(contexts.contextOf(memory.address(), memory.device()));
+        if (gpu == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_POINTER_INVALID, SUBMIT, "the CUDA context of the memory has changed: " + memory);
+        }
+        return Optional.of(gpu);
     }
 
     /** Returns whether the stream itself copies for an operation; else the backend moves all bytes. */
     private boolean isOfOwnContext(StreamOperation operation) {
-        return place != null && operation.isStaged() && contextOf(operation.memory()) == context;
+        return place != null && operation.isStaged()
+                && operation.memories().stream().allMatch(memory -> contextOf(memory) == context);
     }
 
     /** Returns the context of memory; UNKNOWN if the driver does not know it, which the result of the operation will report. */
@@ -405,7 +424,7 @@ final class CudaStreamOrder implements StreamOrder {
         try {
             int reached = turns.await(step.reached());
             if (reached == Cuda.SUCCESS) {
-                parked.operation().run(plainMover(parked.operation().memory()));
+                parked.operation().run(plainMover(parked.operation()));
             } else {
                 parked.operation().fail(turns.failure(reached));
             }

@@ -49,10 +49,13 @@ final class GatheredStreamRead {
     private boolean settled;
 
     /** Hears of the pieces of a part, and has the stream copy them. */
-    private record Told(ToldCopies.Places places, long source, long target) implements PieceListener {
+    private record Told(ToldCopies.Places places, BatchRequest whole, long start, long source)
+            implements
+                PieceListener {
         @Override
         public void arrived(long at, long bytes) {
-            places.tell(source + at, target + at, bytes);
+            RequestParts.forEach(whole, start + at, bytes,
+                    (memory, address, offset, length) -> places.tell(source + at + offset, address, length));
         }
     }
 
@@ -110,7 +113,8 @@ final class GatheredStreamRead {
             supply(number, told.step());
             if (slab != null) {
                 BatchRequest part = part(slab, number, bytes);
-                move(part, number, mover, new Told(places, slab.address() + part.bufferOffset(), target(number)));
+                move(part, number, mover, new Told(
+                        places, whole(), number * PART_BYTES, slab.address() + part.bufferOffset()));
             }
         } catch (RuntimeException e) {
             ended(number, 0, e);
@@ -236,11 +240,6 @@ final class GatheredStreamRead {
         return new BatchRequest(
                 whole.file(), false, slab, bytes, whole.fileOffset() + number * PART_BYTES,
                 whole.fileOffset() & StagedStreamCopy.PAGE_MASK, 0);
-    }
-
-    private long target(int number) {
-        BatchRequest whole = whole();
-        return whole.memory().address() + whole.bufferOffset() + number * PART_BYTES;
     }
 
     private void move(BatchRequest part, int number, StreamMover mover, Told told) {

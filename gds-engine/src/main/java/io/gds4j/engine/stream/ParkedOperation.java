@@ -40,7 +40,7 @@ final class ParkedOperation {
 
     /** Returns whether threads tell the stream piece by piece what to copy. */
     boolean isTold() {
-        return staged && operation.largest() > StagingSlabs.PLACE_BYTES;
+        return staged && (operation.isScattered() || operation.largest() > StagingSlabs.PLACE_BYTES);
     }
 
     /** Sets what serves the parts of a read, before it is queued. */

@@ -7,26 +7,27 @@ import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import java.lang.foreign.MemorySegment;
-import org.jspecify.annotations.Nullable;
+import java.util.Optional;
+import java.util.function.Function;
 
 /**
- * Moves an operation whose memory its stream's kernels do not copy: managed memory, or memory of another CUDA context. The stream waits
+ * Moves an operation whose memory its stream's kernels do not copy: managed memory, memory of another CUDA context, or fragments of several kinds. The stream waits
  * meanwhile, and the program may make a call that waits for the stream and holds up the driver. So nothing here depends on a thread that
- * may wait for the driver: it takes a unit of the streams' own slabs, and this thread copies, managed memory as a processor does.
+ * may wait for the driver: it takes a unit of the streams' own slabs, and this thread copies, memory that it can reach as a processor does.
  */
 final class PartMover implements StreamMover {
     private final StreamMover mover;
     private final StagingSlabs slabs;
-    private final @Nullable PreparedGpu gpu;
+    private final Function<MemoryRange, Optional<PreparedGpu>> gpus;
 
     /**
      * @param mover moves bytes between units and the file
-     * @param gpu the memory's context; null for managed memory
+     * @param gpus returns what copies to a memory; empty for a processor
      */
-    PartMover(StreamMover mover, StagingSlabs slabs, @Nullable PreparedGpu gpu) {
+    PartMover(StreamMover mover, StagingSlabs slabs, Function<MemoryRange, Optional<PreparedGpu>> gpus) {
         this.mover = mover;
         this.slabs = slabs;
-        this.gpu = gpu;
+        this.gpus = gpus;
     }
 
     @Override
@@ -50,18 +51,20 @@ final class PartMover implements StreamMover {
         long position = request.fileOffset() + moved;
         long skew = position & StagedStreamCopy.PAGE_MASK; // direct I/O needs slab and file to agree within a page
         long host = unit.address() + skew;
-        long memory = request.memory().address() + request.bufferOffset() + moved;
         BatchRequest part = new BatchRequest(request.file(), request.write(), unit, bytes, position, skew, 0);
         if (request.write()) {
-            copy(host, memory, bytes, false);
+            RequestParts.forEach(request, moved, bytes,
+                    (memory, address, offset, length) -> copy(memory, host + offset, address, length, false));
             return mover.movePart(part, request.size(), StagedStreamCopy.UNHEARD);
         }
         long read = mover.movePart(part, request.size(), StagedStreamCopy.UNHEARD);
-        copy(memory, host, read, true);
+        RequestParts.forEach(request, moved, read,
+                (memory, address, offset, length) -> copy(memory, address, host + offset, length, true));
         return read;
     }
 
-    private void copy(long to, long from, long bytes, boolean toGpu) {
+    private void copy(MemoryRange memory, long to, long from, long bytes, boolean toGpu) {
+        PreparedGpu gpu = gpus.apply(memory).orElse(null);
         if (gpu == null) {
             MemorySegment.copy(
                     HostMemoryViews.ofAddress(from, bytes), 0, HostMemoryViews.ofAddress(to, bytes), 0, bytes);

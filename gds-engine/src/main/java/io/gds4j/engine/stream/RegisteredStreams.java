@@ -107,7 +107,12 @@ public final class RegisteredStreams {
         if (!parallel) {
             throw notSupported(function, "execution.parallel_io is false or execution.max_io_threads is 0");
         }
-        MemoryRange memory = request.memory();
+        for (MemoryRange memory : request.memories()) {
+            checkManaged(function, request, memory);
+        }
+    }
+
+    private void checkManaged(String function, StreamRequest request, MemoryRange memory) {
         if (memory.kind() == MemoryKind.CUDA_MANAGED
                 && contexts.filter(known -> known.sharesManagedMemory(memory.device())).isEmpty()
                 && HostStream.find(request.stream()).isEmpty()) {

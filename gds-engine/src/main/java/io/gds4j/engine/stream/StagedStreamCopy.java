@@ -233,8 +233,9 @@ final class StagedStreamCopy {
         for (int part = 0; part < parts; part++) {
             long start = (placed + part) * PART_BYTES;
             ToldCopies.Places places = copies.places();
-            places.tell(
-                    memory(start), staged(slab) + part * PART_BYTES, Math.min(PART_BYTES, bound().size() - start));
+            long target = staged(slab) + part * PART_BYTES;
+            RequestParts.forEach(bound(), start, Math.min(PART_BYTES, bound().size() - start),
+                    (memory, address, offset, length) -> places.tell(address, target + offset, length));
             told.add(places);
         }
         Window window = new Window(placed, slab, told);

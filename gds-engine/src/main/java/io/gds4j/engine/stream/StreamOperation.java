@@ -7,6 +7,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.StreamArguments;
 import io.gds4j.spi.StreamRequest;
+import java.util.List;
 
 /**
  * One {@code cuFileReadAsync} or {@code cuFileWriteAsync}. Arguments that the program promised to be fixed are read at submission, the
@@ -16,18 +17,25 @@ final class StreamOperation {
     private final StreamRequest request;
     private final StreamArguments arguments;
     private final StreamTransfer transfer;
+    private final List<MemoryRange> memories;
     private boolean queued;
 
     StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer transfer) {
         this.request = request;
         this.arguments = new StreamArguments(request, write, flags);
         this.transfer = transfer;
+        this.memories = request.memories();
         transfer.begin();
+        int retained = 0;
         try {
-            request.memory().retain();
-        } catch (RuntimeException e) {
-            transfer.end();
-            throw e;
+            for (; retained < memories.size(); retained++) {
+                memories.get(retained).retain();
+            }
+        } finally {
+            if (retained < memories.size()) {
+                memories.subList(0, retained).forEach(MemoryRange::release);
+                transfer.end();
+            }
         }
     }
 
@@ -49,7 +57,7 @@ final class StreamOperation {
 
     /** Releases file and memory: the operation is over or was never queued. */
     void end() {
-        request.memory().release();
+        memories.forEach(MemoryRange::release);
         transfer.end();
     }
 
@@ -72,7 +80,7 @@ final class StreamOperation {
 
     /** Returns the most bytes to move. A size past the memory is refused once it is bound. */
     long largest() {
-        return Math.min(arguments.largest(), request.memory().length());
+        return isScattered() ? arguments.largest() : Math.min(arguments.largest(), request.memory().length());
     }
 
     /** Returns true if no work of the program can change the arguments any more. */
@@ -97,9 +105,23 @@ final class StreamOperation {
         return request.memory();
     }
 
+    /** Returns the memory of all fragments, or the only one. */
+    List<MemoryRange> memories() {
+        return memories;
+    }
+
+    boolean isScattered() {
+        return !request.copies().isEmpty();
+    }
+
     /** Returns true if the backend moves bytes between slabs and the file, and the stream copies between slabs and memory. */
     boolean isStaged() {
-        return transfer.isStaged(request.memory());
+        return memories.stream().allMatch(this::isStaged);
+    }
+
+    /** Returns true for memory of CUDA contexts that is reached through slabs. */
+    boolean isStaged(MemoryRange memory) {
+        return transfer.isStaged(memory);
     }
 
     /** Returns the request with all late-bound arguments, checked. */

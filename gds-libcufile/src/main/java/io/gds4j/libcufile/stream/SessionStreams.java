@@ -134,15 +134,17 @@ public final class SessionStreams {
     public void submit(LibraryFile file, boolean write, StreamRequest request) {
         String function = function(write);
         streams.checkSupported(function, request);
-        MemoryRange memory = request.memory();
+        boolean scattered = !request.copies().isEmpty();
         boolean isHostStream = HostStream.find(request.stream()).isPresent();
-        Operation operation = new Operation(file, function, mayGoDirectly(file, memory));
-        if (memory.kind() == MemoryKind.CUDA_MANAGED) {
-            staged.prepare(CurrentContext.NONE);
-        } else if (!memory.kind().isHost()) {
-            long context = transfers.contextOf(memory);
-            if (isHostStream || !operation.isStaged(memory) || !isOf(context, request.stream())) {
-                staged.prepare(context);
+        Operation operation = new Operation(file, function, !scattered && mayGoDirectly(file, request.memory()));
+        for (MemoryRange memory : request.memories()) {
+            if (memory.kind() == MemoryKind.CUDA_MANAGED || scattered && memory.kind().isHost()) {
+                staged.prepare(CurrentContext.NONE);
+            } else if (!memory.kind().isHost()) {
+                long context = transfers.contextOf(memory);
+                if (scattered || isHostStream || !operation.isStaged(memory) || !isOf(context, request.stream())) {
+                    staged.prepare(context);
+                }
             }
         }
         streams.submit(function, request, write, operation);

@@ -4,6 +4,7 @@ import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyLane;
 import io.gds4j.engine.stream.PieceListener;
+import io.gds4j.engine.stream.RequestParts;
 import io.gds4j.engine.stream.StreamTransfer;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
@@ -56,7 +57,7 @@ final class StagedTransfers {
                 function,
                 file,
                 request.memory(),
-                request.size(),
+                request.copies().isEmpty() ? request.size() : 0, // fragments lie in their memories
                 request.fileOffset(),
                 request.bufferOffset(),
                 request.write());
@@ -89,6 +90,14 @@ final class StagedTransfers {
         if (request.size() == 0) {
             return 0;
         }
+        if (!request.copies().isEmpty()) {
+            StagingSlab slab = pool.acquire();
+            try {
+                return scattered(slab, file, request);
+            } finally {
+                pool.release(slab);
+            }
+        }
         // No registration is taken back while a stream waits for gds4j.
         Registrations.Registration registration = registrations.enter(memory.address());
         try {
@@ -119,6 +128,44 @@ final class StagedTransfers {
                 && registration != null
                 && request.bufferOffset() + request.size() <= registration.length()
                 && Transfers.isPageAligned(address | request.fileOffset() | request.size());
+    }
+
+    /** Moves a range of the file between a slab and fragments, a piece after the other. */
+    private long scattered(StagingSlab slab, LibraryFile file, BatchRequest request) {
+        MemoryRange room = slab.half(0);
+        long done = 0;
+        boolean ended = false;
+        while (done < request.size() && !ended) {
+            long piece = Math.min(request.size() - done, room.length());
+            if (request.write()) {
+                copyFragments(slab, request, done, piece);
+            }
+            long moved = transfers.runOwn(room, file, request.write(), piece, request.fileOffset() + done, 0);
+            if (!request.write()) {
+                copyFragments(slab, request, done, moved);
+            }
+            done += moved;
+            ended = moved < piece;
+        }
+        return done;
+    }
+
+    private void copyFragments(StagingSlab slab, BatchRequest request, long from, long bytes) {
+        long room = slab.half(0).address();
+        RequestParts.forEach(request, from, bytes, (memory, address, offset, length) -> {
+            CopyLane lane = lane(slab, memory);
+            if (lane == null) {
+                copy(request.write() ? room + offset : address, request.write() ? address : room + offset, length);
+            } else if (request.write()) {
+                fill(lane, room + offset, address, length);
+            } else {
+                try {
+                    check("cuMemcpyHtoDAsync", lane.copyToGpu(0, address, room + offset, length));
+                } finally {
+                    await(lane, 0);
+                }
+            }
+        });
     }
 
     private long read(StagingSlab slab, LibraryFile file, BatchRequest request) {

@@ -7,6 +7,7 @@ import io.gds4j.StreamFlag;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
@@ -25,6 +26,7 @@ final class StreamSteps {
     private static final int CELL = 8;
     private static final int CELLS = 4;
     private static final int MAX_SKEW = 4000;
+    private static final int MAX_FRAGMENTS = 40;
     private static final long MAX_HOLD_NANOS = 5_000_000;
 
     private final Bench bench;
@@ -169,12 +171,38 @@ final class StreamSteps {
         int fileOffset = own.anyOffset();
         int skew = skew(room);
         int size = Math.min(bench.sizes.size(room - skew), OwnFile.MAX_BYTES - fileOffset);
+        if (size > 0 && bench.random.nextInt(3) == 0) {
+            List<ScatterCopy> fragments = fragments(target, at + skew, size);
+            bench.log.add("  write %s at %s from %s fragments at %s", size, fileOffset, fragments.size(), at + skew);
+            byte[] content = new byte[size];
+            for (ScatterCopy fragment : fragments) {
+                int length = (int) fragment.width();
+                byte[] bytes = bench.expected(target, (int) fragment.destinationOffset(), length);
+                System.arraycopy(bytes, 0, content, (int) fragment.sourceOffset(), length);
+            }
+            Cells scattered = stream.writeScattered(own.writable(), fileOffset, size, fragments);
+            own.expectWrite(fileOffset, content);
+            bench.ground.count(1, size);
+            return new Queued("scattered write of %s at %s".formatted(size, fileOffset), scattered, at, size, false);
+        }
         int bound = bind(i, size, fileOffset, at + skew);
         bench.log.add("  write %s of %s at %s from %s", bound, size, fileOffset, at + skew);
         stream.write(own.writable(), target.io(), cells(i));
         own.expectWrite(fileOffset, bench.expected(target, at + skew, bound));
         bench.ground.count(1, bound);
         return new Queued("write of %s at %s".formatted(bound, fileOffset), cells(i), at, bound, false);
+    }
+
+    /** Cuts a part of the memory into fragments, the last one first in the file. */
+    private List<ScatterCopy> fragments(Bench.Target target, int at, int size) {
+        List<ScatterCopy> fragments = new ArrayList<>();
+        int most = Math.max(1, size / (1 + bench.random.nextInt(MAX_FRAGMENTS)));
+        for (int done = 0; done < size;) {
+            int bytes = Math.min(size - done, 1 + bench.random.nextInt(most));
+            fragments.add(new ScatterCopy((long) size - done - bytes, bytes, target.io(), (long) at + done));
+            done += bytes;
+        }
+        return fragments;
     }
 
     private int skew(int room) {
@@ -191,6 +219,10 @@ final class StreamSteps {
         int fileOffset = bench.sizes.offset(end + Bench.PAGE, end);
         int skew = skew(room);
         int size = bench.sizes.size(room - skew);
+        if (!bySource && size > 0 && bench.random.nextInt(3) == 0) {
+            byte[] content = back ? own.expected(fileOffset, size) : file.bytes(fileOffset, size);
+            return readFragments(target, at, fragments(target, at + skew, size), handle, fileOffset, size, content);
+        }
         boolean wrong = last && !bySource && size > 0 && isLate() && bench.random.nextInt(6) == 0;
         int bound = bind(i, size, fileOffset, at + skew);
         if (wrong) {
@@ -208,6 +240,23 @@ final class StreamSteps {
         }
         bench.ground.count(1, expected.length);
         return new Queued(text, cells(i), at, expected.length, fails);
+    }
+
+    private Queued readFragments(
+            Bench.Target target, int at, List<ScatterCopy> fragments, CuFileHandle handle, int fileOffset, int size,
+            byte[] content) {
+        String text = "read of %s at %s to %s fragments".formatted(size, fileOffset, fragments.size());
+        bench.log.add("  %s", text);
+        Cells scattered = stream.readScattered(handle, fileOffset, size, fragments);
+        for (ScatterCopy fragment : fragments) {
+            int from = (int) fragment.sourceOffset();
+            if (from < content.length) {
+                int to = (int) Math.min(fragment.sourceEnd(), content.length);
+                bench.expect(target, (int) fragment.destinationOffset(), Arrays.copyOfRange(content, from, to));
+            }
+        }
+        bench.ground.count(1, content.length);
+        return new Queued(text, scattered, at, content.length, false);
     }
 
     private boolean isLate() {
