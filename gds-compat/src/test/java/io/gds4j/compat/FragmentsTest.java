@@ -141,6 +141,34 @@ class FragmentsTest {
         }
     }
 
+    /** The kernel is in the stream while the file is read: twelve callers of 2 MiB then reach what C does that overlaps its calls. */
+    @Test
+    void oneKernelCopiesAllFragmentsOfARead() throws Exception {
+        List<ScatterCopy> copies = fragments(0, 64, 32 * KIB, 1);
+        handle.readScattered(77, 2 << 20, copies); // prepares the GPU
+        readModel(77, copies);
+        long engine = 1;
+        for (int round = 0; round < 50 && engine > 0; round++) {
+            engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC) + cuda.fragmentKernels();
+            long kernels = cuda.calls(CudaFunction.LAUNCH_KERNEL);
+            copies = fragments(0, 64, 32 * KIB, round);
+            assertThat(handle.readScattered(99 + round, 2 << 20, copies)).isEqualTo(2 << 20);
+            readModel(99 + round, copies);
+            engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC) + cuda.fragmentKernels() - engine;
+            assertThat(cuda.calls(CudaFunction.LAUNCH_KERNEL) - kernels).isEqualTo(1);
+        }
+        assertThat(engine).isZero();
+        long atEnd = SIZE - (1 << 20) - 5; // and ends at the end of the file
+        copies = fragments(0, 64, 32 * KIB, 60);
+        assertThat(handle.readScattered(atEnd, 2 << 20, copies)).isEqualTo(SIZE - atEnd);
+        for (ScatterCopy copy : copies) {
+            int length = (int) Math.clamp(SIZE - atEnd - copy.sourceOffset(), 0, copy.width());
+            System.arraycopy(content, (int) Math.min(SIZE, atEnd + copy.sourceOffset()), model[0],
+                    (int) copy.destinationOffset(), length);
+        }
+        verify("gathered");
+    }
+
     @Test
     void oneKernelCopiesAllFragmentsOfASlab() throws Exception {
         List<ScatterCopy> copies = fragments(0, 64, 32 * KIB, 1);
@@ -153,6 +181,7 @@ class FragmentsTest {
             kernels = cuda.fragmentKernels();
             engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
             copies = fragments(0, 64, 32 * KIB, 2);
+            copies.set(63, new ScatterCopy(63 * 32 * KIB, 32 * KIB, memories.getLast(), 5)); // or one kernel serves the read
             assertThat(handle.readScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
             readModel(2 << 20, copies);
             engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC) - engine;

@@ -2,17 +2,24 @@ package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.memory.ScatterCopy;
 import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Reads pieces into slabs once, and copies their rows to memory of the host and of several GPUs. */
+/**
+ * Reads pieces into slabs once, and copies their rows to memory of the host and of several GPUs. Of a request that is gathered, one kernel
+ * copies all fragments, which are of one GPU.
+ */
 public final class ScatterRead extends ScatterTransfer {
     private static final int[] ALONE = {};
 
     /** For each copy, the copies that bring the same bytes to other GPUs, itself included; empty for copies on their own. */
     private final List<int[]> groups = new ArrayList<>();
+
+    private final Gathering gathering = new Gathering(this, this::arrived);
 
     /** @param worker one of the workers that may help; null if there is none */
     public ScatterRead(TransferRequest request, @Nullable Thread worker) {
@@ -23,6 +30,54 @@ public final class ScatterRead extends ScatterTransfer {
     public void target(List<ScatterCopy> ofRequest) {
         super.target(ofRequest);
         groups.clear();
+    }
+
+    @Override
+    public void open(ThreadContext thread) {
+        super.open(thread);
+        GpuContext gpu = onlyGpu();
+        if (gpu != null) {
+            gathering.begin(thread, gpu, places());
+        }
+    }
+
+    @Override
+    public void settle() {
+        gathering.settle();
+    }
+
+    @Override
+    public void run(ThreadContext thread) {
+        if (!gathering.run(thread)) {
+            super.run(thread);
+        }
+    }
+
+    /** Returns the number of parts of fragments that pieces have, all together. */
+    private long places() {
+        long places = 0;
+        for (int i = 0; i < copies().size(); i++) {
+            long begin = plan().offset() + copies().get(i).sourceOffset();
+            long last = begin + copies().get(i).width() - 1;
+            places += last / plan().pieceSize() - begin / plan().pieceSize() + 1;
+        }
+        return places;
+    }
+
+    /** Tells the kernel of each part of a fragment in a piece, also of those that were not read: it waits for their number. */
+    private void arrived(GatherCopy gather, long piece, long host, long read) {
+        long from = plan().pieceStart(piece) - plan().offset();
+        long length = plan().pieceEnd(piece) - plan().pieceStart(piece);
+        for (int i = 0; i < copies().size(); i++) {
+            ScatterCopy copy = copies().get(i);
+            if (overlaps(copy, from, length)) {
+                long begin = beginIn(copy, from);
+                long inPiece = copy.sourceOffset() + begin - from;
+                long bytes = Math.clamp(read - inPiece, 0, widthIn(copy, from, length));
+                gather.arrived(piece, host + inPiece,
+                        copy.destination().range().address() + copy.destinationOffset() + begin, bytes);
+            }
+        }
     }
 
     /**

@@ -74,6 +74,20 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         return targets[copy] == HOST ? null : gpus.get(targets[copy]);
     }
 
+    /** Returns the context of all fragments if they are whole parts of the file in memory of one GPU that kernels may copy to; else null. */
+    @Nullable
+    public final GpuContext onlyGpu() {
+        if (gpus.size() != 1 || managed) {
+            return null;
+        }
+        for (int i = 0; i < copies.size(); i++) {
+            if (targets[i] == HOST || copies.get(i).rows() > 1) {
+                return null;
+            }
+        }
+        return gpus.getFirst();
+    }
+
     final int gpus() {
         return gpus.size();
     }
@@ -91,17 +105,17 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         return targets[copy];
     }
 
-    private static boolean overlaps(ScatterCopy copy, long from, long length) {
+    static boolean overlaps(ScatterCopy copy, long from, long length) {
         return copy.sourceOffset() < from + length && copy.sourceEnd() > from;
     }
 
     /** Returns where the bytes of a copy that has one row begin in a part of the range, from the start of the row. */
-    private static long beginIn(ScatterCopy copy, long from) {
+    static long beginIn(ScatterCopy copy, long from) {
         return Math.max(0, from - copy.sourceOffset());
     }
 
     /** Returns the bytes of a copy that has one row in a part of the range. */
-    private static long widthIn(ScatterCopy copy, long from, long length) {
+    static long widthIn(ScatterCopy copy, long from, long length) {
         return Math.min(copy.width(), from + length - copy.sourceOffset()) - beginIn(copy, from);
     }
 

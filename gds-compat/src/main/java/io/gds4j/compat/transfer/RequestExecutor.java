@@ -373,7 +373,9 @@ public final class RequestExecutor {
         MemoryRange memory = context.request().memory();
         List<ScatterCopy> copies = context.request().copies();
         if (!copies.isEmpty()) {
-            return scatter(context, copies, operation);
+            ScatterTransfer scatter = scatter(context, copies, operation);
+            letGather(context, operation.isWrite() ? null : scatter.onlyGpu());
+            return scatter;
         }
         if (memory.kind().isHost()) {
             context.hostTransfer().target();
@@ -383,12 +385,16 @@ public final class RequestExecutor {
         boolean byProcessor = copiesByProcessor(memory);
         DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
         transfer.target(gpuContext, byProcessor);
-        if (!operation.isWrite() && mayGather(memory, context.request().size())) {
-            if (context.thread().gather(gpuContext).isReady()) {
-                context.request().letGather();
-            }
-        }
+        letGather(context, operation.isWrite() ? null : gpuContext);
         return transfer;
+    }
+
+    /** Lets one kernel copy all pieces of a read to a context, if that pays and the kernel is there. */
+    private void letGather(RequestContext context, @Nullable GpuContext gpu) {
+        TransferRequest request = context.request();
+        if (gpu != null && mayGather(request.memory(), request.size()) && context.thread().gather(gpu).isReady()) {
+            request.letGather();
+        }
     }
 
     private boolean mayGather(MemoryRange memory, long bytes) {

@@ -76,8 +76,8 @@ public final class GatherCopy {
      * Begins a request: takes a lane, and slabs for all its bytes. {@link #settle} follows if this returns true.
      *
      * @param listener the request
-     * @param ofRequest number of pieces, at most {@link PieceBoard#PIECES}
-     * @param bytes bytes of a piece, a power of two
+     * @param ofRequest number of pieces that will arrive, at most {@link PieceBoard#PIECES}
+     * @param bytes bytes of slabs
      * @return false if this is not ready or there are too few slabs
      */
     public boolean begin(CopyPipeline.PieceFailures listener, int ofRequest, long bytes) {
@@ -90,7 +90,7 @@ public final class GatherCopy {
         }
         boolean begun = false;
         try {
-            begun = mayUse(taken) && takeSlabs(listener, ofRequest * bytes);
+            begun = mayUse(taken) && takeSlabs(listener, bytes);
         } finally {
             if (!begun) {
                 gpu.give(taken);
