@@ -7,16 +7,19 @@ import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.guard.LibraryPreconditions;
+import io.gds4j.libcufile.guard.VectorTransfers;
 import io.gds4j.libcufile.process.LibraryProcess;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.stream.SessionStreams;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import java.time.Duration;
@@ -263,6 +266,45 @@ final class LibCuFileBackend extends LibraryDriver {
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
         return transferVector("cuFileWritev", true, file, ranges, fileOffset, flags);
+    }
+
+    @Override
+    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
+        List<MemoryRange> vector = vector("cuFileReadv", file, length, copies);
+        return vector.isEmpty()
+                ? super.readScattered(file, fileOffset, length, copies)
+                : transferVector("cuFileReadv", false, file, vector, fileOffset, 0);
+    }
+
+    /** Reads of fragments come to {@link #readScattered}. */
+    @Override
+    public long transfer(BatchRequest request) {
+        List<MemoryRange> vector = request.write()
+                ? vector("cuFileWritev", request.file(), request.size(), request.copies())
+                : List.of();
+        if (vector.isEmpty()) {
+            return super.transfer(request);
+        }
+        long moved = 0;
+        try {
+            moved = transferVector("cuFileWritev", true, request.file(), vector, request.fileOffset(), 0);
+            return moved;
+        } catch (CuFileException e) {
+            moved = e.bytesTransferred();
+            throw e;
+        } finally {
+            if (moved > 0 && request.sink() != ResultSink.NONE) {
+                request.sink().moved(request.file().ioPath().path(), request.fileOffset(), moved);
+            }
+        }
+    }
+
+    /** Returns fragments as ranges of a vector; empty if the library gets none. */
+    private List<MemoryRange> vector(String function, BackendFile file, long length, List<ScatterCopy> copies) {
+        LibCuFileSession open = current(function);
+        return copies.size() > 1 && open.servesVectors(open.own(function, file))
+                ? VectorTransfers.vector(length, copies)
+                : List.of();
     }
 
     /** Counts the vector as one request. */

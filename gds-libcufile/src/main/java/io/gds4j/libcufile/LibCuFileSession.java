@@ -292,6 +292,11 @@ final class LibCuFileSession implements LibraryUser {
                 () -> vectors.run(caller, file, write, ranges, fileOffset, flags));
     }
 
+    /** Returns whether the library may get vectors of a file. */
+    boolean servesVectors(LibraryFile file) {
+        return vectors.serves(file);
+    }
+
     DeviceStages stages() {
         return stages;
     }

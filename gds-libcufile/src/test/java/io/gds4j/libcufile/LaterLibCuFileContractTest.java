@@ -11,6 +11,7 @@ import io.gds4j.testkit.contract.BackendUnderTest;
 import io.gds4j.testkit.contract.Divergence;
 import io.gds4j.testkit.contract.LaterContract;
 import io.gds4j.testkit.contract.ParameterContract;
+import io.gds4j.testkit.contract.ScatterContract;
 import io.gds4j.testkit.contract.VectorContract;
 import java.nio.file.Path;
 import java.util.List;
@@ -27,6 +28,14 @@ class LaterLibCuFileContractTest implements BackendUnderTest {
 
     @Nested
     class Vector extends VectorContract {
+        @Override
+        protected BackendUnderTest backend() {
+            return LaterLibCuFileContractTest.this;
+        }
+    }
+
+    @Nested
+    class Scatter extends ScatterContract {
         @Override
         protected BackendUnderTest backend() {
             return LaterLibCuFileContractTest.this;

@@ -3,27 +3,29 @@ package io.gds4j.libcufile.guard;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cufile.CuFileFunction;
 import io.gds4j.ffi.cufile.CuFileLibrary;
 import io.gds4j.ffi.cufile.CuFileResults;
 import io.gds4j.ffi.cufile.IoVec;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.process.CurrentContext;
-import io.gds4j.libcufile.process.LibraryTrait;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 
 /**
  * {@code cuFileReadv} and {@code cuFileWritev} of one session. A call of the library moves ranges of one CUDA context that the file
  * serves directly, up to the end of the file. {@link Transfers} moves the rest, and what a call leaves, one range at a time. The
- * library's POSIX I/O gets no vector: it takes as long as single calls for 16 ranges and 0.1 s for 128. Version 1.20 gets none at all:
- * after them its close often never ended.
+ * library's POSIX I/O gets no vector: it takes as long as single calls for 16 ranges and 0.1 s for 128.
  */
 public final class VectorTransfers {
-    /** Most ranges of a call; the library answers EINVAL to more. */
-    private static final int MOST_RANGES = 128;
+    /** Most ranges of a call. The library answers EINVAL to more than 128, and the close of 1.20.0 never ends after 65 to 128. */
+    private static final int MOST_RANGES = 64;
 
     private final CuFileLibrary library;
     private final Transfers transfers;
@@ -84,9 +86,33 @@ public final class VectorTransfers {
         return ranges.stream().mapToLong(MemoryRange::length).sum();
     }
 
+    /** Returns whether the library may get vectors of a file. */
+    public boolean serves(LibraryFile file) {
+        return file.servedBy() != IoPath.LIBCUFILE_POSIX && library.has(CuFileFunction.READV);
+    }
+
+    /**
+     * Returns the fragments of a range in the order of the file, as vectors name them; empty if they leave bytes out, hold some twice, or are
+     * rows.
+     */
+    public static List<MemoryRange> vector(long length, List<ScatterCopy> copies) {
+        List<ScatterCopy> inOrder = new ArrayList<>(copies);
+        inOrder.sort(Comparator.comparingLong(ScatterCopy::sourceOffset));
+        List<MemoryRange> ranges = new ArrayList<>();
+        long end = 0;
+        for (ScatterCopy copy : inOrder) {
+            if (copy.rows() > 1 || copy.sourceOffset() != end) {
+                return List.of();
+            }
+            ranges.add(copy.destination().range().slice(copy.destinationOffset(), copy.width()));
+            end = copy.sourceEnd();
+        }
+        return end == length ? ranges : List.of();
+    }
+
     /** Returns the first ranges, which the library may get in one call. */
     private List<MemoryRange> together(LibraryFile file, boolean write, List<MemoryRange> ranges, long fileOffset) {
-        if (file.servedBy() == IoPath.LIBCUFILE_POSIX || !LibraryTrait.USABLE_VECTORS.isOf(library.version())) {
+        if (!serves(file)) {
             return List.of();
         }
         long context = transfers.contextOf(ranges.getFirst());

@@ -14,8 +14,6 @@ public enum LibraryTrait {
     NVTX_PARAMETER(0, 1160),
     /** {@code execution.max_io_threads} may be more than 32. */
     MANY_THREADS(1170, Integer.MAX_VALUE),
-    /** {@code cuFileReadv} and {@code cuFileWritev} may be used. After them the close of 1.20.0 often never ended. */
-    USABLE_VECTORS(1190, 1190),
     /** The parameters of {@code vanilla_posix_io_mode}, {@code gds_fallback_io} and {@code rdma_transport_type} exist. */
     MODE_PARAMETERS(1190, Integer.MAX_VALUE);
 
