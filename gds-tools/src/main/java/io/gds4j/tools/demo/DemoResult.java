@@ -29,7 +29,7 @@ record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
 
     /** Returns the fastest load: other activity on the machine can only slow a load down. */
     private LoadResult load() {
-        return loads.stream().min(Comparator.comparingDouble(load -> load.report().seconds())).orElseThrow();
+        return loads.stream().min(Comparator.comparingDouble(load -> load.seconds())).orElseThrow();
     }
 
     private PlainRead plain() {
@@ -42,7 +42,7 @@ record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
         fields.put("baselineBytesPerSecond", Math.round(plain().bytesPerSecond()));
         fields.put("baselineSeconds", plain().seconds());
         fields.put("baseline", "FileChannel.read, one thread, freshly allocated memory of the same kind");
-        fields.put("roundSeconds", loads.stream().map(load -> load.report().seconds()).toList());
+        fields.put("roundSeconds", loads.stream().map(load -> load.seconds()).toList());
         fields.put("baselineRoundSeconds", plainReads.stream().map(PlainRead::seconds).toList());
         return fields;
     }
@@ -55,12 +55,12 @@ record DemoResult(List<LoadResult> loads, List<PlainRead> plainReads) {
         rows.add(Text.row("served by", load.shownPaths()));
         rows.add("");
         rows.add(
-                Text.row("gds4j", speed(load.report().seconds(), load.report().bytesPerSecond())
+                Text.row("gds4j", speed(load.seconds(), load.bytesPerSecond())
                         + "   best of " + Units.count(loads.size(), "load")));
         rows.add(
                 Text.row("FileChannel", speed(plain.seconds(), plain.bytesPerSecond())
                         + "   reads the same bytes on one thread"));
-        rows.add(Text.row("", "gds4j is " + Units.comparison(load.report().bytesPerSecond(), plain.bytesPerSecond())));
+        rows.add(Text.row("", "gds4j is " + Units.comparison(load.bytesPerSecond(), plain.bytesPerSecond())));
         rows.add("");
         rows.add(Text.row("verified", verified().shownVerification()));
         rows.add(Text.row("staging", load.shownStaging()));
