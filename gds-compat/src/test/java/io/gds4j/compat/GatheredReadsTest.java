@@ -316,10 +316,16 @@ class GatheredReadsTest {
     }
 
     private List<Completion> readInABatch(int entries, int size, int fileOffset) {
+        return readInABatch(entries, size, fileOffset, false);
+    }
+
+    /** @param backwards whether the first entry goes to the last part of the memory */
+    private List<Completion> readInABatch(int entries, int size, int fileOffset, boolean backwards) {
         List<Request> requests = new ArrayList<>();
         for (int i = 0; i < entries; i++) {
+            long place = backwards ? entries - 1 - i : i;
             requests.add(Request.read(
-                    handle, memory.range(), size, fileOffset + (long) i * size, (long) i * size));
+                    handle, memory.range(), size, fileOffset + (long) i * size, place * size));
         }
         List<Completion> completions = new ArrayList<>();
         try (CuFileBatch batch = rig.driver().batch(entries)) {
@@ -343,6 +349,23 @@ class GatheredReadsTest {
         assertThat(completions).allMatch(completion -> completion.bytes() == 64 << 10);
         assertThat(launches() - launches).isEqualTo(1);
         memory.expect(0, file.expected(4096, 4 * MIB));
+        memory.verify();
+    }
+
+    @Test
+    void entriesThatAreAdjacentInTheFileAreReadTogetherWhereverTheyGo() {
+        int size = 64 << 10;
+        long launches = launches();
+        List<Completion> completions = List.of();
+        while (launches() == launches) {
+            completions = readInABatch(64, size, 4096, true);
+        }
+
+        assertThat(completions).hasSize(64).allMatch(completion -> completion.bytes() == size);
+        assertThat(launches() - launches).isEqualTo(1);
+        for (int i = 0; i < 64; i++) {
+            memory.expect((63 - i) * size, file.expected(4096 + i * size, size));
+        }
         memory.verify();
     }
 

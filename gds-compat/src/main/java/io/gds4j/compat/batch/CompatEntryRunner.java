@@ -9,6 +9,7 @@ import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
@@ -97,13 +98,12 @@ public final class CompatEntryRunner implements EntryRunner {
         BatchRequest last = entries.getLast();
         long size = last.fileOffset() + last.size() - first.fileOffset();
         try {
-            long read = executor.execute(
-                    context,
-                    Operation.READ,
-                    new BatchRequest(
-                            first.file(), false, first.memory(), size, first.fileOffset(), first.bufferOffset(),
-                            first.cookie()),
-                    claim.submission());
+            List<ScatterCopy> fragments = entries.stream().map(entry -> new ScatterCopy(
+                    entry.fileOffset() - first.fileOffset(), entry.size(), entry.memory(), entry.bufferOffset()))
+                    .toList();
+            BatchRequest together =
+                    BatchRequest.scattered(first.file(), false, first.fileOffset(), size, fragments);
+            long read = executor.execute(context, Operation.READ, together, claim.submission());
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);
                 results[i] = Math.clamp(read - (entry.fileOffset() - first.fileOffset()), 0, entry.size());

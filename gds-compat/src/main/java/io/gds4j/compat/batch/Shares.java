@@ -7,7 +7,7 @@ import io.gds4j.engine.machine.TransferCosts;
  * How many threads serve a submission, and how much of it a thread claims at a time.
  *
  * <p>
- * Reads from the page cache that are adjacent in file and GPU memory become requests of up to 16 MiB, which have workers of their own
+ * Reads from the page cache to GPU memory that are adjacent in a file become requests of up to 16 MiB, which have workers of their own
  * ({@link Submission.Kind#ADJACENT}). A few of them at a time keep the link busy.
  *
  * <p>

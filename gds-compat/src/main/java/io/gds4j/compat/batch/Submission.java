@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 final class Submission implements Cancellation {
     /** How the entries are served. */
     enum Kind {
-        /** Cached reads in stretches of file and GPU memory: each stretch is one request, and who waits for events serves it, too. */
+        /** Cached reads into GPU memory in stretches of a file: each stretch is one request, and who waits for events serves it, too. */
         ADJACENT,
         /** Cached reads of medium size into GPU memory: a thread reads several into one slab, and the next ones while they are copied. */
         GROUPED,
@@ -82,7 +82,7 @@ final class Submission implements Cancellation {
                 && entry.size() <= TransferCosts.MOST_GROUPED;
     }
 
-    /** Returns whether all entries are in stretches of file and GPU memory that are worth a request of their own. */
+    /** Returns whether all entries read stretches of a file into GPU memory that are worth a request of their own. */
     private static boolean isAdjacent(List<BatchRequest> entries) {
         long bytes = TransferCosts.LEAST_TOGETHER;
         for (int i = 0; i < entries.size(); i++) {
@@ -93,20 +93,13 @@ final class Submission implements Cancellation {
                     || !entry.memory().kind().isCuda()) {
                 return false;
             }
-            boolean continues = i > 0 && continues(entries.get(i - 1), entry);
+            boolean continues = i > 0 && follows(entries.get(i - 1), entry);
             if (!continues && bytes < TransferCosts.LEAST_TOGETHER) {
                 return false;
             }
             bytes = continues ? bytes + entry.size() : entry.size();
         }
         return bytes >= TransferCosts.LEAST_TOGETHER;
-    }
-
-    /** Returns whether an entry begins where another one ends, in the file and in memory. */
-    private static boolean continues(BatchRequest before, BatchRequest entry) {
-        return follows(before, entry)
-                && entry.memory().equals(before.memory())
-                && entry.bufferOffset() == before.bufferOffset() + before.size();
     }
 
     /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
@@ -223,7 +216,7 @@ final class Submission implements Cancellation {
         long bytes = bytesBefore[entry + 1] - bytesBefore[from];
         return switch (kind) {
             case ADJACENT ->
-                continues(entries.get(entry - 1), entries.get(entry)) && bytes <= TransferCosts.MOST_TOGETHER;
+                follows(entries.get(entry - 1), entries.get(entry)) && bytes <= TransferCosts.MOST_TOGETHER;
             case GROUPED -> bytes <= shares.next(bytesBefore[from]);
             case SMALL, SPREAD, LARGE -> entry - from < shares.smallEntries()
                     && isSmall(entries.get(from)) && isSmall(entries.get(entry));
