@@ -11,4 +11,4 @@ import org.jspecify.annotations.NullMarked;
 //   FakeGpuTest: FakeAllocator, FakeBatch, FakeGpuBackend, FakeMemory
 //   FaultInjectingBackendTest: ReferenceFile
 //   LeakDetectorTest: ForwardingAllocator
-//   FakeStreamTest: FakeSchedule
+//   FakeStreamTest: FakeOperation, FakeSchedule

@@ -98,11 +98,8 @@ public final class CompatEntryRunner implements EntryRunner {
         BatchRequest last = entries.getLast();
         long size = last.fileOffset() + last.size() - first.fileOffset();
         try {
-            List<ScatterCopy> fragments = entries.stream().map(entry -> new ScatterCopy(
-                    entry.fileOffset() - first.fileOffset(), entry.size(), entry.memory(), entry.bufferOffset()))
-                    .toList();
             BatchRequest together =
-                    BatchRequest.scattered(first.file(), false, first.fileOffset(), size, fragments);
+                    BatchRequest.scattered(first.file(), false, first.fileOffset(), size, fragments(entries));
             long read = executor.execute(context, Operation.READ, together, claim.submission());
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);
@@ -114,6 +111,28 @@ public final class CompatEntryRunner implements EntryRunner {
                 Arrays.fill(results, BEGUN);
             }
         }
+    }
+
+    /** Returns where adjacent entries go: a fragment for each stretch of memory. One copy must not cross two allocations. */
+    private static List<ScatterCopy> fragments(List<BatchRequest> entries) {
+        List<ScatterCopy> fragments = new ArrayList<>();
+        BatchRequest first = entries.getFirst();
+        long bytes = 0;
+        for (BatchRequest entry : entries) {
+            if (!entry.memory().equals(first.memory()) || entry.bufferOffset() != first.bufferOffset() + bytes) {
+                fragments.add(fragment(entries, first, bytes));
+                first = entry;
+                bytes = 0;
+            }
+            bytes += entry.size();
+        }
+        fragments.add(fragment(entries, first, bytes));
+        return fragments;
+    }
+
+    private static ScatterCopy fragment(List<BatchRequest> entries, BatchRequest first, long bytes) {
+        long from = first.fileOffset() - entries.getFirst().fileOffset();
+        return new ScatterCopy(from, bytes, first.memory(), first.bufferOffset());
     }
 
     @Override

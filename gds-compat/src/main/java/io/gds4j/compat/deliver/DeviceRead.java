@@ -2,15 +2,13 @@ package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GatherCopy;
 
 /**
  * Reads into GPU memory: a slab is filled from the file while the slab before it is copied to the GPU. Of a request that is gathered, one
  * kernel copies all pieces.
  */
 public final class DeviceRead extends DeviceTransfer {
-    private final Gathering gathering = new Gathering(this,
-            (copy, piece, host, read) -> copy.arrived(piece, host, deviceAddress(plan().pieceStart(piece)), read));
-
     public DeviceRead(TransferRequest request) {
         super(request);
     }
@@ -18,19 +16,12 @@ public final class DeviceRead extends DeviceTransfer {
     @Override
     public void open(ThreadContext thread) {
         super.open(thread);
-        gathering.begin(thread, context(), pieces());
+        gather(thread, context(), pieces());
     }
 
     @Override
-    public void settle() {
-        gathering.settle();
-    }
-
-    @Override
-    public void run(ThreadContext thread) {
-        if (!gathering.run(thread)) {
-            super.run(thread);
-        }
+    void arrived(GatherCopy copy, long piece, long host, long read) {
+        copy.arrived(piece, host, deviceAddress(plan().pieceStart(piece)), read);
     }
 
     @Override

@@ -19,8 +19,6 @@ public final class ScatterRead extends ScatterTransfer {
     /** For each copy, the copies that bring the same bytes to other GPUs, itself included; empty for copies on their own. */
     private final List<int[]> groups = new ArrayList<>();
 
-    private final Gathering gathering = new Gathering(this, this::arrived);
-
     /** @param worker one of the workers that may help; null if there is none */
     public ScatterRead(TransferRequest request, @Nullable Thread worker) {
         super(request, worker);
@@ -37,19 +35,7 @@ public final class ScatterRead extends ScatterTransfer {
         super.open(thread);
         GpuContext gpu = onlyGpu();
         if (gpu != null) {
-            gathering.begin(thread, gpu, places());
-        }
-    }
-
-    @Override
-    public void settle() {
-        gathering.settle();
-    }
-
-    @Override
-    public void run(ThreadContext thread) {
-        if (!gathering.run(thread)) {
-            super.run(thread);
+            gather(thread, gpu, places());
         }
     }
 
@@ -65,7 +51,8 @@ public final class ScatterRead extends ScatterTransfer {
     }
 
     /** Tells the kernel of each part of a fragment in a piece, also of those that were not read: it waits for their number. */
-    private void arrived(GatherCopy gather, long piece, long host, long read) {
+    @Override
+    void arrived(GatherCopy gather, long piece, long host, long read) {
         long from = plan().pieceStart(piece) - plan().offset();
         long length = plan().pieceEnd(piece) - plan().pieceStart(piece);
         for (int i = 0; i < copies().size(); i++) {

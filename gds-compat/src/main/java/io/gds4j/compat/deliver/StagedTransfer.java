@@ -1,12 +1,26 @@
 package io.gds4j.compat.deliver;
 
+import io.gds4j.compat.plan.TransferPlan;
 import io.gds4j.compat.plan.TransferRequest;
+import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.error.CuFileException;
 import org.jspecify.annotations.Nullable;
 
-/** Moves pieces between the file and slabs, and between slabs and memory: each thread by the pipeline of its own. */
+/**
+ * Moves pieces between the file and slabs, and between slabs and memory: each thread by the pipeline of its own. Of a read that is gathered,
+ * one kernel copies all pieces.
+ */
 public abstract sealed class StagedTransfer extends Transfer implements CopyPipeline.PieceFailures
         permits DeviceTransfer, ScatterTransfer {
+    /** Copies all pieces of this request; null if each thread copies its own. */
+    private @Nullable GatherCopy gather;
+
+    /** The byte of the file that is first in the slabs of a gathered read. */
+    private long origin;
+
     StagedTransfer(TransferRequest request) {
         super(request);
     }
@@ -17,8 +31,74 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
         void fill(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece);
     }
 
+    /**
+     * Has one kernel copy all pieces if the plan says so, and kernel and slabs are there.
+     *
+     * @param places number of copies of which {@link #arrived} tells the kernel
+     */
+    final void gather(ThreadContext thread, GpuContext context, long places) {
+        if (!plan().isGathered() || places > PieceBoard.PIECES) {
+            return;
+        }
+        GatherCopy copy = thread.gather(context);
+        try {
+            if (copy.begin(this, (int) places, pieces() * plan().pieceSize())) {
+                origin = TransferPlan.roundDown(plan().offset(), plan().pieceSize());
+                gather = copy;
+            }
+        } catch (CuFileException | OutOfMemoryError e) {
+            // each thread copies its own pieces, and reports a failure with the piece
+        }
+    }
+
+    /**
+     * Tells the kernel where a piece goes.
+     *
+     * @param host its bytes, in a slab
+     * @param read its bytes that were read; 0 if that failed
+     */
+    void arrived(GatherCopy copy, long piece, long host, long read) {
+        throw new IllegalStateException("only reads are gathered");
+    }
+
     @Override
-    public void run(ThreadContext thread) {
+    public final void settle() {
+        GatherCopy copy = gather;
+        if (copy != null) {
+            gather = null;
+            copy.settle(this);
+        }
+    }
+
+    private void runGathered(ThreadContext thread, GatherCopy copy) {
+        if (isOwner(thread)) {
+            // Now, not before workers are woken: they take longer to come than the kernel.
+            copy.launch();
+        }
+        for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
+            long start = plan().pieceStart(piece);
+            long end = plan().pieceEnd(piece);
+            long host = copy.place(start - origin);
+            long read = 0;
+            try {
+                read = thread.io().move(request().file(), plan(), start, end, host, cancellation(piece));
+                if (read < end - start) {
+                    stop(piece, read, thread.io().errno());
+                }
+            } catch (RuntimeException | Error e) {
+                fail(piece, e);
+            }
+            arrived(copy, piece, host, read);
+        }
+    }
+
+    @Override
+    public final void run(ThreadContext thread) {
+        GatherCopy copy = gather;
+        if (copy != null) {
+            runGathered(thread, copy);
+            return;
+        }
         if (!hasUnclaimed()) {
             return;
         }
