@@ -48,7 +48,10 @@ public final class LoadReport {
         return parts.headerSeconds;
     }
 
-    /** {@return the part of {@link #seconds} for allocating destination memory} */
+    /**
+     * {@return the part of {@link #seconds} from the first to the last allocation of destination memory; bytes flow into the first block
+     * while later ones are allocated}
+     */
     public double memorySeconds() {
         return parts.memorySeconds;
     }
