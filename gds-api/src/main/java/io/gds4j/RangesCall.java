@@ -302,7 +302,7 @@ final class RangesCall {
         /** Reads each range on its own, so that each has its own count and error. */
         private void readOneByOne() {
             for (int member : members) {
-                results.get(member).begin(ranges.get(member).size());
+                results.get(member).clear(ranges.get(member).size());
             }
             for (int i = 0; i < members.size(); i++) {
                 Group alone = new Group(members.get(i));

@@ -93,6 +93,19 @@ public final class BatchRequest {
     }
 
     /**
+     * Returns a part of this request between the file and other memory, which hears of its bytes as this one does.
+     *
+     * @param slab memory in place of this request's
+     * @param start offset of the part in this request
+     * @param bytes bytes of the part
+     * @param slabOffset first byte in the slab
+     * @return the part
+     */
+    public BatchRequest staged(MemoryRange slab, long start, long bytes, long slabOffset) {
+        return new BatchRequest(file, write, slab, bytes, fileOffset + start, slabOffset, 0, List.of(), sink);
+    }
+
+    /**
      * Returns this request for another backend.
      *
      * @param other the file there

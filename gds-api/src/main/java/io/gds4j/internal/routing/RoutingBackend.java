@@ -267,25 +267,14 @@ public final class RoutingBackend extends ForwardingBackend {
         RoutedFile routed = files.own(function, request.file());
         BackendFile preferred = routed.first();
         if (preferred != null && streams.isAtFirst(request.stream())) {
-            call.accept(pair.first(), at(request, preferred));
+            call.accept(pair.first(), request.at(preferred));
             return;
         }
         BackendFile other = files.atSecond(routed);
         if (pair.isFirstOpen()) {
             streams.showToSecond(request.stream(), pair.second());
         }
-        call.accept(pair.second(), at(request, other));
-    }
-
-    private static StreamRequest at(StreamRequest request, BackendFile file) {
-        return new StreamRequest(
-                file,
-                request.memory(),
-                request.size(),
-                request.fileOffset(),
-                request.bufferOffset(),
-                request.bytesDone(),
-                request.stream());
+        call.accept(pair.second(), request.at(other));
     }
 
     @Override
