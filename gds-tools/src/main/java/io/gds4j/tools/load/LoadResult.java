@@ -66,6 +66,8 @@ public record LoadResult(
         fields.put("headerSeconds", report.headerSeconds());
         fields.put("memorySeconds", report.memorySeconds());
         fields.put("requests", report.requests());
+        fields.put("bytesAsked", report.bytesAsked());
+        fields.put("whyNotDirect", report.whyNotDirect().orElse(null));
         if (!mismatches().isEmpty()) {
             fields.put("mismatches", mismatches().stream().limit(MAX_MISMATCHES).map(LoadResult::mismatch).toList());
         }
@@ -120,6 +122,7 @@ public record LoadResult(
                                 Units.bytes(report.bytes()))));
         rows.add(Text.row("target", target.description()));
         rows.add(Text.row("served by", shownPaths()));
+        rows.addAll(PathBytes.whyNotDirect(report.whyNotDirect()));
         rows.add("");
         rows.add(
                 Text.row(
