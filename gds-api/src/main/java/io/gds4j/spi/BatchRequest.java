@@ -130,6 +130,22 @@ public final class BatchRequest {
         return new BatchRequest(file, write, memory, left, fileOffset, bufferOffset, cookie, part, sink);
     }
 
+    /**
+     * Returns the end of this request.
+     *
+     * @param done bytes before it, 0 to {@link #size}
+     * @return the request; one that has lost all its fragments reads nothing
+     */
+    public BatchRequest rest(long done) {
+        if (done == 0) {
+            return this;
+        }
+        List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(done, size - done).stream()).toList();
+        long left = part.isEmpty() && !copies.isEmpty() ? 0 : size - done;
+        long start = copies.isEmpty() ? bufferOffset + done : bufferOffset;
+        return new BatchRequest(file, write, memory, left, fileOffset + done, start, cookie, part, sink);
+    }
+
     /** {@return the file} */
     public BackendFile file() {
         return file;
