@@ -126,6 +126,44 @@ public final class CuFileStream implements AutoCloseable {
         reported("cuFileWriteAsync", handle, memory, cells, true, result);
     }
 
+    /**
+     * As {@link #read(CuFileHandle, IoMemory, long, long, long)}, and reports the operation.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, as of {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     * @return the cells of the operation
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     */
+    public Cells read(
+            CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        Cells cells = Cells.of(size, fileOffset, bufferOffset);
+        read(handle, memory, cells, result);
+        return cells;
+    }
+
+    /**
+     * As {@link #write(CuFileHandle, IoMemory, long, long, long)}, and reports the operation.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, as of {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     * @return the cells of the operation
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     */
+    public Cells write(
+            CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        Cells cells = Cells.of(size, fileOffset, bufferOffset);
+        write(handle, memory, cells, result);
+        return cells;
+    }
+
     private void reported(
             String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write, IoResult result) {
         StreamReport report = new StreamReport(result, function, handle.path());

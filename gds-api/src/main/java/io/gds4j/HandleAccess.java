@@ -110,6 +110,48 @@ public sealed interface HandleAccess permits CuFileHandle {
     }
 
     /**
+     * Fills the whole memory as {@link #read(IoMemory, long)}, and reports the request.
+     *
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link CuFileHandle#read(IoMemory, long, long, long, IoResult)}
+     */
+    @Experimental
+    default long read(IoMemory memory, long fileOffset, IoResult result) {
+        return RequestCall.plain((CuFileHandle) this, false, memory, memory.range().length(), fileOffset, 0, result);
+    }
+
+    /**
+     * Writes the whole memory as {@link CuFileHandle#write(IoMemory, long)}, and reports the request.
+     *
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes written: all that the memory holds
+     * @throws CuFileException as {@link CuFileHandle#write(IoMemory, long, long, long, IoResult)}
+     */
+    @Experimental
+    default long write(IoMemory memory, long fileOffset, IoResult result) {
+        return RequestCall.plain((CuFileHandle) this, true, memory, memory.range().length(), fileOffset, 0, result);
+    }
+
+    /**
+     * Reads into an array as {@link #read(byte[], long)}, and reports the request.
+     *
+     * @param bytes receives the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link #read(byte[], long)}
+     */
+    @Experimental
+    default long read(byte[] bytes, long fileOffset, IoResult result) {
+        return HeapCopies.read((CuFileHandle) this, bytes, fileOffset, result);
+    }
+
+    /**
      * As {@link CuFileHandle#readAsync(IoMemory, long, long, long)}, and reports the request.
      *
      * @param memory receives the bytes

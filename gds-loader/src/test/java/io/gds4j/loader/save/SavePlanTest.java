@@ -92,6 +92,18 @@ class SavePlanTest {
     }
 
     @Test
+    void allTensorsOfALoadAreSavedByOneCall() {
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().toFolder(folder).save(driver);
+            Path copy = folder.resolve("copy");
+            try (LoadedTensors loaded = Checkpoint.load(folder, driver)) {
+                SavePlan.builder().tensors(loaded).toFolder(copy).save(driver);
+            }
+            tensors.check(copy);
+        }
+    }
+
+    @Test
     void theReportHasTheBytesOfItsSaveOnly() throws IOException {
         Path data = Files.write(folder.resolve("data"), new byte[8192]);
         Path saved = folder.resolve("saved");

@@ -151,9 +151,12 @@ public abstract class StreamContract extends BackendContract {
                     CuFileError.INVALID_FILE_OPEN_FLAG,
                     () -> stream.write(from, memory.range(), Operation.of(PAGE, 0, 0).cells(), results.get(2)));
             assertRefused(results.get(2), PAGE, CuFileError.INVALID_FILE_OPEN_FLAG);
-            stream.read(from, memory.range(), Operation.of(PAGE, 0, 0).cells(), results.get(2));
+            CuFileStream.Cells cells = stream.read(from, memory.range(), PAGE, 0, 0, results.get(2));
+            stream.write(to, memory.range(), PAGE, 0, 0, results.get(1));
             host.synchronize();
+            assertThat(cells.result()).isEqualTo(PAGE);
             assertReports(results.get(2), PAGE, PAGE);
+            assertReports(results.get(1), PAGE, PAGE);
         }
     }
 
