@@ -19,9 +19,10 @@ public final class StreamRequest {
     private final MemorySegment bufferOffset;
     private final MemorySegment bytesDone;
     private final long stream;
+    private final ResultSink sink;
 
     /**
-     * Sets the parts.
+     * Sets the parts of an operation without a report.
      *
      * @param file as {@link #file}
      * @param memory as {@link #memory}
@@ -39,6 +40,19 @@ public final class StreamRequest {
             MemorySegment bufferOffset,
             MemorySegment bytesDone,
             long stream) {
+        this(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, ResultSink.NONE);
+    }
+
+    private StreamRequest(
+            BackendFile file,
+            MemoryRange memory,
+            MemorySegment size,
+            MemorySegment fileOffset,
+            MemorySegment bufferOffset,
+            MemorySegment bytesDone,
+            long stream,
+            ResultSink sink) {
+        this.sink = sink;
         this.file = file;
         this.memory = memory;
         this.size = size;
@@ -46,6 +60,31 @@ public final class StreamRequest {
         this.bufferOffset = bufferOffset;
         this.bytesDone = bytesDone;
         this.stream = stream;
+    }
+
+    /**
+     * Returns this operation with a report.
+     *
+     * @param to hears of the bytes, and of the end
+     * @return the operation
+     */
+    public StreamRequest reportTo(ResultSink to) {
+        return new StreamRequest(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, to);
+    }
+
+    /**
+     * Returns this operation for another backend.
+     *
+     * @param other the file there
+     * @return the operation
+     */
+    public StreamRequest at(BackendFile other) {
+        return new StreamRequest(other, memory, size, fileOffset, bufferOffset, bytesDone, stream, sink);
+    }
+
+    /** {@return hears of the bytes, and of the end; {@link ResultSink#NONE} without a report} */
+    public ResultSink sink() {
+        return sink;
     }
 
     /** {@return the file} */
@@ -87,12 +126,12 @@ public final class StreamRequest {
     public boolean equals(@Nullable Object other) {
         return other instanceof StreamRequest that && stream == that.stream && file.equals(that.file)
                 && memory.equals(that.memory) && size.equals(that.size) && fileOffset.equals(that.fileOffset)
-                && bufferOffset.equals(that.bufferOffset) && bytesDone.equals(that.bytesDone);
+                && bufferOffset.equals(that.bufferOffset) && bytesDone.equals(that.bytesDone) && sink.equals(that.sink);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream);
+        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, sink);
     }
 
     @Override

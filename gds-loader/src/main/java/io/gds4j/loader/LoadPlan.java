@@ -411,7 +411,8 @@ public final class LoadPlan {
                 checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
                 (job, outcome) -> result.apply(job, new LoadReport(new LoadReport.Parts(
                         layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
-                        checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9, outcome.ioPaths(),
+                        checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9,
+                        outcome.moved().byPath(), outcome.moved().asked(), outcome.moved().whyNotDirect(),
                         outcome.peakStagingBytes()))));
     }
 

@@ -288,7 +288,8 @@ public final class ParallelLoadPlan {
             reports.add(own);
             ranks.put(rank, new LoadedTensors(job, rank, new LoadReport(new LoadReport.Parts(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
-                    all.memorySeconds(), all.ioPaths(), all.peakStagingBytes()))));
+                    all.memorySeconds(), all.ioPaths(), all.bytesAsked(), all.whyNotDirect(),
+                    all.peakStagingBytes()))));
         }
         return new ParallelTensors(ranks, new ParallelReport(all, storageBytes(), reports));
     }

@@ -387,13 +387,6 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     }
 
     private StreamRequest withOwnFile(StreamRequest request) {
-        return new StreamRequest(
-                own(request.file()),
-                request.memory(),
-                request.size(),
-                request.fileOffset(),
-                request.bufferOffset(),
-                request.bytesDone(),
-                request.stream());
+        return request.at(own(request.file()));
     }
 }

@@ -66,8 +66,11 @@ final class FaultyStreams {
                 request.fileOffset(),
                 request.bufferOffset(),
                 done,
-                request.stream()));
-        stream.execute(() -> request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result()));
+                request.stream()).reportTo(request.sink()::moved));
+        stream.execute(() -> {
+            request.sink().end(failure.result());
+            request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result());
+        });
     }
 
     private static void shorten(StreamRequest request, Failure failure, MemorySegment size) {

@@ -102,7 +102,7 @@ public final class CompatEntryRunner implements EntryRunner {
                     Operation.READ,
                     new BatchRequest(
                             first.file(), false, first.memory(), size, first.fileOffset(), first.bufferOffset(),
-                            first.cookie()),
+                            first.cookie()).reportTo(claim.submission().sinkOf(entries)),
                     claim.submission());
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);

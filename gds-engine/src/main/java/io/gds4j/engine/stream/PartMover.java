@@ -51,7 +51,7 @@ final class PartMover implements StreamMover {
         long skew = position & StagedStreamCopy.PAGE_MASK; // direct I/O needs slab and file to agree within a page
         long host = unit.address() + skew;
         long memory = request.memory().address() + request.bufferOffset() + moved;
-        BatchRequest part = new BatchRequest(request.file(), request.write(), unit, bytes, position, skew, 0);
+        BatchRequest part = request.staged(unit, moved, bytes, skew);
         if (request.write()) {
             copy(host, memory, bytes, false);
             return mover.movePart(part, request.size(), StagedStreamCopy.UNHEARD);

@@ -3,6 +3,7 @@ package io.gds4j.testkit.random;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
+import io.gds4j.IoResult;
 import io.gds4j.StreamFlag;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -13,6 +14,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
@@ -41,7 +43,8 @@ final class StreamSteps {
      * @param place first byte of its part of the memory
      * @param fails whether its arguments are wrong when the stream comes to them, or its source is bad
      */
-    private record Queued(String text, Cells cells, int place, long expected, boolean fails) {
+    private record Queued(
+            String text, Cells cells, int place, long expected, boolean fails, Optional<IoResult> report) {
     }
 
     StreamSteps(Bench bench, OwnFile own) {
@@ -171,10 +174,13 @@ final class StreamSteps {
         int size = Math.min(bench.sizes.size(room - skew), OwnFile.MAX_BYTES - fileOffset);
         int bound = bind(i, size, fileOffset, at + skew);
         bench.log.add("  write %s of %s at %s from %s", bound, size, fileOffset, at + skew);
-        stream.write(own.writable(), target.io(), cells(i));
+        Optional<IoResult> report = bench.report();
+        report.ifPresentOrElse(
+                result -> stream.write(own.writable(), target.io(), cells(i), result),
+                () -> stream.write(own.writable(), target.io(), cells(i)));
         own.expectWrite(fileOffset, bench.expected(target, at + skew, bound));
         bench.ground.count(1, bound);
-        return new Queued("write of %s at %s".formatted(bound, fileOffset), cells(i), at, bound, false);
+        return new Queued("write of %s at %s".formatted(bound, fileOffset), cells(i), at, bound, false, report);
     }
 
     private int skew(int room) {
@@ -201,13 +207,16 @@ final class StreamSteps {
         String text = "read of %s of %s at %s of %s to %s%s".formatted(
                 bound, size, fileOffset, back ? "its file" : file, at + skew, wrong ? ", wrong" : "");
         bench.log.add("  %s", text);
-        stream.read(handle, target.io(), cells(i));
+        Optional<IoResult> report = bench.report();
+        report.ifPresentOrElse(
+                result -> stream.read(handle, target.io(), cells(i), result),
+                () -> stream.read(handle, target.io(), cells(i)));
         boolean fails = bySource && file.isHole(fileOffset, bound) || wrong;
         if (!fails) {
             bench.expect(target, at + skew, expected);
         }
         bench.ground.count(1, expected.length);
-        return new Queued(text, cells(i), at, expected.length, fails);
+        return new Queued(text, cells(i), at, expected.length, fails, report);
     }
 
     private boolean isLate() {
@@ -235,6 +244,7 @@ final class StreamSteps {
             throw new AssertionError("%s gave %s, expected %s".formatted(
                     operation.text, result, operation.fails ? "a failure" : operation.expected));
         }
+        operation.report.ifPresent(report -> Bench.checkReport(report, operation.fails, operation.expected));
     }
 
     /** Ends the registration and the stream of the program. */

@@ -22,7 +22,6 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
-import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -82,11 +81,10 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
      * @param requests number of reads by the driver
      * @param nanos duration, with that of reading the headers
      * @param memoryNanos the part of it from the first to the last allocation of destination memory, with reads behind the first one
-     * @param ioPaths bytes by I/O path
+     * @param moved what its requests moved
      * @param peakStagingBytes peak of the host memory for staging, of driver and loader together
      */
-    public record Outcome(int requests, long nanos, long memoryNanos, Map<IoPath, Long> ioPaths,
-            long peakStagingBytes) {
+    public record Outcome(int requests, long nanos, long memoryNanos, MovedBytes moved, long peakStagingBytes) {
     }
 
     private final Order<R> order;
@@ -102,6 +100,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
     private final AtomicLong stagingBytes = new AtomicLong();
     private final DataFiles handles;
     private final AtomicInteger requests = new AtomicInteger();
+    private final MovedBytes moved = new MovedBytes();
     private final Workers workers;
     private volatile boolean stopped;
     private boolean opened;
@@ -129,7 +128,6 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(false) : null;
         boolean done = false;
         try {
-            MovedBytes moved = new MovedBytes(driver);
             DirectStorageDemand.checkMemory(order.options.directStorage(), layout.blocks());
             handles.openAll(this::checkStopped);
             opened = true;
@@ -142,7 +140,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             work();
             handles.finish();
             blocks = allocations.stream().map(FutureTask::resultNow).toList();
-            R result = order.result.apply(this, outcome(start, lastAllocation.get() - memoryStart, moved));
+            R result = order.result.apply(this, outcome(start, lastAllocation.get() - memoryStart));
             done = true;
             return result;
         } finally {
@@ -266,14 +264,15 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 read(read.file(), memory, read.length(), read.fileOffset(), first.destinationOffset());
             } else {
                 requests.incrementAndGet();
-                handles.read(read.file(), read.fileOffset(), read.length(),
-                        handle -> handle.readScattered(read.fileOffset(), read.length(), copies));
+                handles.read(read.file(), read.fileOffset(), read.length(), handle -> moved.count(
+                        result -> handle.readScattered(read.fileOffset(), read.length(), copies, result)));
             }
         }
 
         private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
             requests.incrementAndGet();
-            handles.read(file, fileOffset, length, handle -> handle.read(memory, length, fileOffset, bufferOffset));
+            handles.read(file, fileOffset, length, handle -> moved.count(
+                    result -> handle.read(memory, length, fileOffset, bufferOffset, result)));
         }
 
         private StagingMemory staging() {
@@ -329,9 +328,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 .buildInterrupted();
     }
 
-    private Outcome outcome(long start, long memoryNanos, MovedBytes moved) {
+    private Outcome outcome(long start, long memoryNanos) {
         long nanos = System.nanoTime() - start + order.headerNanos;
         return new Outcome(
-                requests.get(), nanos, memoryNanos, moved.byPath(), driver.peakStagingBytes() + stagingBytes.get());
+                requests.get(), nanos, memoryNanos, moved, driver.peakStagingBytes() + stagingBytes.get());
     }
 }
