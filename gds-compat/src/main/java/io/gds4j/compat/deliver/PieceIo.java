@@ -12,6 +12,8 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.trace.PieceEvents;
+import io.gds4j.internal.trace.PieceReadEvent;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
@@ -65,6 +67,23 @@ public final class PieceIo {
      * @return bytes moved; fewer at the end of the file, or because of {@link #errno}
      */
     public long move(
+            CompatFile file,
+            TransferPlan plan,
+            long start,
+            long end,
+            long address,
+            @Nullable MemorySegment segment,
+            long segmentOffset,
+            Cancellation cancellation) {
+        PieceReadEvent event = PieceEvents.read();
+        long moved = moved(file, plan, start, end, address, segment, segmentOffset, cancellation);
+        if (event != null) {
+            event.record(file.path(), plan.isWrite(), start, moved);
+        }
+        return moved;
+    }
+
+    private long moved(
             CompatFile file,
             TransferPlan plan,
             long start,
