@@ -75,16 +75,20 @@ public final class PieceIo {
             @Nullable MemorySegment segment,
             long segmentOffset,
             Cancellation cancellation) {
+        errno = 0;
         PieceReadEvent event = PieceEvents.read();
-        long moved = moved(file, plan, start, end, address, segment, segmentOffset, cancellation);
+        SourceIo source = file.source();
+        long moved = source == null
+                ? move(file.descriptors(), plan, start, end, address, segment, segmentOffset)
+                : move(source, plan, start, end, address, segment, segmentOffset, cancellation);
         if (event != null) {
             event.record(file.path(), plan.isWrite(), start, moved);
         }
         return moved;
     }
 
-    private long moved(
-            CompatFile file,
+    private long move(
+            SourceIo source,
             TransferPlan plan,
             long start,
             long end,
@@ -92,11 +96,6 @@ public final class PieceIo {
             @Nullable MemorySegment segment,
             long segmentOffset,
             Cancellation cancellation) {
-        errno = 0;
-        SourceIo source = file.source();
-        if (source == null) {
-            return move(file.descriptors(), plan, start, end, address, segment, segmentOffset);
-        }
         if (segment != null && segment.isAccessibleBy(ANOTHER)) {
             return move(source, plan, start, segment.asSlice(segmentOffset, end - start), cancellation);
         }
