@@ -54,12 +54,18 @@ final class TopText {
         if (!others.isEmpty()) {
             lines.add("");
         }
-        others.forEach(jvm -> lines.add(name(jvm) + ": " + jvm.message()));
+        others.forEach(jvm -> lines.add("%s %s: %s".formatted(jvm.pid(), shortName(jvm), jvm.message())));
         return lines;
     }
 
     private static String name(JvmRates jvm) {
         return (jvm.pid() + " " + Text.name(jvm.program())).strip();
+    }
+
+    /** Returns the name of a class without its package, which would fill the line. */
+    private static String shortName(JvmRates jvm) {
+        String program = jvm.program();
+        return Text.name(program.endsWith(".jar") ? program : program.substring(program.lastIndexOf('.') + 1));
     }
 
     private void session(long pid, JvmRates.Session session, List<String> lines) {
