@@ -95,6 +95,8 @@ class TopCommandTest {
             assertThat(driver.statistics().level()).as("gds top switches nothing on").isZero();
             assertThat(text.out()).containsOnlyOnce("\u001b[?1049h").containsOnlyOnce("\u001b[?1049l")
                     .contains("\u001b[H", path, "pool", "queue", "counted at statistics level 3");
+            assertThat(text.out()).as("the sum")
+                    .containsPattern("\u001b\\[1m\\d\\d:\\d\\d:\\d\\d  [0-9.]+ [MG]B/s by 1 JVM");
             String last = text.out().substring(text.out().indexOf("\u001b[?1049l"));
             assertThat(last).as("the last block stays").contains(path).contains(" by 1 JVM with a driver");
             assertThat(text.out().lines().map(line -> line.replaceAll("\u001b\\[[0-9;?]*[A-Za-z]", "")))
