@@ -136,6 +136,23 @@ class TopCommandTest {
         }
     }
 
+    /** A shell that waits for another process does not ask for the status of a JVM that has ended. */
+    @Test
+    void endedJvmWhoseParentDoesNotCareIsOver() throws Exception {
+        Process shell = new ProcessBuilder("sh", "-c", "true & echo $!; exec sleep 60").start();
+        try {
+            long ended = Long.parseLong(shell.inputReader().readLine());
+            while (!Files.readString(Path.of("/proc/" + ended + "/stat")).contains(") Z ")) {
+                Thread.onSpinWait();
+            }
+            GdsRun run = GdsRun.gds("top", Long.toString(ended));
+            assertThat(run.status()).isEqualTo(3);
+            assertThat(run.errorLine()).isEqualTo("gds: there is no process " + ended);
+        } finally {
+            shell.destroyForcibly();
+        }
+    }
+
     private static JsonNode jvm(GdsRun run, long pid) {
         for (JsonNode jvm : run.json().get("samples").get(0).get("jvms")) {
             if (jvm.get("pid").asLong() == pid) {

@@ -64,6 +64,16 @@ final class JvmList {
         return false;
     }
 
+    /** Returns whether a process runs. One that has ended and whose parent has not asked for its status yet does not. */
+    static boolean isRunning(long pid) {
+        try {
+            String status = Files.readString(Path.of("/proc/" + pid + "/stat"));
+            return !status.startsWith("Z", status.lastIndexOf(')') + 2);
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
     private static String name(Path thread) {
         try {
             return Files.readString(thread.resolve("comm")).strip();

@@ -53,7 +53,7 @@ record JvmRates(long pid, String program, State state, String message, boolean l
     static JvmRates of(long pid, String program, JvmReader<EngineSample> reader) {
         Optional<RuntimeException> failure = reader.failure();
         if (failure.isPresent()) {
-            boolean ended = ProcessHandle.of(pid).isEmpty();
+            boolean ended = !JvmList.isRunning(pid);
             return new JvmRates(
                     pid, program, ended ? State.ENDED : State.REFUSED,
                     ended ? "has ended" : ErrorReport.of(failure.get()).message(), false, List.of());

@@ -90,9 +90,9 @@ final class JvmWatch implements AutoCloseable {
         return reader == null || reader.failure().isPresent();
     }
 
-    /** Returns whether the only JVM has ended. */
-    boolean isOver(List<JvmRates> rates) {
-        return only.isPresent() && rates.stream().allMatch(jvm -> jvm.state() == JvmRates.State.ENDED);
+    /** Returns whether the only JVM has ended, or its connection is lost. */
+    boolean isOver() {
+        return only.isPresent() && readers.values().stream().allMatch(JvmWatch::hasFailed);
     }
 
     @Override

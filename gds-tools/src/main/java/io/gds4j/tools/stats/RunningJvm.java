@@ -82,7 +82,7 @@ final class RunningJvm implements AutoCloseable {
     }
 
     private static CommandFailure unable(long pid, String why) {
-        return ProcessHandle.of(pid).isEmpty()
+        return !JvmList.isRunning(pid)
                 ? CommandFailure.badInput(null, "there is no process " + pid)
                 : CommandFailure.device("NOT_A_JVM", "cannot connect to process %s: %s".formatted(pid, why));
     }

@@ -32,7 +32,7 @@ public final class TopRun {
                     break;
                 }
                 List<JvmRates> jvms = watch.next();
-                over = watch.isOver(jvms);
+                over = watch.isOver();
                 if (output.json()) {
                     samples.add(sample(jvms));
                 } else {
