@@ -93,8 +93,8 @@ one() { # name of the job's file
     local name=${1#? } began=$SECONDS at=$root ids=() line heap=(-Xmx1g) own=("${properties_of_all[@]}") status
     [ "$(date +%s)" -lt "$deadline" ] || return 0
     while read -r line; do ids+=(--select-unique-id "$line"); done <"$REPORTS/jobs/$1"
-    # Else what of the heap is resident comes and goes with what such a test measures.
-    [ "${1:0:1}" = 2 ] && heap=(-Xms2g -Xmx2g -XX:+AlwaysPreTouch)
+    # Else what of the heap is resident, and what each of libc's many arenas has kept, comes and goes with what such a test measures.
+    [ "${1:0:1}" = 2 ] && heap=(-Xms2g -Xmx2g -XX:+AlwaysPreTouch) && export MALLOC_ARENA_MAX=2
     [ "$name" != "${name#* seed=}" ] && own+=("-Dgds4j.property.seed=${name#* seed=}")
     local class=${name%% *} module first=
     class=${class%%$*}

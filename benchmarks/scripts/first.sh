@@ -1,6 +1,7 @@
 #!/bin/bash
 # The first load of a checkpoint in a fresh process: gds load beside FileChannel and the Python libraries that are installed
-# (InstantTensor, fastsafetensors, Run:ai model streamer, KvikIO, safetensors). Prints medians with the lowest and the highest.
+# (InstantTensor, fastsafetensors, Run:ai model streamer, KvikIO, safetensors). Prints medians with the lowest and the highest. Time
+# begins where the driver is open, and its contexts are made.
 #
 #   benchmarks/scripts/first.sh
 #
@@ -9,12 +10,13 @@
 #
 #   DIR=/dev/shm     folder of the checkpoint, SIZE=16 GiB in four shards
 #   ROUNDS=10        fresh processes of each
+#   GPUS=1           all tensors to each of so many GPUs; GB/s of all together. With more than one: gds, InstantTensor, fastsafetensors
 #   ONLY='gds|safe'  only these, an expression
 #   KEEP=FOLDER      keeps the figures there and adds to those of earlier runs: ten rounds may be several calls
 set -u
 . "$(dirname "$0")/common.sh"
 need_gds
-DIR=${DIR:-/dev/shm} SIZE=${SIZE:-16} ROUNDS=${ROUNDS:-10} ONLY=${ONLY:-.}
+DIR=${DIR:-/dev/shm} SIZE=${SIZE:-16} ROUNDS=${ROUNDS:-10} ONLY=${ONLY:-.} GPUS=${GPUS:-1}
 work=$(mktemp -d) model=$DIR/gds4j-first
 figures=${KEEP:-$work/figures}
 mkdir -p "$figures"
@@ -30,11 +32,12 @@ if [ ! -e "$model/model.safetensors.index.json" ]; then
     python3 "$here/peers.py" index "$model"
     rm "$work/data"
 fi
+targets="--target $(seq -s, -f 'gpu:%g' 0 $((GPUS - 1)))"
 # As the launcher runs a load, with an archive of the classes that it needs.
 archive=$figures/gds.jsa
 if [ ! -e "$archive" ]; then
     "$java" $launcher_options "-XX:ArchiveClassesAtExit=$archive" -cp "$class_path" io.gds4j.tools.GdsCommand \
-        load "$model" --target gpu:0 --json >/dev/null 2>&1
+        load "$model" $targets --json >/dev/null 2>&1
     [ -e "$archive" ] || { echo "first: the JDK has no class archive to build on; java -Xshare:dump makes it" >&2; exit 6; }
 fi
 bytes=$(cat "$model"/*.safetensors | wc -c)
@@ -42,14 +45,16 @@ bytes=$(cat "$model"/*.safetensors | wc -c)
 one() { # name
     case $1 in
         gds) "$java" $launcher_options -Xshare:auto "-XX:SharedArchiveFile=$archive" -cp "$class_path" io.gds4j.tools.GdsCommand \
-            load "$model" --target gpu:0 --json | number bytesPerSecond | awk '{print $1 / 1e9}' ;;
+            load "$model" $targets --json | number seconds | awk -v bytes=$((bytes * GPUS)) '$1 > 0 {print bytes / $1 / 1e9}' ;;
         filechannel) "$java" $launcher_options -cp "$class_path:$here/../target/classes" "${FILE_CHANNEL:-io.gds4j.benchmarks.FileChannelLoad}" "$model" ;;
-        *) timeout 120 python3 "$here/first.py" "$1" "$model" ;;
+        *) timeout 120 $(if [ "$GPUS" = 1 ]; then echo python3; else echo python3 -m torch.distributed.run --nproc-per-node "$GPUS"; fi) \
+            "$here/first.py" "$1" "$model" ;;
     esac 2>>"$work/errors"
 }
 
 names=
 for name in gds filechannel $(python3 "$here/first.py" list 2>/dev/null); do
+    [ "$GPUS" = 1 ] || [[ $name =~ ^(gds|instanttensor|fastsafetensors)$ ]] || continue
     [[ $name =~ $ONLY ]] && names="$names $name"
 done
 for ((round = 0; round < ROUNDS; round++)); do
@@ -58,7 +63,7 @@ for ((round = 0; round < ROUNDS; round++)); do
     done
 done
 
-echo "$(machine gpu); $(awk -v b="$bytes" 'BEGIN {printf "%.1f", b / 1e9}') GB in four shards in $DIR; GB/s of the first load of fresh processes"
+echo "$(machine gpu); $(awk -v b="$bytes" 'BEGIN {printf "%.1f", b / 1e9}') GB in four shards in $DIR to $GPUS GPU(s); GB/s of the first load of fresh processes"
 echo
 echo "| loader | processes | lowest | median | highest |"
 echo "| --- | ---: | ---: | ---: | ---: |"

@@ -27,9 +27,8 @@ import picocli.CommandLine.Option;
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
                 "",
-                "1 GB is 10^9 bytes. The time runs from the first header byte to the last",
-                "tensor in memory and includes allocation. gds help exit-codes explains the exit",
-                "status."})
+                "1 GB is 10^9 bytes. The time runs from the open driver to the last tensor in",
+                "memory and includes allocation. gds help exit-codes explains the exit status."})
 final class LoadCommand implements Callable<Integer> {
     private final Terminal terminal;
 

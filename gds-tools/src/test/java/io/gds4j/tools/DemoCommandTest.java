@@ -45,9 +45,9 @@ class DemoCommandTest {
         assertThat(run.err()).isEmpty();
         assertThat(run.out())
                 .containsPattern("creating +" + folder)
-                .containsPattern("gds4j +\\S+ s +\\S+ [MG]B/s")
-                .containsPattern("FileChannel +\\S+ s +\\S+ [MG]B/s")
-                .containsPattern("\\d\\.\\d\\d times as fast")
+                .containsPattern("gds4j +\\S+ [MG]B/s +\\S+ s to \\S+ s; median of 5 loads")
+                .containsPattern("FileChannel +\\S+ [MG]B/s +\\S+ s to \\S+ s")
+                .containsPattern("gds4j is \\d+\\.\\d\\d times (as fast|slower)")
                 .containsPattern("verified +every byte of \\d+ tensors")
                 .contains("staging")
                 .containsPattern("deleted +" + folder);

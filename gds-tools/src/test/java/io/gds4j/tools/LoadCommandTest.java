@@ -53,11 +53,16 @@ class LoadCommandTest {
     void jsonHasEveryFieldOfTheContract() {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
 
+        long start = System.nanoTime();
         GdsRun run = gds("load", file.toString(), "--target", "host", "--json");
+        double elapsed = (System.nanoTime() - start) / 1e9;
 
         assertThat(run.status()).isZero();
         assertThat(run.err()).isEmpty();
         JsonNode json = run.json();
+        assertThat(json.get("driverOpenSeconds").asDouble() + json.get("seconds").asDouble()).isLessThan(elapsed);
+        assertThat(json.get("headerSeconds").asDouble() + json.get("memorySeconds").asDouble())
+                .isLessThan(json.get("seconds").asDouble());
         assertThat(json.fieldNames()).toIterable().containsAll(FIELDS).doesNotContain("tensorList");
         assertThat(json.get("schema").asText()).isEqualTo("gds4j.load/1");
         assertThat(json.get("format").asText()).isEqualTo("safetensors");

@@ -114,6 +114,7 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                     plan.checkpoint().format().id(),
                     tensors.report(),
                     opened.seconds(),
+                    tensors.report().headerSeconds(),
                     target,
                     opened.driver().backendName(),
                     Inspection.of(tensors, verify, false, output));

@@ -19,7 +19,8 @@ import org.jspecify.annotations.Nullable;
  * @param path path of the checkpoint
  * @param format format of the checkpoint
  * @param report report of the loader
- * @param driverOpenSeconds time to open the driver, not part of the report's time
+ * @param driverOpenSeconds time to open the driver, not part of {@link #seconds}
+ * @param headerSeconds time that the load waited for headers; less than they took where they were read while the driver opened
  * @param target destination of the tensors
  * @param backend name of the backend
  * @param inspection verification and digests
@@ -29,12 +30,23 @@ public record LoadResult(
         String format,
         LoadReport report,
         double driverOpenSeconds,
+        double headerSeconds,
         Targets target,
         String backend,
         Inspection inspection) {
 
     /** Limit of the list of differing tensors. */
     private static final int MAX_MISMATCHES = 20;
+
+    /** Duration from the open driver to the last tensor in place. */
+    public double seconds() {
+        return report.seconds() - report.headerSeconds() + headerSeconds;
+    }
+
+    /** Bytes per second, based on {@link #seconds}. */
+    public double bytesPerSecond() {
+        return seconds() > 0 ? report.bytes() / seconds() : 0;
+    }
 
     /** True if every tensor has the expected bytes, false if one differs, null if not verified. */
     public @Nullable Boolean verified() {
@@ -55,15 +67,15 @@ public record LoadResult(
         fields.put("files", report.files());
         fields.put("tensors", report.tensors());
         fields.put("bytes", report.bytes());
-        fields.put("seconds", report.seconds());
+        fields.put("seconds", seconds());
         fields.put("driverOpenSeconds", driverOpenSeconds);
-        fields.put("bytesPerSecond", Math.round(report.bytesPerSecond()));
+        fields.put("bytesPerSecond", Math.round(bytesPerSecond()));
         fields.put("target", target.target().toString());
         fields.put("backend", backend);
         fields.put("ioPaths", PathBytes.of(report.ioPaths()));
         fields.put("verified", verified());
         fields.put("peakStagingBytes", report.peakStagingBytes());
-        fields.put("headerSeconds", report.headerSeconds());
+        fields.put("headerSeconds", headerSeconds);
         fields.put("memorySeconds", report.memorySeconds());
         fields.put("requests", report.requests());
         if (!mismatches().isEmpty()) {
@@ -124,12 +136,12 @@ public record LoadResult(
         rows.add(
                 Text.row(
                         "loaded in",
-                        "%s   %s".formatted(Units.seconds(report.seconds()), Units.rate(report.bytesPerSecond()))));
+                        "%s   %s".formatted(Units.seconds(seconds()), Units.rate(bytesPerSecond()))));
         rows.add(
                 Text.row(
                         "",
                         "includes %s for headers, %s for allocation; excludes %s to open the driver".formatted(
-                                Units.seconds(report.headerSeconds()),
+                                Units.seconds(headerSeconds),
                                 Units.seconds(report.memorySeconds()),
                                 Units.seconds(driverOpenSeconds))));
         rows.add("");

@@ -59,7 +59,9 @@ public final class LoadRun {
     private ExitStatus load() throws IOException {
         Targets target = targets(arguments).getFirst();
         try (OpenedDriver opened = open(List.of(target))) {
+            long start = System.nanoTime();
             LoadPlan plan = plan().to(target.target().kind(), target.device());
+            double headerSeconds = secondsSince(start);
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
@@ -68,6 +70,7 @@ public final class LoadRun {
                         plan.checkpoint().format().id(),
                         tensors.report(),
                         opened.seconds(),
+                        headerSeconds,
                         target,
                         opened.driver().backendName(),
                         Inspection.of(tensors, arguments.verify(), arguments.digest(), output));
@@ -80,7 +83,9 @@ public final class LoadRun {
     private ExitStatus loadParallel() throws IOException {
         List<Targets> targets = targets(arguments);
         try (OpenedDriver opened = open(targets)) {
+            long start = System.nanoTime();
             LoadPlan base = plan();
+            double headerSeconds = secondsSince(start);
             ParallelLoadPlan plan = base.across(
                     targets.stream().map(Targets::destination).toList(), arguments.mode().rules(arguments.heads()));
             checkRoom(targets, plan, opened.driver().allocator());
@@ -93,6 +98,7 @@ public final class LoadRun {
                         base.checkpoint().format().id(),
                         tensors.report().load(),
                         opened.seconds(),
+                        headerSeconds,
                         new Targets(targets.getFirst().target(), descriptions(targets)),
                         opened.driver().backendName(),
                         new Inspection(List.of(), inspection.verification(), null));
@@ -101,6 +107,10 @@ public final class LoadRun {
             print(result, base.checkpoint(), opened.driver());
             return status(result.load(), output);
         }
+    }
+
+    private static double secondsSince(long nanoTime) {
+        return (System.nanoTime() - nanoTime) / 1e9;
     }
 
     private static String descriptions(List<Targets> targets) {

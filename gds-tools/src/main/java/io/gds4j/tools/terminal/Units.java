@@ -64,9 +64,11 @@ public final class Units {
         return minutes < 120 ? minutes + " min" : "%s h %s min".formatted(minutes / 60, minutes % 60);
     }
 
-    /** Formats a ratio of speeds: {@code 2.10 times as fast}. */
+    /** Formats a ratio of speeds: {@code 2.10 times as fast} or {@code 2.40 times slower}. */
     public static String comparison(double bytesPerSecond, double baseline) {
-        return String.format(Locale.ROOT, "%.2f times as fast", bytesPerSecond / baseline);
+        return bytesPerSecond < baseline
+                ? String.format(Locale.ROOT, "%.2f times slower", baseline / bytesPerSecond)
+                : String.format(Locale.ROOT, "%.2f times as fast", bytesPerSecond / baseline);
     }
 
     /** Formats a number with its noun: "1 tensor", "291 tensors". */
