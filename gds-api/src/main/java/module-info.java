@@ -45,6 +45,9 @@ module io.gds4j {
             io.gds4j.loader,
             io.gds4j.remote,
             io.gds4j.tools;
+    exports io.gds4j.internal.trace to
+            io.gds4j.engine,
+            io.gds4j.compat;
     exports io.gds4j.source;
     exports io.gds4j.spi;
     exports io.gds4j.statistics;

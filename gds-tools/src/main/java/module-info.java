@@ -12,6 +12,7 @@ module io.gds4j.tools {
     requires info.picocli;
     requires java.management.rmi;
     requires jdk.attach;
+    requires jdk.jfr;
     requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.databind;
     requires me.tongfei.progressbar;

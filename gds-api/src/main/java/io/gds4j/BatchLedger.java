@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.IoMemory;
@@ -165,7 +166,7 @@ final class BatchLedger {
         long start = registration == null
                 ? MemoryUse.start(request.memory())
                 : request.memory().range().address() - base.address();
-        return new BatchRequest(
+        BatchRequest submitted = new BatchRequest(
                 request.handle().file(),
                 request.write(),
                 base,
@@ -173,6 +174,12 @@ final class BatchLedger {
                 request.fileOffset(),
                 start + request.bufferOffset(),
                 cookie);
+        IoResult report = report(request);
+        if (report == null) {
+            return submitted;
+        }
+        report.about(submitted.file(), base.kind().isCuda());
+        return submitted.reportTo(report.sink());
     }
 
     /** Takes a slot, which {@link #reserve} guarantees, and returns a cookie that no entry had before. */
@@ -258,12 +265,20 @@ final class BatchLedger {
             return;
         }
         Completion completion = new Completion(entry.request, event.status(), event.result());
+        IoResult report = report(entry.request);
+        CuFileException failure = report == null ? null : completion.failure().orElse(null);
         if (entry.event != null) {
             CuFileBatch.Request request = entry.request;
             entry.event.record(request.handle().file(), request.write(), request.fileOffset(), event.status(),
                     event.result());
         }
         if (leave(entry)) {
+            if (failure != null && report != null) {
+                report.failAfter(0, failure);
+            } else if (report != null) {
+                report.end(event.result());
+            }
+            over(report);
             done.add(completion);
         }
     }
@@ -285,10 +300,30 @@ final class BatchLedger {
     void removeAll() {
         for (int slot = 0; slot < capacity; slot++) {
             Entry entry = at(slot);
-            if (entry != null) {
-                leave(entry);
+            if (entry != null && leave(entry)) {
+                IoResult report = report(entry.request);
+                if (report != null) {
+                    report.failLater(0, () -> closed(entry.request));
+                }
+                over(report);
             }
         }
+    }
+
+    private static @Nullable IoResult report(CuFileBatch.Request request) {
+        return request.report().orElse(null);
+    }
+
+    private static void over(@Nullable IoResult report) {
+        if (report != null) {
+            report.over();
+        }
+    }
+
+    private static CuFileException closed(CuFileBatch.Request request) {
+        return CuFileException.builder(request.write() ? "cuFileWrite" : "cuFileRead").error(CuFileError.IO_ERROR)
+                .errno(Errno.ECANCELED).path(request.handle().path()).range(request.fileOffset(), request.size())
+                .detail("the batch was closed before a caller took the completion").build();
     }
 
     private synchronized @Nullable Entry at(int slot) {

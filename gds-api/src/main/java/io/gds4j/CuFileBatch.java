@@ -98,9 +98,25 @@ public final class CuFileBatch implements AutoCloseable {
         if (copy.isEmpty()) {
             throw CuFileException.of(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, BatchLedger.SUBMIT, "no requests");
         }
+        beginReports(copy);
+        boolean submitted = false;
+        try {
+            submitAll(copy);
+            submitted = true;
+        } catch (CuFileException e) {
+            refuse(copy, copy.size(), e);
+            throw e;
+        } finally {
+            if (!submitted) {
+                endReports(copy, copy.size());
+            }
+        }
+    }
+
+    private void submitAll(List<Request> requests) {
         enter(BatchLedger.SUBMIT, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
         try {
-            List<BatchRequest> entered = ledger.enter(copy);
+            List<BatchRequest> entered = ledger.enter(requests);
             boolean submitted = false;
             try {
                 backend.batchIoSubmit(batch, entered, 0);
@@ -112,6 +128,39 @@ public final class CuFileBatch implements AutoCloseable {
             }
         } finally {
             lifetime.exit();
+        }
+    }
+
+    /** Begins the reports of requests that have one; none if another request fills one of them. */
+    private static void beginReports(List<Request> requests) {
+        int next = 0;
+        try {
+            for (; next < requests.size(); next++) {
+                IoResult report = requests.get(next).report;
+                if (report != null) {
+                    report.begin(BatchLedger.SUBMIT, requests.get(next).size);
+                }
+            }
+        } catch (CuFileException e) {
+            refuse(requests, next, e);
+            endReports(requests, next);
+            throw e;
+        }
+    }
+
+    private static void refuse(List<Request> requests, int count, CuFileException e) {
+        for (Request request : requests.subList(0, count)) {
+            if (request.report != null) {
+                request.report.failAfter(0, e);
+            }
+        }
+    }
+
+    private static void endReports(List<Request> requests, int count) {
+        for (Request request : requests.subList(0, count)) {
+            if (request.report != null) {
+                request.report.over();
+            }
         }
     }
 
@@ -306,6 +355,7 @@ public final class CuFileBatch implements AutoCloseable {
         private final long size;
         private final long fileOffset;
         private final long bufferOffset;
+        private final @Nullable IoResult report;
 
         /**
          * Rejects null, and takes the range of an allocation.
@@ -324,13 +374,37 @@ public final class CuFileBatch implements AutoCloseable {
                 long size,
                 long fileOffset,
                 long bufferOffset) {
-            Objects.requireNonNull(handle, "handle");
+            this(
+                    Objects.requireNonNull(handle, "handle"), write,
+                    MemoryUse.plain(Objects.requireNonNull(memory, "memory")), size, fileOffset, bufferOffset, null);
+        }
+
+        private Request(
+                CuFileHandle handle, boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset,
+                @Nullable IoResult report) {
             this.handle = handle;
             this.write = write;
-            this.memory = MemoryUse.plain(Objects.requireNonNull(memory, "memory"));
+            this.memory = memory;
             this.size = size;
             this.fileOffset = fileOffset;
             this.bufferOffset = bufferOffset;
+            this.report = report;
+        }
+
+        /**
+         * Returns this request with a report.
+         *
+         * @param result receives the report, also of a failure, before a caller takes the completion; one for each request
+         * @return the request; {@link CuFileBatch#submit} refuses it (INVALID_VALUE) while another request fills the report
+         */
+        public Request reportTo(IoResult result) {
+            return new Request(
+                    handle, write, memory, size, fileOffset, bufferOffset, Objects.requireNonNull(result, "result"));
+        }
+
+        /** {@return the report that it fills; empty without one} */
+        public Optional<IoResult> report() {
+            return Optional.ofNullable(report);
         }
 
         /** {@return the file} */
@@ -397,12 +471,12 @@ public final class CuFileBatch implements AutoCloseable {
         public boolean equals(@Nullable Object other) {
             return other instanceof Request that && write == that.write && size == that.size
                     && fileOffset == that.fileOffset && bufferOffset == that.bufferOffset && handle.equals(that.handle)
-                    && memory.equals(that.memory);
+                    && memory.equals(that.memory) && Objects.equals(report, that.report);
         }
 
         @Override
         public int hashCode() {
-            return Objects.hash(handle, write, memory, size, fileOffset, bufferOffset);
+            return Objects.hash(handle, write, memory, size, fileOffset, bufferOffset, report);
         }
 
         @Override
@@ -413,13 +487,9 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * The outcome of a request. {@link CuFileHandle#ioPath} of its handle tells the I/O path; {@link CuFileDriver#bytesByPath}
-     * counts the bytes of all requests.
+     * The outcome of a request. Its {@link #report} tells the I/O path, if the request {@linkplain Request#reportTo has one}.
      */
     public static final class Completion {
-        /** Linux reserves the return values -4095 to -1 for errno; cuFile codes are larger. */
-        private static final int LARGEST_ERRNO = 4095;
-
         private final Request request;
         private final BatchStatus status;
         private final long result;
@@ -440,6 +510,11 @@ public final class CuFileBatch implements AutoCloseable {
         /** {@return the request} */
         public Request request() {
             return request;
+        }
+
+        /** {@return the report of the request; empty if it was submitted without one} */
+        public Optional<IoResult> report() {
+            return request.report();
         }
 
         /** {@return final status} */
@@ -481,7 +556,6 @@ public final class CuFileBatch implements AutoCloseable {
             if (isComplete()) {
                 return Optional.empty();
             }
-            long code = result < 0 && result > Integer.MIN_VALUE ? -result : 0;
             CuFileException.Builder failure = CuFileException.builder(request.write() ? "cuFileWrite" : "cuFileRead")
                     .path(request.handle().path())
                     .range(request.fileOffset(), request.size())
@@ -493,10 +567,8 @@ public final class CuFileBatch implements AutoCloseable {
                 failure.errno(Errno.ETIMEDOUT);
             } else if (status == BatchStatus.INVALID) {
                 failure.error(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
-            } else if (code > 0 && code <= LARGEST_ERRNO) {
-                failure.errno((int) code);
-            } else if (code > 0) {
-                CuFileError.of((int) code).ifPresent(failure::error);
+            } else {
+                Failures.ofResult(failure, result);
             }
             return Optional.of(failure.build());
         }

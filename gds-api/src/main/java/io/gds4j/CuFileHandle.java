@@ -26,6 +26,7 @@ import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.function.LongSupplier;
 
 /**
  * A registered file ({@code cuFileHandleRegister}): reads it into memory and writes memory to it.
@@ -333,7 +334,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
 
     /**
      * Starts {@link #read(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
-     * the memory or the driver waits for it. {@link #ioPath} tells the I/O path; {@link CuFileDriver#bytesByPath} counts the bytes.
+     * the memory or the driver waits for it. An {@link IoResult} {@linkplain HandleAccess#readAsync tells the I/O path}.
      *
      * @param memory receives the bytes: an allocation, a registered buffer over one, or a segment of the global or an automatic
      *        arena; the call keeps it reachable
@@ -347,7 +348,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> readAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(request(false, size, fileOffset, bufferOffset), MemoryUse.plain(memory));
+        return start(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -376,7 +377,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      */
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(request(true, size, fileOffset, bufferOffset), MemoryUse.plain(memory));
+        return start(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -502,14 +503,23 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         }
     }
 
-    private CompletableFuture<Long> start(RequestCheck request, IoMemory memory) {
+    private CompletableFuture<Long> start(
+            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        return start(
+                request(write, size, fileOffset, bufferOffset), memory, () -> letGo(memory),
+                () -> transfer(write, memory, size, fileOffset, bufferOffset));
+    }
+
+    /**
+     * Starts a transfer on a thread of the driver, which holds file and memory.
+     *
+     * @param release lets go of both; runs also if the transfer never does
+     */
+    CompletableFuture<Long> start(RequestCheck request, IoMemory memory, Runnable release, LongSupplier transfer) {
         request.checkWithin(memory);
         // Allocated before the call holds anything: the heap may be exhausted.
         AsyncCalls calls = session.asyncCalls();
-        AsyncCalls.Call call = calls.call(
-                () -> letGo(memory),
-                () -> transfer(
-                        request.write(), memory, request.size(), request.fileOffset(), request.bufferOffset()));
+        AsyncCalls.Call call = calls.call(release, transfer);
         if (!lifetime.hold()) {
             throw closed(request);
         }

@@ -19,7 +19,7 @@ import io.gds4j.statistics.StatisticsLevel3;
  *
  * <p>
  * From level 1 on, {@code gds stats PID} and JMX ({@link io.gds4j.statistics.CuFileStatisticsMXBean}) show the counters from
- * outside. Java Flight Recorder has the events {@code gds4j.Read}, {@code gds4j.Write} and {@code gds4j.Batch} at any level.
+ * outside. {@code gds top} and JMX show bytes by I/O path and bounce buffers at any level. Java Flight Recorder has the events {@code gds4j.Read}, {@code gds4j.Write} and {@code gds4j.Batch} at any level, and on request events of their pieces.
  *
  * <p>
  * All methods throw IO_NOT_SUPPORTED on a backend without statistics. After the driver is closed, {@link #level},

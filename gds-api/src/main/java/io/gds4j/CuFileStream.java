@@ -6,6 +6,7 @@ import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TraceRanges;
 import io.gds4j.spi.TracedOperation;
@@ -89,7 +90,7 @@ public final class CuFileStream implements AutoCloseable {
      *         shared arena, ASYNC_NOT_SUPPORTED without parallel I/O. A later failure is reported in {@code bytesDone}
      */
     public void read(CuFileHandle handle, IoMemory memory, Cells cells) {
-        submit("cuFileReadAsync", handle, memory, cells, false);
+        submit("cuFileReadAsync", handle, memory, cells, false, ResultSink.NONE);
     }
 
     /**
@@ -101,7 +102,85 @@ public final class CuFileStream implements AutoCloseable {
      * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}
      */
     public void write(CuFileHandle handle, IoMemory memory, Cells cells) {
-        submit("cuFileWriteAsync", handle, memory, cells, true);
+        submit("cuFileWriteAsync", handle, memory, cells, true, ResultSink.NONE);
+    }
+
+    /**
+     * As {@link #read(CuFileHandle, IoMemory, Cells)}, and reports the operation.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param cells arguments and result, in host memory that outlives the operation
+     * @param result receives the report, also of a failure, before the stream passes the operation
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}; INVALID_VALUE if another request fills the report
+     */
+    public void read(CuFileHandle handle, IoMemory memory, Cells cells, IoResult result) {
+        reported("cuFileReadAsync", handle, memory, cells, false, result);
+    }
+
+    /**
+     * As {@link #write(CuFileHandle, IoMemory, Cells)}, and reports the operation.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param cells arguments and result, in host memory that outlives the operation
+     * @param result receives the report, as of {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     */
+    public void write(CuFileHandle handle, IoMemory memory, Cells cells, IoResult result) {
+        reported("cuFileWriteAsync", handle, memory, cells, true, result);
+    }
+
+    /**
+     * As {@link #read(CuFileHandle, IoMemory, long, long, long)}, and reports the operation.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, as of {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     * @return the cells of the operation
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     */
+    public Cells read(
+            CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        Cells cells = Cells.of(size, fileOffset, bufferOffset);
+        read(handle, memory, cells, result);
+        return cells;
+    }
+
+    /**
+     * As {@link #write(CuFileHandle, IoMemory, long, long, long)}, and reports the operation.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, as of {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     * @return the cells of the operation
+     * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells, IoResult)}
+     */
+    public Cells write(
+            CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        Cells cells = Cells.of(size, fileOffset, bufferOffset);
+        write(handle, memory, cells, result);
+        return cells;
+    }
+
+    private void reported(
+            String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write, IoResult result) {
+        StreamReport report = new StreamReport(result, function, handle.path());
+        boolean isGpu = memory.range().kind().isCuda();
+        result.begin(function, cells.asked());
+        try {
+            result.about(handle.file(), isGpu);
+            submit(function, handle, memory, cells, write, report);
+        } catch (CuFileException e) {
+            report.refuse(e);
+            throw e;
+        }
     }
 
     /**
@@ -221,7 +300,8 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    private void submit(String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write) {
+    private void submit(
+            String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write, ResultSink sink) {
         IoMemory memory = MemoryUse.plain(anyMemory);
         Objects.requireNonNull(cells, "cells");
         RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
@@ -231,7 +311,8 @@ public final class CuFileStream implements AutoCloseable {
         submit(function, () -> {
             handle.enter(checked, memory);
             try {
-                queue(request(handle, memory, cells), write);
+                StreamRequest request = request(handle, memory, cells);
+                queue(sink == ResultSink.NONE ? request : request.reportTo(sink), write);
             } finally {
                 handle.exit(memory);
             }
@@ -287,8 +368,7 @@ public final class CuFileStream implements AutoCloseable {
 
     /**
      * Arguments and result of a stream operation: four 64-bit integers in native memory. Without the matching
-     * {@link StreamFlag} an argument is read when the stream reaches the operation. {@link CuFileHandle#ioPath} tells the I/O
-     * path; {@link CuFileDriver#bytesByPath} counts the bytes.
+     * {@link StreamFlag} an argument is read when the stream reaches the operation. An {@link IoResult} tells the I/O path.
      *
      * @param size bytes to move; at submission an upper bound
      * @param fileOffset first byte in the file
@@ -340,6 +420,15 @@ public final class CuFileStream implements AutoCloseable {
          */
         public long result() {
             return (long) CELL.getAcquire(bytesDone, 0L);
+        }
+
+        /** Returns the size at submission; 0 if this thread may not read its cell, which the submission refuses. */
+        private long asked() {
+            try {
+                return (long) CELL.getAcquire(size, 0L);
+            } catch (IllegalStateException | WrongThreadException e) {
+                return 0;
+            }
         }
 
         private static void check(String name, MemorySegment cell) {

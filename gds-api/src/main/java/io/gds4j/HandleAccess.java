@@ -3,6 +3,7 @@ package io.gds4j;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * Shorter ways to use a {@link CuFileHandle}, for small amounts of data and tests.
@@ -106,6 +107,84 @@ public sealed interface HandleAccess permits CuFileHandle {
      */
     default long write(byte[] bytes, long fileOffset) {
         return write(MemorySegment.ofArray(bytes), fileOffset);
+    }
+
+    /**
+     * Fills the whole memory as {@link #read(IoMemory, long)}, and reports the request.
+     *
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link CuFileHandle#read(IoMemory, long, long, long, IoResult)}
+     */
+    @Experimental
+    default long read(IoMemory memory, long fileOffset, IoResult result) {
+        return RequestCall.plain((CuFileHandle) this, false, memory, memory.range().length(), fileOffset, 0, result);
+    }
+
+    /**
+     * Writes the whole memory as {@link CuFileHandle#write(IoMemory, long)}, and reports the request.
+     *
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes written: all that the memory holds
+     * @throws CuFileException as {@link CuFileHandle#write(IoMemory, long, long, long, IoResult)}
+     */
+    @Experimental
+    default long write(IoMemory memory, long fileOffset, IoResult result) {
+        return RequestCall.plain((CuFileHandle) this, true, memory, memory.range().length(), fileOffset, 0, result);
+    }
+
+    /**
+     * Reads into an array as {@link #read(byte[], long)}, and reports the request.
+     *
+     * @param bytes receives the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link #read(byte[], long)}
+     */
+    @Experimental
+    default long read(byte[] bytes, long fileOffset, IoResult result) {
+        return HeapCopies.read((CuFileHandle) this, bytes, fileOffset, result);
+    }
+
+    /**
+     * As {@link CuFileHandle#readAsync(IoMemory, long, long, long)}, and reports the request.
+     *
+     * @param memory receives the bytes
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report before the future completes, also of a failure; of a cancelled future, once its request has ended
+     * @return completes with the bytes read, or with what {@code read} throws
+     * @throws CuFileException as {@link CuFileHandle#readAsync(IoMemory, long, long, long)}; INVALID_VALUE if another request fills the
+     *         report
+     */
+    @Experimental
+    default CompletableFuture<Long> readAsync(
+            IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        return RequestCall.async((CuFileHandle) this, false, memory, size, fileOffset, bufferOffset, result);
+    }
+
+    /**
+     * As {@link CuFileHandle#writeAsync(IoMemory, long, long, long)}, and reports the request.
+     *
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, as of {@link #readAsync}
+     * @return completes with {@code size}, or with what {@code write} throws
+     * @throws CuFileException as {@link CuFileHandle#writeAsync(IoMemory, long, long, long)}; INVALID_VALUE if another request fills the
+     *         report
+     */
+    @Experimental
+    default CompletableFuture<Long> writeAsync(
+            IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        return RequestCall.async((CuFileHandle) this, true, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**

@@ -2,6 +2,7 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 
@@ -17,6 +18,15 @@ final class HeapCopies {
             // The read refuses a read-only segment, with its place in the file.
             long bytes = handle.read(heap.isReadOnly() ? copy.asReadOnly() : copy, fileOffset);
             MemorySegment.copy(copy, 0, heap, 0, bytes);
+            return bytes;
+        }
+    }
+
+    static long read(CuFileHandle handle, byte[] array, long fileOffset, IoResult result) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment copy = allocate(arena, handle, false, array.length, fileOffset);
+            long bytes = handle.read(MemoryRange.ofSegment(copy), array.length, fileOffset, 0, result);
+            MemorySegment.copy(copy, 0, MemorySegment.ofArray(array), 0, bytes);
             return bytes;
         }
     }

@@ -8,7 +8,9 @@ import java.util.Collections;
 import java.util.EnumMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,7 +24,8 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * One request at a time fills it; the next one clears it. It may be read by the thread that made the call, once the call is over.
+ * One request at a time fills it; the next one clears it. Read it once the request is over: the call has returned, the future is complete,
+ * a caller has the completion of the batch, or the stream has passed the operation. The request of a cancelled future may go on for a while.
  *
  * @since 0.1
  */
@@ -35,7 +38,12 @@ public final class IoResult {
     private volatile long asked;
     private volatile long moved;
     private volatile @Nullable CuFileException error;
+
+    /** Makes the error when a program asks for it; null if there is none, or if it is made. */
+    private volatile @Nullable Supplier<CuFileException> failure;
+
     private volatile boolean gpu;
+    private final AtomicBoolean busy = new AtomicBoolean();
 
     /** The file whose reason {@link #fileReason} is. */
     private @Nullable BackendFile file;
@@ -54,7 +62,8 @@ public final class IoResult {
     /**
      * Returns the contiguous bytes that were moved.
      *
-     * @return bytes from the start of the request; less than {@link #asked} at the end of a file and after an error
+     * @return bytes from the start of the request; less than {@link #asked} at the end of a file and after an error, 0 after one of a batch
+     *         or a stream
      */
     public long moved() {
         return moved;
@@ -62,7 +71,7 @@ public final class IoResult {
 
     /** {@return true if the request moved all bytes that it asked for} */
     public boolean isComplete() {
-        return error == null && moved == asked;
+        return !hasFailed() && moved == asked;
     }
 
     /**
@@ -117,35 +126,76 @@ public final class IoResult {
 
     /** {@return what the request threw; empty if it succeeded} */
     public Optional<CuFileException> error() {
+        Supplier<CuFileException> unmade = failure;
+        if (unmade != null) {
+            error = unmade.get();
+            failure = null;
+        }
         return Optional.ofNullable(error);
+    }
+
+    boolean hasFailed() {
+        return error != null || failure != null;
     }
 
     ResultSink sink() {
         return sink;
     }
 
-    /** Clears it for a request. */
-    void begin(long size) {
+    /**
+     * Clears it for a request, which {@link #over} ends.
+     *
+     * @throws CuFileException INVALID_VALUE while another request fills it
+     */
+    void begin(String function, long size) {
+        if (busy.getAndSet(true)) {
+            throw Failures.invalid(function, "another request fills this report");
+        }
+        clear(size);
+    }
+
+    /** Another request may use it. */
+    void over() {
+        busy.set(false);
+    }
+
+    void clear(long size) {
         for (int i = 0; i < PATHS.length; i++) {
             bytes.setPlain(i, 0);
         }
         moved = 0;
         error = null;
+        failure = null;
+        asked = size;
+    }
+
+    /** Corrects the number of bytes: a stream has bound the size of its operation. */
+    void asked(long size) {
         asked = size;
     }
 
     /**
-     * Ends a request.
+     * Tells what the request uses.
      *
-     * @param ofGpu whether bytes went to or came from GPU memory
+     * @param ofGpu whether bytes go to or come from GPU memory
      */
-    void end(long count, BackendFile served, boolean ofGpu) {
+    void about(BackendFile served, boolean ofGpu) {
         gpu = ofGpu;
         if (!served.equals(file)) {
             file = served;
             fileReason = served.ioPath().reason();
         }
+    }
+
+    /** Sets the bytes that a request moved. */
+    void end(long count) {
         moved = count;
+    }
+
+    /** Sets what a request used, and the bytes that it moved. */
+    void end(long count, BackendFile served, boolean ofGpu) {
+        about(served, ofGpu);
+        end(count);
     }
 
     /** Notes what the request threw. */
@@ -156,6 +206,12 @@ public final class IoResult {
     void failAfter(long count, CuFileException thrown) {
         moved = count;
         error = thrown;
+    }
+
+    /** Notes a failure whose exception is made when a program asks for it. Allocates nothing. */
+    void failLater(long count, Supplier<CuFileException> thrown) {
+        moved = count;
+        failure = thrown;
     }
 
     @Override

@@ -34,7 +34,7 @@ public final class IoResults implements Iterable<IoResult> {
             results.add(new IoResult());
         }
         for (int i = 0; i < size; i++) {
-            results.get(i).begin(ranges.get(i).size());
+            results.get(i).clear(ranges.get(i).size());
         }
     }
 

@@ -11,11 +11,15 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.ResultSink;
 import java.lang.ref.Reference;
+import java.net.SocketException;
+import java.net.SocketTimeoutException;
+import java.net.UnknownHostException;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
@@ -42,6 +46,12 @@ final class RangesCall {
     private final List<Group> groups = new ArrayList<>();
     private final AtomicInteger next = new AtomicInteger();
     private volatile boolean stopped;
+
+    /** Number of the first range that an interrupt ended. */
+    private final AtomicInteger interrupted = new AtomicInteger(Integer.MAX_VALUE);
+
+    /** Files that gave no answer, and their failures. Each further read would wait as long. */
+    private final Map<CuFileHandle, CuFileException> dead = new ConcurrentHashMap<>();
 
     /** What a backend threw that is no failure of a request. */
     private volatile @Nullable Throwable defect;
@@ -235,18 +245,25 @@ final class RangesCall {
         if (known != null) {
             throw known instanceof RuntimeException exception ? exception : new IllegalStateException(known);
         }
-        CuFileException first = null;
+        if (interrupted.get() < results.size()) {
+            throw results.get(interrupted.get()).error().orElseThrow();
+        }
         for (IoResult result : results) {
-            CuFileException error = result.error().orElse(null);
-            boolean isFirst = first == null || !(first instanceof CuFileInterruptedException)
-                    && error instanceof CuFileInterruptedException;
-            if (error != null && isFirst) {
-                first = error;
+            if (result.hasFailed()) {
+                throw result.error().orElseThrow();
             }
         }
-        if (first != null) {
-            throw first;
+    }
+
+    /** Returns whether a file gave no answer, so that other ranges of it would wait in vain. */
+    private static boolean isUnanswered(CuFileException e) {
+        for (Throwable each = e; each != null; each = each.getCause()) {
+            if (each instanceof SocketException || each instanceof SocketTimeoutException
+                    || each instanceof UnknownHostException) {
+                return true;
+            }
         }
+        return e.errno().orElse(0) == Errno.ETIMEDOUT;
     }
 
     /** Ranges that one request reads. */
@@ -285,16 +302,22 @@ final class RangesCall {
         }
 
         void read() {
+            CuFileException unanswered = dead.get(handle());
+            if (unanswered != null) {
+                fail(0, unanswered, false);
+                return;
+            }
             try {
                 end(RequestCall.move(handle(), request().reportTo(sink())));
             } catch (CuFileException e) {
-                if (e instanceof CuFileInterruptedException) {
-                    stopped = true;
-                    fail(e.bytesTransferred(), e);
-                } else if (members.size() == 1) {
-                    fail(e.bytesTransferred(), e);
-                } else {
+                if (isUnanswered(e)) {
+                    dead.putIfAbsent(handle(), e);
+                }
+                stopped |= e instanceof CuFileInterruptedException;
+                if (members.size() > 1 && !stopped && !dead.containsKey(handle())) {
                     readOneByOne();
+                } else {
+                    fail(e.bytesTransferred(), e, members.size() == 1);
                 }
             }
         }
@@ -302,7 +325,7 @@ final class RangesCall {
         /** Reads each range on its own, so that each has its own count and error. */
         private void readOneByOne() {
             for (int member : members) {
-                results.get(member).begin(ranges.get(member).size());
+                results.get(member).clear(ranges.get(member).size());
             }
             for (int i = 0; i < members.size(); i++) {
                 Group alone = new Group(members.get(i));
@@ -365,17 +388,22 @@ final class RangesCall {
             }
         }
 
-        void fail(long moved, CuFileException e) {
+        /** @param asIs whether the failure is that of the only range */
+        void fail(long moved, CuFileException e, boolean asIs) {
             end(Math.max(0, moved));
             for (int member : members) {
                 IoResult result = results.get(member);
                 if (!result.isComplete()) {
-                    result.failAfter(result.moved(), members.size() == 1 ? e : own(member, result.moved(), e));
+                    long got = result.moved();
+                    result.failLater(got, () -> asIs ? e : own(member, got, e));
+                    if (e instanceof CuFileInterruptedException) {
+                        interrupted.accumulateAndGet(member, Math::min);
+                    }
                 }
             }
         }
 
-        /** Returns a failure of the group as one of a range. */
+        /** Returns a failure of the group, or of another one of the file, as one of a range. */
         private CuFileException own(int member, long moved, CuFileException e) {
             CuFileException.Builder own = checks.get(member).failure(e.error()).errno(e.errno().orElse(0))
                     .detail(e.detail()).transferred(moved).cause(e);
@@ -385,8 +413,9 @@ final class RangesCall {
         /** Tells each range that the call was interrupted before it was read. */
         void skip() {
             for (int member : members) {
-                results.get(member).failAfter(0, checks.get(member).failure(CuFileError.IO_ERROR).errno(Errno.EINTR)
-                        .detail("interrupted").buildInterrupted());
+                results.get(member).failLater(0, () -> checks.get(member).failure(CuFileError.IO_ERROR)
+                        .errno(Errno.EINTR).detail("interrupted").buildInterrupted());
+                interrupted.accumulateAndGet(member, Math::min);
             }
         }
     }

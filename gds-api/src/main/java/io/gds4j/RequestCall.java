@@ -1,6 +1,8 @@
 package io.gds4j;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
@@ -10,6 +12,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
 import java.lang.ref.Reference;
 import java.util.List;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
@@ -22,10 +25,10 @@ final class RequestCall {
     static long plain(
             CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
-        result.begin(size);
+        RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
+        result.begin(request.function(), size);
         try {
             IoMemory memory = MemoryUse.plain(any);
-            RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
             request.checkWithin(memory);
             handle.enter(request, memory);
             try {
@@ -36,6 +39,71 @@ final class RequestCall {
         } catch (CuFileException e) {
             result.fail(e);
             throw e;
+        } finally {
+            result.over();
+        }
+    }
+
+    /** As {@link #plain}, on a thread of the driver. */
+    static CompletableFuture<Long> async(
+            CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
+            IoResult result) {
+        RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
+        result.begin(request.function(), size);
+        boolean started = false;
+        try {
+            IoMemory memory = MemoryUse.plain(any);
+            Started call = new Started(handle, request, memory, result);
+            CompletableFuture<Long> future = handle.start(request, memory, call::release, call);
+            started = true;
+            return future;
+        } catch (CuFileException e) {
+            result.fail(e);
+            throw e;
+        } finally {
+            if (!started) {
+                result.over();
+            }
+        }
+    }
+
+    /** A call on a thread of the driver. Its report is over before its memory is released. */
+    private static final class Started implements LongSupplier {
+        private final CuFileHandle handle;
+        private final RequestCheck request;
+        private final IoMemory memory;
+        private final IoResult result;
+        private boolean begun;
+
+        Started(CuFileHandle handle, RequestCheck request, IoMemory memory, IoResult result) {
+            this.handle = handle;
+            this.request = request;
+            this.memory = memory;
+            this.result = result;
+        }
+
+        @Override
+        public long getAsLong() {
+            begun = true;
+            try {
+                return plain(handle, request, memory, result);
+            } catch (CuFileException e) {
+                result.fail(e);
+                throw e;
+            }
+        }
+
+        void release() {
+            if (!begun) {
+                result.failLater(0, this::cancelled);
+            }
+            result.over();
+            handle.letGo(memory);
+        }
+
+        private CuFileException cancelled() {
+            return request.failure(CuFileError.IO_ERROR).errno(Errno.ECANCELED).detail("cancelled before it began")
+                    .build();
         }
     }
 
@@ -66,12 +134,15 @@ final class RequestCall {
         if (result == null) {
             return scattered(handle, handle.request(write, length, fileOffset, 0), copies, null);
         }
-        result.begin(length);
+        RequestCheck request = handle.request(write, length, fileOffset, 0);
+        result.begin(request.function(), length);
         try {
-            return scattered(handle, handle.request(write, length, fileOffset, 0), copies, result);
+            return scattered(handle, request, copies, result);
         } catch (CuFileException e) {
             result.fail(e);
             throw e;
+        } finally {
+            result.over();
         }
     }
 

@@ -9,6 +9,8 @@ import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.StackReserve;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.spi.CuFileBackend;
+import io.gds4j.statistics.CuFileStatisticsMXBean;
+import java.lang.System.Logger.Level;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -16,6 +18,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Consumer;
 import java.util.function.Function;
@@ -37,6 +40,9 @@ final class Session {
         /** Files and buffers: closed after the feeders. */
         TARGET
     }
+
+    /** A program that is over sooner pays nothing for JMX. */
+    private static final long PUBLISHED_AFTER_MILLIS = 1000;
 
     private final CuFileBackend backend;
     private final Optional<BackendChoice> choice;
@@ -89,14 +95,58 @@ final class Session {
         return asyncCalls;
     }
 
-    /** Publishes the statistics over JMX if their level is above 0, or withdraws them. */
+    /** Publishes the statistics over JMX if their level is above 0. They stay published until the session is closed. */
     synchronized void publishStatistics() {
-        boolean counts = users > 0 && backend.getStatsLevel() > 0;
-        if (counts && unpublish == null) {
-            unpublish = StatisticsBean.register(backend);
-        } else if (!counts) {
-            unpublish();
+        if (users > 0 && unpublish == null && backend.getStatsLevel() > 0) {
+            unpublish = StatisticsBean.register(backend, Level.WARNING);
         }
+    }
+
+    /**
+     * Starts a thread that publishes a session that counts nothing, after a while: loading JMX takes 50 ms, which short programs spend
+     * better. The thread lives as long as the session: by its name {@code gds top} knows which JVMs have a session.
+     */
+    private void publishLater() {
+        try {
+            Thread.ofPlatform().daemon().name(CuFileStatisticsMXBean.THREAD_NAME).start(this::publishUntilClosed);
+        } catch (OutOfMemoryError e) {
+            // The system has no thread left. JMX shows the session once it counts.
+            System.getLogger("io.gds4j").log(Level.DEBUG, "JMX does not show a session that counts nothing", e);
+        }
+    }
+
+    private void publishUntilClosed() {
+        if (!isClosedWithin(PUBLISHED_AFTER_MILLIS) && !isPublished()) {
+            // Without the lock: requests of the program must not wait for JMX.
+            Runnable bean = StatisticsBean.register(backend, Level.DEBUG);
+            if (!adopt(bean)) {
+                bean.run();
+            }
+        }
+        isClosedWithin(Long.MAX_VALUE);
+    }
+
+    /** Waits until the session is closed, or for a time. */
+    private synchronized boolean isClosedWithin(long millis) {
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(millis);
+        for (long left = millis; users > 0 && left > 0; left = TimeUnit.NANOSECONDS.toMillis(end - System.nanoTime())) {
+            try {
+                wait(left);
+            } catch (InterruptedException e) {
+                return true; // gds4j interrupts no thread of its own
+            }
+        }
+        return users == 0;
+    }
+
+    private synchronized boolean isPublished() {
+        return unpublish != null;
+    }
+
+    private synchronized boolean adopt(Runnable bean) {
+        boolean needed = users > 0 && unpublish == null;
+        unpublish = needed ? bean : unpublish;
+        return needed;
     }
 
     private synchronized void unpublish() {
@@ -114,6 +164,7 @@ final class Session {
         if (countsFromTheStart(backend)) {
             session.publishStatistics();
         }
+        session.publishLater();
         return session;
     }
 
@@ -264,6 +315,7 @@ final class Session {
                 return;
             }
             users = 0;
+            notifyAll();
         }
         calls.close();
         unpublish();

@@ -1,5 +1,6 @@
 package io.gds4j;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -13,7 +14,7 @@ import java.util.concurrent.atomic.AtomicLong;
 import javax.management.JMException;
 import javax.management.ObjectName;
 
-/** A session's statistics over JMX. Exists only while statistics are on, because loading JMX delays the start of a program. */
+/** A session's statistics over JMX. Loading JMX takes 50 ms: a session that counts nothing gets its bean late. */
 final class StatisticsBean implements CuFileStatisticsMXBean {
     private static final AtomicLong NUMBERS = new AtomicLong();
 
@@ -28,16 +29,17 @@ final class StatisticsBean implements CuFileStatisticsMXBean {
     /**
      * Registers a bean. Logs a failure and goes on without JMX.
      *
+     * @param importance level of the log
      * @return unregisters the bean
      */
-    static Runnable register(CuFileBackend backend) {
+    static Runnable register(CuFileBackend backend, Level importance) {
         try {
             ObjectName name = new ObjectName(NAME_PATTERN.replace("*", Long.toString(NUMBERS.incrementAndGet())));
             StatisticsBean bean = new StatisticsBean(backend, name);
             ManagementFactory.getPlatformMBeanServer().registerMBean(bean, name);
             return bean::unregister;
-        } catch (JMException | SecurityException e) {
-            System.getLogger("io.gds4j").log(Level.WARNING, "the statistics cannot be shown over JMX", e);
+        } catch (JMException | RuntimeException | LinkageError e) { // a native image may lack what JMX needs
+            System.getLogger("io.gds4j").log(importance, "the statistics cannot be shown over JMX", e);
             return () -> {
             };
         }
@@ -58,7 +60,11 @@ final class StatisticsBean implements CuFileStatisticsMXBean {
 
     @Override
     public int getLevel() {
-        return backend.getStatsLevel();
+        try {
+            return backend.getStatsLevel();
+        } catch (CuFileException e) {
+            return 0; // a backend without statistics
+        }
     }
 
     @Override

@@ -17,3 +17,4 @@ import org.jspecify.annotations.NullMarked;
 //   StatsCommandTest: StatisticsBean
 //   CheckCommandTest: Examination
 //   ScatterContract: RangesCall, RequestCall
+//   StreamContract: StreamReport

@@ -30,7 +30,8 @@ import java.util.Optional;
  * <p>
  * Threads of the engine call a source at the same time: implementations are thread-safe. The engine turns every exception and
  * error of a source into a {@link io.gds4j.error.CuFileException} with identity, offset and size. It takes over code and message
- * of a CuFileException. Sources must not use handles of the session that they serve, because they run on its threads.
+ * of a CuFileException. Sources must not use handles of the session that they serve, because they run on its threads; closing what a
+ * request uses fails with EBUSY there.
  *
  * @since 0.1
  */

@@ -93,6 +93,19 @@ public final class BatchRequest {
     }
 
     /**
+     * Returns a part of this request between the file and other memory, which hears of its bytes as this one does.
+     *
+     * @param slab memory in place of this request's
+     * @param start offset of the part in this request
+     * @param bytes bytes of the part
+     * @param slabOffset first byte in the slab
+     * @return the part
+     */
+    public BatchRequest staged(MemoryRange slab, long start, long bytes, long slabOffset) {
+        return new BatchRequest(file, write, slab, bytes, fileOffset + start, slabOffset, 0, List.of(), sink);
+    }
+
+    /**
      * Returns this request for another backend.
      *
      * @param other the file there
@@ -115,6 +128,22 @@ public final class BatchRequest {
         List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(0, bytes).stream()).toList();
         long left = part.isEmpty() && !copies.isEmpty() ? 0 : bytes;
         return new BatchRequest(file, write, memory, left, fileOffset, bufferOffset, cookie, part, sink);
+    }
+
+    /**
+     * Returns the end of this request.
+     *
+     * @param done bytes before it, 0 to {@link #size}
+     * @return the request; one that has lost all its fragments reads nothing
+     */
+    public BatchRequest rest(long done) {
+        if (done == 0) {
+            return this;
+        }
+        List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(done, size - done).stream()).toList();
+        long left = part.isEmpty() && !copies.isEmpty() ? 0 : size - done;
+        long start = copies.isEmpty() ? bufferOffset + done : bufferOffset;
+        return new BatchRequest(file, write, memory, left, fileOffset + done, start, cookie, part, sink);
     }
 
     /** {@return the file} */

@@ -25,7 +25,8 @@ import java.util.Optional;
 import java.util.function.Supplier;
 
 /**
- * A backend that forwards every call to another one; a base for backends that change a few calls.
+ * A backend that forwards every call to another one; a base for backends that change a few calls. A read or write with a report, such as each
+ * of a load or a save, is a {@link #transfer}; without one it is a {@link #read} or {@link #write}.
  *
  * @since 0.1
  */

@@ -3,7 +3,8 @@ package io.gds4j.spi;
 import io.gds4j.statistics.IoPath;
 
 /**
- * Hears which bytes of a request took which path. Thread-safe: several threads may serve one request.
+ * Hears which bytes of a request took which path, and of an operation of a stream what it asked for and how it ended. Thread-safe: several
+ * threads may serve one request.
  *
  * @since 0.1
  */
@@ -21,4 +22,23 @@ public interface ResultSink {
      * @param bytes 1 or more
      */
     void moved(IoPath path, long fileOffset, long bytes);
+
+    /**
+     * A stream has reached an operation. {@link StreamArguments#bind} calls it.
+     *
+     * @param fileOffset first byte in the file, as its cell says
+     * @param size bytes, as their cell says
+     */
+    default void begin(long fileOffset, long size) {
+        // Only operations of streams have late arguments.
+    }
+
+    /**
+     * An operation of a stream is over. {@link StreamArguments#settle} calls it. Must not throw.
+     *
+     * @param result bytes moved, or a negative errno or a negative cuFile code
+     */
+    default void end(long result) {
+        // Other requests return their result.
+    }
 }

@@ -112,6 +112,7 @@ public final class StreamArguments {
         long size = bound(FIXED_SIZE, largest, request.size());
         long fileOffset = bound(FIXED_FILE_OFFSET, fixedFileOffset, request.fileOffset());
         long bufferOffset = bound(FIXED_BUFFER_OFFSET, fixedBufferOffset, request.bufferOffset());
+        request.sink().begin(fileOffset, size);
         String function = write ? "cuFileWriteAsync" : "cuFileReadAsync";
         if (size > largest) {
             throw CuFileException.invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
@@ -119,13 +120,15 @@ public final class StreamArguments {
         if ((flags & PAGE_ALIGNED) != 0 && ((size | fileOffset | memoryBits(bufferOffset)) & PAGE_MASK) != 0) {
             throw CuFileException.invalid(function, "the stream is registered for page-aligned requests");
         }
-        if (!request.copies().isEmpty()) {
-            if (size < 0) {
-                throw CuFileException.invalid(function, "size is negative: " + size);
-            }
-            return BatchRequest.scattered(request.file(), write, fileOffset, largest, request.copies()).first(size);
+        BatchRequest bound;
+        if (request.copies().isEmpty()) {
+            bound = new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
+        } else if (size < 0) {
+            throw CuFileException.invalid(function, "size is negative: " + size);
+        } else {
+            bound = BatchRequest.scattered(request.file(), write, fileOffset, largest, request.copies()).first(size);
         }
-        return new BatchRequest(request.file(), write, request.memory(), size, fileOffset, bufferOffset, 0);
+        return request.sink() == ResultSink.NONE ? bound : bound.reportTo(request.sink());
     }
 
     /** Returns the bits of all addresses, and of the places and widths of fragments. */
@@ -147,12 +150,13 @@ public final class StreamArguments {
     }
 
     /**
-     * Sets the cell of the result.
+     * Tells the report of the result, then sets its cell.
      *
      * @param result bytes moved, or a negative error
      * @throws IllegalStateException if its memory was freed
      */
     public void settle(long result) {
+        request.sink().end(result);
         CELL.setRelease(request.bytesDone(), 0L, result);
     }
 }

@@ -24,9 +24,10 @@ public final class StreamRequest {
     private final MemorySegment bytesDone;
     private final long stream;
     private final List<ScatterCopy> copies;
+    private final ResultSink sink;
 
     /**
-     * Sets the parts.
+     * Sets the parts of an operation without a report.
      *
      * @param file as {@link #file}
      * @param memory as {@link #memory}
@@ -44,7 +45,7 @@ public final class StreamRequest {
             MemorySegment bufferOffset,
             MemorySegment bytesDone,
             long stream) {
-        this(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, List.of());
+        this(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, List.of(), ResultSink.NONE);
     }
 
     private StreamRequest(
@@ -55,7 +56,9 @@ public final class StreamRequest {
             MemorySegment bufferOffset,
             MemorySegment bytesDone,
             long stream,
-            List<ScatterCopy> copies) {
+            List<ScatterCopy> copies,
+            ResultSink sink) {
+        this.sink = sink;
         this.file = file;
         this.memory = memory;
         this.size = size;
@@ -75,7 +78,7 @@ public final class StreamRequest {
     public StreamRequest scattered(List<ScatterCopy> fragments) {
         return new StreamRequest(
                 file, fragments.getFirst().destination().range(), size, fileOffset, bufferOffset, bytesDone, stream,
-                List.copyOf(fragments));
+                List.copyOf(fragments), sink);
     }
 
     /**
@@ -85,7 +88,7 @@ public final class StreamRequest {
      * @return the request
      */
     public StreamRequest at(BackendFile other) {
-        return new StreamRequest(other, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies);
+        return new StreamRequest(other, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies, sink);
     }
 
     /**
@@ -96,7 +99,22 @@ public final class StreamRequest {
      * @return the request
      */
     public StreamRequest with(MemorySegment bytes, MemorySegment result) {
-        return new StreamRequest(file, memory, bytes, fileOffset, bufferOffset, result, stream, copies);
+        return new StreamRequest(file, memory, bytes, fileOffset, bufferOffset, result, stream, copies, sink);
+    }
+
+    /**
+     * Returns this operation with a report.
+     *
+     * @param to hears of the bytes, and of the end
+     * @return the operation
+     */
+    public StreamRequest reportTo(ResultSink to) {
+        return new StreamRequest(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies, to);
+    }
+
+    /** {@return hears of the bytes, and of the end; {@link ResultSink#NONE} without a report} */
+    public ResultSink sink() {
+        return sink;
     }
 
     /** {@return the file} */
@@ -157,12 +175,12 @@ public final class StreamRequest {
         return other instanceof StreamRequest that && stream == that.stream && file.equals(that.file)
                 && memory.equals(that.memory) && size.equals(that.size) && fileOffset.equals(that.fileOffset)
                 && bufferOffset.equals(that.bufferOffset) && bytesDone.equals(that.bytesDone)
-                && copies.equals(that.copies);
+                && copies.equals(that.copies) && sink.equals(that.sink);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies);
+        return Objects.hash(file, memory, size, fileOffset, bufferOffset, bytesDone, stream, copies, sink);
     }
 
     @Override

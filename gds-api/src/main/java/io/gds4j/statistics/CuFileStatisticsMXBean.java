@@ -4,7 +4,8 @@ import java.util.Map;
 
 /**
  * Statistics of one driver session for JMX, under {@code io.gds4j:type=CuFileStatistics,session=N}. The bean is registered
- * while the session counts, at level 1 or higher. {@code gds stats PID} reads it.
+ * until the session is closed: once it counts, at level 1 or higher, and at level 0 one second after it was opened.
+ * {@code gds stats PID} and {@code gds top} read it.
  *
  * @since 0.1
  */
@@ -12,13 +13,16 @@ public interface CuFileStatisticsMXBean {
     /** Pattern that the names of all these beans match. */
     String NAME_PATTERN = "io.gds4j:type=CuFileStatistics,session=*";
 
+    /** Name of a thread that a JVM has for each open session. The system shows it without a connection to the JVM. */
+    String THREAD_NAME = "gds4j-session";
+
     /** {@return name of the backend} */
     String getBackend();
 
-    /** {@return current level, 1 to 3} */
+    /** {@return current level, 0 to 3} */
     int getLevel();
 
-    /** {@return level 1} */
+    /** {@return level 1; fails at level 0} */
     StatisticsLevel1 getLevel1();
 
     /** {@return level 2; fails while a lower level is set} */

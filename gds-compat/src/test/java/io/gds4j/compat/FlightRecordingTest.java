@@ -5,10 +5,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
+import java.util.Map;
+import java.util.stream.Collectors;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -55,5 +59,42 @@ class FlightRecordingTest {
             assertThat(read.getLong("bytes")).isEqualTo(SIZE - Rig.PAGE);
             assertThat(read.getDuration()).isPositive();
         }
+    }
+
+    /** Off unless a recording asks: the test above sees none. */
+    @Test
+    void piecesAreRecordedOnRequest() throws Exception {
+        Path dump = folder.resolve("dump.jfr");
+        int size = 5 * Rig.PIECE + 7;
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(size);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, size);
+            try (CuFileHandle handle = rig.open(file); Recording recording = new Recording()) {
+                for (String name : List.of("Read", "Copy", "Wait")) {
+                    recording.enable("gds4j.Piece" + name).withThreshold(Duration.ZERO);
+                }
+                recording.start();
+                handle.read(memory.range(), 0);
+                recording.stop();
+                recording.dump(dump);
+            }
+            Map<String, List<RecordedEvent>> events = RecordingFile.readAllEvents(dump).stream()
+                    .collect(Collectors.groupingBy(event -> event.getEventType().getName()));
+            List<RecordedEvent> reads = events.get("gds4j.PieceRead");
+            assertThat(reads).hasSizeGreaterThan(1).allSatisfy(event -> {
+                assertThat(event.getString("path")).isEqualTo(file.path().toString());
+                assertThat(event.getBoolean("write")).isFalse();
+            });
+            assertThat(sum(reads)).isEqualTo(size);
+            assertThat(sum(events.get("gds4j.PieceCopy"))).isEqualTo(size);
+            assertThat(events.get("gds4j.PieceCopy")).allSatisfy(
+                    event -> assertThat(event.getInt("gpu")).isZero());
+            assertThat(events.get("gds4j.PieceWait")).extracting(event -> event.getString("what"))
+                    .contains("slab", "copy");
+        }
+    }
+
+    private static long sum(List<RecordedEvent> events) {
+        return events.stream().mapToLong(event -> event.getLong("bytes")).sum();
     }
 }

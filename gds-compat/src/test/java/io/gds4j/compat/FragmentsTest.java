@@ -3,6 +3,7 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import com.sun.management.ThreadMXBean;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
@@ -33,6 +34,7 @@ import io.gds4j.testkit.RandomBytes;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.lang.management.ManagementFactory;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -616,6 +618,26 @@ class FragmentsTest {
                 result -> assertThat(result.error().isPresent()).isEqualTo(!result.isComplete()));
         assertThat(results.isComplete()).isFalse();
         assertErrorsAreOfTheirRanges(ranges, results);
+    }
+
+    /** A call of many ranges must not make an exception for each one before a program asks for it. */
+    @Test
+    void anInterruptedCallMakesFewExceptions() {
+        List<RangeRead> ranges = new ArrayList<>();
+        for (int i = 0; i < 5000; i++) {
+            ranges.add(RangeRead.of(handle, memories.getFirst(), 10, 40L * i, 10L * i));
+        }
+        IoResults results = new IoResults();
+        driver.readRanges(ranges, results);
+        ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
+        Thread.currentThread().interrupt();
+        long before = threads.getCurrentThreadAllocatedBytes();
+        assertThatThrownBy(() -> driver.readRanges(ranges, results)).isInstanceOf(CuFileInterruptedException.class);
+        long each = (threads.getCurrentThreadAllocatedBytes() - before) / ranges.size();
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(each).as("bytes of the heap for each range").isLessThan(1000);
+        assertErrorsAreOfTheirRanges(ranges, results);
+        assertThat(results.get(4000).error()).isEqualTo(results.get(4000).error());
     }
 
     @Test

@@ -12,7 +12,7 @@ public interface LoadListener extends ProgressListener {
     };
 
     /**
-     * Called once, after files are open and memory is allocated, before the first byte is read.
+     * Called once, after files are open and memory for the first of them is allocated, before the first byte is read.
      *
      * @param plan the plan of the load; one of a newer checkpoint if a save replaced the shards
      */

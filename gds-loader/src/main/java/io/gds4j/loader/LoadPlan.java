@@ -351,7 +351,7 @@ public final class LoadPlan {
      *         does not meet {@link #directStorage}
      * @throws CheckpointException FILE_CHANGED if a file is gone or changed after its header was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
-     * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
+     * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}: memory for later files is allocated while the first is read;
      *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#read}
      */
     public LoadedTensors load(CuFileDriver driver, LoadListener listener) {
@@ -411,7 +411,8 @@ public final class LoadPlan {
                 checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
                 (job, outcome) -> result.apply(job, new LoadReport(new LoadReport.Parts(
                         layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
-                        checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9, outcome.ioPaths(),
+                        checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9,
+                        outcome.moved().byPath(), outcome.moved().asked(), outcome.moved().whyNotDirect(),
                         outcome.peakStagingBytes()))));
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.loader;
 
 import io.gds4j.statistics.IoPath;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The result of a load.
@@ -48,14 +49,31 @@ public final class LoadReport {
         return parts.headerSeconds;
     }
 
-    /** {@return the part of {@link #seconds} for allocating destination memory} */
+    /**
+     * {@return the part of {@link #seconds} from the first to the last allocation of destination memory; bytes flow into the first block
+     * while later ones are allocated}
+     */
     public double memorySeconds() {
         return parts.memorySeconds;
     }
 
-    /** {@return bytes by I/O path; includes other I/O on the same driver during the load} */
+    /**
+     * Returns the bytes of each I/O path. Bytes that were moved twice, such as after a failure of a path, count twice.
+     *
+     * @return the paths that served any
+     */
     public Map<IoPath, Long> ioPaths() {
         return parts.ioPaths;
+    }
+
+    /** {@return bytes that the requests asked the driver for; with gaps between tensors that are read along, more than {@link #bytes}} */
+    public long bytesAsked() {
+        return parts.bytesAsked;
+    }
+
+    /** {@return why bytes did not go by GPUDirect Storage, a clause for users; empty if all did, or if none were moved} */
+    public Optional<String> whyNotDirect() {
+        return parts.whyNotDirect;
     }
 
     /** {@return peak of the host memory for staging, of driver and loader together} */
@@ -74,7 +92,8 @@ public final class LoadReport {
     }
 
     record Parts(int files, int tensors, long bytes, int requests, double seconds, double headerSeconds,
-            double memorySeconds, Map<IoPath, Long> ioPaths, long peakStagingBytes) {
+            double memorySeconds, Map<IoPath, Long> ioPaths, long bytesAsked, Optional<String> whyNotDirect,
+            long peakStagingBytes) {
         Parts {
             ioPaths = Map.copyOf(ioPaths);
         }

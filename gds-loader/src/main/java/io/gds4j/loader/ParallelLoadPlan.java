@@ -245,7 +245,7 @@ public final class ParallelLoadPlan {
      *        all slices of a tensor are in place
      * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED as of {@link LoadPlan#load}
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
-     * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}, before the first read;
+     * @throws CuFileException as {@link io.gds4j.memory.MemoryAllocator#allocate}: memory for later files is allocated while the first is read;
      *         as {@link CuFileDriver#openFile} and {@link io.gds4j.CuFileHandle#readScattered}; IO_NOT_SUPPORTED as of
      *         {@link LoadPlan#directStorage}
      */
@@ -288,7 +288,8 @@ public final class ParallelLoadPlan {
             reports.add(own);
             ranks.put(rank, new LoadedTensors(job, rank, new LoadReport(new LoadReport.Parts(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
-                    all.memorySeconds(), all.ioPaths(), all.peakStagingBytes()))));
+                    all.memorySeconds(), all.ioPaths(), all.bytesAsked(), all.whyNotDirect(),
+                    all.peakStagingBytes()))));
         }
         return new ParallelTensors(ranks, new ParallelReport(all, storageBytes(), reports));
     }

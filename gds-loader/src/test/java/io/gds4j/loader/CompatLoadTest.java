@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -83,6 +84,24 @@ class CompatLoadTest {
             assertThat(tensors.report().ioPaths().values().stream().mapToLong(Long::longValue).sum())
                     .isGreaterThanOrEqualTo(tensors.report().bytes());
             assertThat(tensors.report().peakStagingBytes()).isPositive();
+        }
+    }
+
+    @Test
+    void theReportHasTheBytesOfItsLoadOnly() throws IOException {
+        Checkpoint checkpoint = mixed(HeaderPadding.ODD);
+        long bytes = checkpoint.plan().bytes();
+        try (CuFileHandle other = driver.openFile(checkpoint.path());
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 1 << 20);
+                LoadedTensors tensors = checkpoint.plan().requestSize(1 << 20).load(driver, progress -> {
+                    other.readFully(memory, 0); // another request of the driver during the load
+                })) {
+            LoadReport report = tensors.report();
+            assertThat(report.bytesAsked()).isGreaterThanOrEqualTo(bytes);
+            assertThat(report.ioPaths().values().stream().mapToLong(Long::longValue).sum())
+                    .isEqualTo(report.bytesAsked());
+            assertThat(report.whyNotDirect()).hasValueSatisfying(
+                    why -> assertThat(why).startsWith("the memory is the host's").endsWith(other.ioPath().reason()));
         }
     }
 

@@ -3,14 +3,16 @@ package io.gds4j.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.ffi.ChildJvm;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.ReferenceBackend;
 import java.nio.file.Path;
-import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What the first save and load of a process do besides. */
 class FirstLoadTest {
@@ -22,9 +24,11 @@ class FirstLoadTest {
         private Child() {
         }
 
-        public static void main(String[] paths) {
-            Path path = Path.of(paths[0]);
-            try (CuFileDriver driver = CuFileDriver.open(new ReferenceBackend())) {
+        public static void main(String[] arguments) {
+            Path path = Path.of(arguments[0]);
+            try (CuFileDriver driver = arguments[1].equals("compat")
+                    ? CuFileDriver.open(CuFileConfig.builder().withoutEnvironment().build(), "compat")
+                    : CuFileDriver.open(new ReferenceBackend())) {
                 SavePlan.builder().tensor("a", new float[1024], 1024).toFile(path).save(driver);
                 Checkpoint.open(path).plan().to(MemoryKind.HOST, MemoryRange.NO_DEVICE).load(driver).close();
             }
@@ -32,16 +36,19 @@ class FirstLoadTest {
         }
     }
 
-    /** That would take 50 ms, in which nothing is read. */
-    @Test
-    void noRecorderStarts() {
-        ChildJvm.End end = new ChildJvm(Child.class, folder, Checkpoint.class, ReferenceBackend.class)
+    /** Each would take 50 ms, in which nothing is read. */
+    @ParameterizedTest
+    @ValueSource(strings = {"reference", "compat"})
+    void neitherRecorderNorJmxStarts(String backend) throws ClassNotFoundException {
+        Class<?> compat = Class.forName("io.gds4j.compat.CompatBackend");
+        ChildJvm.End end = new ChildJvm(Child.class, folder, Checkpoint.class, ReferenceBackend.class, compat)
                 .with("-Xlog:class+load")
-                .run(folder.resolve("a.safetensors").toString());
+                .run(folder.resolve("a.safetensors").toString(), backend);
         assertThat(end.error()).isEmpty();
         assertThat(end.output()).contains("done", Checkpoint.class.getName());
         assertThat(end.output().lines()
-                .filter(line -> line.contains("CheckpointEvent") || line.contains("jdk.jfr.internal.")))
+                .filter(line -> line.contains("CheckpointEvent") || line.contains("PieceReadEvent")
+                        || line.contains("javax.management.") || line.contains("jdk.jfr.internal.")))
                 .isEmpty();
     }
 }

@@ -195,6 +195,8 @@ class ParallelLoadTest {
             assertThat(tensors.report().load().peakStagingBytes()).isBetween(1L, plan.stagingBytes(config));
             assertThat(tensors.report().load().ioPaths().values().stream().mapToLong(Long::longValue).sum())
                     .isEqualTo(plan.storageBytes());
+            assertThat(tensors.report().load().bytesAsked()).isEqualTo(plan.storageBytes());
+            assertThat(tensors.report().load().whyNotDirect()).isPresent();
         }
     }
 

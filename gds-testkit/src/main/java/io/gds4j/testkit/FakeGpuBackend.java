@@ -167,15 +167,6 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
         return range.kind().isCuda() ? MemoryRange.ofSegment(memory.bytes(range, function)) : range;
     }
 
-    private long move(BatchRequest request) {
-        if (!request.copies().isEmpty()) {
-            return transfer(request);
-        }
-        return request.write()
-                ? write(request.file(), request.memory(), request.size(), request.fileOffset(), request.bufferOffset())
-                : read(request.file(), request.memory(), request.size(), request.fileOffset(), request.bufferOffset());
-    }
-
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits) {
         return vectored(file, ranges, fileOffset, bits, false);
@@ -189,7 +180,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     private long vectored(BackendFile file, List<MemoryRange> ranges, long fileOffset, int bits, boolean write) {
         return VectorTransfer.run(
                 file, write, ranges, fileOffset, bits,
-                (range, offset) -> move(new BatchRequest(file, write, range, range.length(), offset, 0, 0)));
+                (range, offset) -> transfer(new BatchRequest(file, write, range, range.length(), offset, 0, 0)));
     }
 
     // ---- batches
@@ -201,7 +192,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
             throw CuFileException.invalid("cuFileBatchIOSetUp",
                     "capacity is %s, allowed: 1 to %s (properties.io_batchsize)".formatted(capacity, largest));
         }
-        return new FakeBatch(capacity, this::move, random);
+        return new FakeBatch(capacity, this::transfer, random);
     }
 
     @Override
@@ -312,7 +303,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
         StreamArguments.checkCells(function, request);
         request.memories().forEach(range -> onHost(range, function));
         FakeOperation operation = new FakeOperation(
-                this, request, write, flags(request.stream()), this::move, schedule.misuse());
+                this, request, write, flags(request.stream()), this::transfer, schedule.misuse());
         try {
             Optional<FakeStream> fake = schedule.find(request.stream());
             if (fake.isPresent()) {

@@ -59,8 +59,11 @@ final class FaultyStreams {
         // At once for a stream of fixed sizes, and again in stream order for others.
         shorten(request, failure, size);
         stream.execute(() -> shorten(request, failure, size));
-        queue.accept(request.with(size, done));
-        stream.execute(() -> request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result()));
+        queue.accept(request.with(size, done).reportTo(request.sink()::moved));
+        stream.execute(() -> {
+            request.sink().end(failure.result());
+            request.bytesDone().set(ValueLayout.JAVA_LONG, 0, failure.result());
+        });
     }
 
     private static void shorten(StreamRequest request, Failure failure, MemorySegment size) {

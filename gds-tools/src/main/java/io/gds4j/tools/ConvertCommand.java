@@ -4,8 +4,12 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.tools.convert.ConvertRun;
 import io.gds4j.tools.load.Target;
+import io.gds4j.tools.report.Report;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.nio.file.Path;
+import java.util.List;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
@@ -33,6 +37,9 @@ final class ConvertCommand implements Callable<Integer> {
 
     @Mixin
     private final StatisticsOption statistics = new StatisticsOption();
+
+    @Mixin
+    private final ReportOption report = new ReportOption();
 
     @Parameters(
             index = "0",
@@ -78,11 +85,13 @@ final class ConvertCommand implements Callable<Integer> {
     }
 
     @Override
-    public Integer call() {
-        return new ConvertRun(
-                CheckpointPath.of(source, terminal.environment()), links.value(),
-                CheckpointPath.of(destination, terminal.environment()), backend.value(), options(),
-                statistics.with(output.of(terminal, "convert"))).run().code();
+    public Integer call() throws IOException {
+        Path from = CheckpointPath.of(source, terminal.environment());
+        Path folder = CheckpointPath.of(destination, terminal.environment());
+        SaveOptions layout = options();
+        return Report.of(
+                report.of("convert", List.of(from, folder)), statistics.with(output.of(terminal, "convert")),
+                to -> new ConvertRun(from, links.value(), folder, backend.value(), layout, to).run().code());
     }
 
     private SaveOptions options() {

@@ -36,6 +36,7 @@ import picocli.CommandLine.Spec;
                 "  gds load model.safetensors   load your own checkpoint",
                 "  gds explain MODEL            tell what a load would do, and how long",
                 "  gds convert SRC DST          write a checkpoint aligned, for fast loads",
+                "  gds top                      watch what running programs move",
                 "  gds io -f FILE               measure storage, with gdsio's options",
                 "  gds sample --list            list example programs",
                 "  gds help load                explain a command",
@@ -50,8 +51,7 @@ public final class GdsCommand implements Runnable {
     /** In the order of the help. */
     private static final List<String> SUBCOMMANDS = List.of(
             "demo", "load", "explain", "convert", "records", "check", "io", "plot", "rdma", "sample", "patterns",
-            "stats",
-            "completion", "help");
+            "stats", "top", "completion", "help");
 
     /** These two print texts about all subcommands. */
     private static final List<String> ABOUT_ALL = List.of("completion", "help");
@@ -159,6 +159,7 @@ public final class GdsCommand implements Runnable {
             case "sample" -> new SampleCommand(terminal);
             case "patterns" -> new PatternsCommand(terminal);
             case "stats" -> new StatsCommand(terminal);
+            case "top" -> new TopCommand(terminal);
             case "completion" -> new CompletionCommand(terminal);
             case "help" -> new HelpCommand(terminal);
             default -> throw new IllegalArgumentException(name);

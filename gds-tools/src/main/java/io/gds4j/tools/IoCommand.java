@@ -4,6 +4,7 @@ import io.gds4j.tools.io.IoArguments;
 import io.gds4j.tools.io.IoJob;
 import io.gds4j.tools.io.IoRun;
 import io.gds4j.tools.io.JobFile;
+import io.gds4j.tools.report.Report;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Output;
@@ -79,17 +80,26 @@ final class IoCommand implements Callable<Integer> {
     @Mixin
     private final StatisticsOption statistics = new StatisticsOption();
 
+    @Mixin
+    private final ReportOption report = new ReportOption();
+
     IoCommand(Terminal terminal) {
         this.terminal = terminal;
     }
 
     @Override
     public Integer call() throws IOException {
+        if (series != null && report.isGiven()) {
+            throw CommandFailure.usage("--report is about one run: it is not allowed with " + SERIES);
+        }
         if (series != null) {
             return runSeries(series);
         }
         Output to = statistics.with(output.of(terminal, "io"));
-        return IoRun.run(arguments(to), to).code();
+        IoArguments arguments = arguments(to);
+        return Report.of(
+                report.of("io", arguments.jobs().stream().map(IoJob::path).distinct().toList()), to,
+                told -> IoRun.run(arguments, told).code());
     }
 
     /** Runs each line of a file; returns the status of the last line that failed, or 0. */

@@ -156,6 +156,10 @@ final class IoOptions {
             description = "Parts of memory for each request of -x 0, moved by one scattered call. Default: 1, a plain call.")
     private int fragments = 1;
 
+    @Option(names = "--report",
+            description = "Have each request of -x 0 and 6 report what it did, to measure what that costs.")
+    private boolean report;
+
     @Option(names = "--io-uring", description = "Prefer io_uring for batches (-x 6) that bypass the page cache.")
     private boolean ioUring;
 
@@ -230,6 +234,9 @@ final class IoOptions {
         if (fragments > 1 && type != TransferType.GPU_DIRECT) {
             throw CommandFailure.usage("--fragments requires -x 0");
         }
+        if (report && (fragments > 1 || type != TransferType.GPU_DIRECT && type != TransferType.GPU_BATCH)) {
+            throw CommandFailure.usage("--report requires -x 0 or 6, and excludes --fragments");
+        }
         Operation what = Operation.values()[operation];
         if (unaligned && !what.random()) {
             throw CommandFailure.usage("-U requires -I 2 or 3; use -o 3 for unaligned sequential requests");
@@ -251,7 +258,7 @@ final class IoOptions {
         return new IoJob(
                 name, path == null ? Path.of("") : path, perThread, device, memory, threads, size, offset, sizes, type,
                 what, batch, !skipRegistration, unaligned, alignment, eachOnce, randomFill, refill, readPercent,
-                withoutDirect == 0, drop, fragments);
+                withoutDirect == 0, drop, fragments, report);
     }
 
     private static void within(String option, int value, int least, int most) {

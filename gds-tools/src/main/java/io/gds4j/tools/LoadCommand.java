@@ -2,8 +2,11 @@ package io.gds4j.tools;
 
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
+import io.gds4j.tools.report.Report;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
+import java.util.List;
 import java.util.concurrent.Callable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
@@ -36,6 +39,9 @@ final class LoadCommand implements Callable<Integer> {
     private final StatisticsOption statistics = new StatisticsOption();
 
     @Mixin
+    private final ReportOption report = new ReportOption();
+
+    @Mixin
     private final LoadOptions load = new LoadOptions();
 
     @Option(names = "--verify",
@@ -57,6 +63,11 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, list);
-        return LoadRun.run(arguments, statistics.with(output.of(terminal, "load"))).code();
+        if (list && report.isGiven()) {
+            throw CommandFailure.usage("--report is about a load: it is not allowed with --list");
+        }
+        return Report.of(
+                report.of("load", List.of(arguments.path())), statistics.with(output.of(terminal, "load")),
+                to -> LoadRun.run(arguments, to).code());
     }
 }

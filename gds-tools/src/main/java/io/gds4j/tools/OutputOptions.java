@@ -27,6 +27,6 @@ final class OutputOptions {
 
     /** Returns the output of a command; its schema has the command's name. */
     Output of(Terminal terminal, String command) {
-        return new Output(terminal, Schemas.of(command), json, quiet, !noProgress, false);
+        return new Output(terminal, Schemas.of(command), json, quiet, !noProgress);
     }
 }

@@ -140,7 +140,7 @@ final class RdmaCommand implements Callable<Integer> {
                 kind.group("gpu") != null ? MemoryKind.CUDA_DEVICE
                         : memory.equals("hugepage") ? MemoryKind.HOST_HUGEPAGE : MemoryKind.HOST,
                 kind.group("gpu") == null ? 0 : Integer.parseInt(kind.group("gpu")), kind.group("dmabuf") != null);
-        Output output = new Output(terminal, Schemas.of("rdma"), json, quiet, false, false);
+        Output output = new Output(terminal, Schemas.of("rdma"), json, quiet, false);
         return RdmaRun.run(arguments, output).code();
     }
 

@@ -6,8 +6,12 @@ import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.records.RecordsRun;
+import io.gds4j.tools.report.Report;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -131,12 +135,15 @@ final class RecordsCommand implements Callable<Integer> {
     @Mixin
     private final StatisticsOption statistics = new StatisticsOption();
 
+    @Mixin
+    private final ReportOption report = new ReportOption();
+
     RecordsCommand(Terminal terminal) {
         this.terminal = terminal;
     }
 
     @Override
-    public Integer call() {
+    public Integer call() throws IOException {
         check("--record", record == null ? 1 : record, 1, Long.MAX_VALUE);
         check("--batch", batch, 1, MAX_RECORDS);
         check("--epochs", epochs, 1, Long.MAX_VALUE);
@@ -159,13 +166,17 @@ final class RecordsCommand implements Callable<Integer> {
         if (!(warmUp >= 0) || seconds != null && !(seconds > 0)) {
             throw CommandFailure.usage("-T %s, --warm-up %s: allowed are positive seconds".formatted(seconds, warmUp));
         }
+        List<Path> files = paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList();
+        return Report.of(
+                report.of("records", files), statistics.with(output.of(terminal, "records")),
+                to -> run(files, to).run().code());
+    }
+
+    private RecordsRun run(List<Path> files, Output to) {
         return new RecordsRun(
-                paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList(), links.value(),
-                record, header,
-                batch, order(), epochs, new Share(rank, world), remainder,
+                files, links.value(), record, header, batch, order(), epochs, new Share(rank, world), remainder,
                 skip ? ErrorPolicy.SKIP : ErrorPolicy.STOP, resumeAt, warmUp,
-                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value(),
-                statistics.with(output.of(terminal, "records"))).run().code();
+                seconds == null ? Double.POSITIVE_INFINITY : seconds, memory, readers, target, backend.value(), to);
     }
 
     private RecordOrder order() {

@@ -95,7 +95,7 @@ class CommandLineTest {
     @Test
     void helpTextsFitEightyColumns() {
         for (String command : new String[]{"demo", "load", "convert", "check", "records", "rdma", "sample", "patterns",
-                "completion",
+                "stats", "top", "explain", "completion",
                 "help"}) {
             assertThat(gds("help", command).out().lines())
                     .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(80));
@@ -104,7 +104,8 @@ class CommandLineTest {
 
     @ParameterizedTest
     @ValueSource(
-            classes = {DemoCommand.class, LoadCommand.class, CheckCommand.class, IoCommand.class, StatsCommand.class})
+            classes = {DemoCommand.class, LoadCommand.class, CheckCommand.class, IoCommand.class, StatsCommand.class,
+                    TopCommand.class})
     void linesBelowTheOptionsAreNotWrappedAgain(Class<?> command) {
         assertThat(command.getAnnotation(CommandLine.Command.class).footer())
                 .allSatisfy(line -> assertThat(line).hasSizeLessThan(80));

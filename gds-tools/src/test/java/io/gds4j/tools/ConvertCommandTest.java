@@ -23,7 +23,8 @@ import org.junit.jupiter.params.provider.CsvSource;
 class ConvertCommandTest {
     private static final List<String> FIELDS = List.of(
             "schema", "path", "destination", "format", "files", "tensors", "bytes", "seconds", "driverOpenSeconds",
-            "bytesPerSecond", "alignedTensors", "backend", "ioPaths", "warnings");
+            "bytesPerSecond", "alignedTensors", "backend", "ioPaths", "bytesAsked",
+            "whyNotDirect", "warnings");
 
     @TempDir
     private Path folder;

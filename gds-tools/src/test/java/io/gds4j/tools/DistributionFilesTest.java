@@ -37,7 +37,7 @@ class DistributionFilesTest {
                     .isNotEmpty()
                     .allSatisfy(option -> assertThat(Files.readString(file)).contains(option));
         }
-        assertThat(pages()).hasSize(15);
+        assertThat(pages()).hasSize(16);
     }
 
     @Test

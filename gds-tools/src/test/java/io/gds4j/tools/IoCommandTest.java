@@ -235,6 +235,23 @@ class IoCommandTest {
         assertThat(run.status()).as(run.err()).isZero();
     }
 
+    @ParameterizedTest
+    @ValueSource(strings = {"-i 4K --report", "-i 4K -x 6 -B 16 --report -O 1", "-i 64K -I 1 -s 256K --report -O 1"})
+    void requestsMayReport(String options) {
+        writePattern();
+
+        GdsRun run = onFile("-V --json --overwrite " + options);
+
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.json().get("bytes").asLong()).isPositive();
+    }
+
+    @Test
+    void onlyRequestsOfTheApiReport() {
+        assertThat(onFile("-x 1 --report").errorLine()).contains("--report requires -x 0 or 6");
+        assertThat(onFile("--fragments 4 --report").errorLine()).contains("excludes --fragments");
+    }
+
     @Test
     void fragmentsNeedTheApi() {
         assertThat(onFile("-x 6 --fragments 4").errorLine()).contains("--fragments requires -x 0");

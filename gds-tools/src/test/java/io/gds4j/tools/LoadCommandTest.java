@@ -78,6 +78,8 @@ class LoadCommandTest {
         assertThat(json.get("backend").asText()).isEqualTo("compat");
         long moved = StreamSupport.stream(json.get("ioPaths").spliterator(), false).mapToLong(JsonNode::asLong).sum();
         assertThat(moved).isGreaterThanOrEqualTo(bytes);
+        assertThat(json.get("bytesAsked").asLong()).isEqualTo(moved);
+        assertThat(json.get("whyNotDirect").asText()).startsWith("the memory is the host's");
         assertThat(json.get("verified").isNull()).isTrue();
         assertThat(json.get("peakStagingBytes").isIntegralNumber()).isTrue();
     }

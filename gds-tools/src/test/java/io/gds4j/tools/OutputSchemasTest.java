@@ -66,6 +66,8 @@ class OutputSchemasTest {
                 "sample pattern-1 pattern-2 --size 256K",
                 "! sample nothing",
                 "! stats 0",
+                "top -i 0.1 " + ProcessHandle.current().pid(),
+                "! top 0",
                 "help",
                 "help exit-codes",
                 "completion zsh",

@@ -9,7 +9,6 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
-import java.io.BufferedReader;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -79,18 +78,8 @@ class StatsCommandTest {
     @Test
     void otherProcessReportsWhileItRuns() throws IOException {
         Path file = Files.write(folder.resolve("data"), new byte[SIZE]);
-        Process program = new ProcessBuilder(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
-                "--enable-native-access=ALL-UNNAMED",
-                "-XX:TieredStopAtLevel=1",
-                "-cp",
-                System.getProperty("java.class.path"),
-                CountingProgram.class.getName(),
-                file.toString())
-                .redirectError(ProcessBuilder.Redirect.INHERIT)
-                .start();
-        try (BufferedReader said = program.inputReader()) {
-            assertThat(said.readLine()).isEqualTo("ready");
+        Process program = CountingProgram.start(file, 3);
+        try {
             GdsRun run = GdsRun.gds("stats", Long.toString(program.pid()), "--json");
             assertThat(run.status()).as(run.err()).isZero();
             assertThat(run.json().get("pid").asLong()).isEqualTo(program.pid());

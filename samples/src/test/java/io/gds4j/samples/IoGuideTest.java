@@ -166,10 +166,9 @@ class IoGuideTest {
                     new ScatterCopy(PART, PART, memory, 0)); // those behind them
             file.writeScattered(0, 2 * PART, fragments); // one range of the file from fragments of memory
             file.readScattered(0, 2 * PART, fragments); // and back
-            IoResult result = new IoResult(); // reused from call to call
-            file.read(memory, PART, 0, 0, result);
-            System.out.println(result.moved() + " of " + result.asked() + " bytes by " + result.bytesByPath());
-            result.whyNotDirect().ifPresent(System.out::println);
+            IoResult result = new IoResult();
+            file.readScattered(0, 2 * PART, fragments, result);
+            file.read(memory, PART, 0, 0);
 
             assertThat(result.isComplete()).isTrue();
             assertThat(result.path()).isPresent();
@@ -260,6 +259,37 @@ class IoGuideTest {
                 assertThat(cells.result()).isEqualTo(SIZE);
                 assertThat(seen).containsExactly(data[0]);
             }
+        }
+    }
+
+    @Test
+    void reportsSayWhatFuturesStreamsAndBatchesDid() throws InterruptedException {
+        try (CuFileDriver driver = CuFileDriver.open();
+                CuFileHandle file = driver.openFile(path);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+                HostStream raw = HostStream.create();
+                CuFileStream stream = driver.stream(raw.address());
+                CuFileBatch batch = driver.batch(16)) {
+            CuFileStream.Cells cells = CuFileStream.Cells.of(memory.length(), 0, 0);
+            IoResult result = new IoResult(); // reused from call to call
+            file.read(memory, PART, 0, 0, result);
+            System.out.println(result.moved() + " of " + result.asked() + " bytes by " + result.bytesByPath());
+            result.whyNotDirect().ifPresent(System.out::println);
+            file.readAsync(memory, PART, 0, 0, result).join(); // filled before the future completes
+            stream.read(file, memory, cells, result); // filled before the stream passes the operation
+            raw.synchronize();
+            assertThat(result.moved()).isEqualTo(SIZE);
+
+            List<CuFileBatch.Request> requests = new ArrayList<>();
+            for (long offset = 0; offset < SIZE; offset += PART) {
+                requests.add(CuFileBatch.Request.read(file, memory, PART, offset, offset));
+            }
+            requests.replaceAll(request -> request.reportTo(new IoResult()));
+            for (CuFileBatch.Completion done : batch.transferAll(requests)) {
+                done.report().ifPresent(System.out::println); // the bytes of each path
+            }
+            assertThat(requests).allSatisfy(
+                    request -> assertThat(request.report().orElseThrow().isComplete()).isTrue());
         }
     }
 

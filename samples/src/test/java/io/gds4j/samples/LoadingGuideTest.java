@@ -138,6 +138,7 @@ class LoadingGuideTest {
                 LoadReport report = tensors.report();
                 System.out.printf("%d bytes in %.3f s%n", report.bytes(), report.seconds());
                 System.out.println(report.ioPaths()); // {COMPAT_BUFFERED=…}: which way the bytes went
+                report.whyNotDirect().ifPresent(System.out::println); // why it was not GPUDirect Storage
 
                 VerificationReport verification = CheckpointVerifier.verify(tensors);
                 verification.mismatches().forEach(System.err::println);

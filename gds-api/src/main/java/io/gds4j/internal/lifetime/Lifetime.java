@@ -92,10 +92,18 @@ public final class Lifetime {
         calls.exit();
     }
 
-    /** {@return whether a call of this thread, or later work of the stream that this thread serves, uses it} */
+    /**
+     * {@return whether a call of this thread, later work of the stream that this thread serves, or a call that may wait for this thread
+     * uses it}
+     */
     public boolean isHeldByThisThread() {
         ThreadState here = ThreadState.current();
-        return here.contains(this) || here.isUsedLater(this);
+        return here.contains(this) || here.isUsedLater(this) || mayBeWaitedFor(here);
+    }
+
+    /** Returns whether a call that uses it may wait for this thread, which runs a source of the program. */
+    private boolean mayBeWaitedFor(ThreadState here) {
+        return here.servesAnotherCall() && calls.users() > 0;
     }
 
     /** Begins a use that any thread may end by {@link #letGo}; false once closing has begun. */
@@ -161,7 +169,8 @@ public final class Lifetime {
      * @param owner the object of this lifetime; it stays reachable meanwhile, or a collection could count it as forgotten
      * @param function names the failing function in an exception
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, inside a call of this thread that uses
-     *         it, in work of a stream that uses it in later work, and while it is claimed; or what the release throws,
+     *         it, in work of a stream that uses it in later work, inside a source on a thread of the engine while it is in use,
+     *         and while it is claimed; or what the release throws,
      *         and then it is closed
      */
     public void close(Object owner, String function) {
@@ -182,6 +191,9 @@ public final class Lifetime {
         }
         if (here.isUsedLater(this)) {
             throw busy(function, "it cannot be closed from work of a stream that uses it in later work");
+        }
+        if (mayBeWaitedFor(here)) {
+            throw busy(function, "it is in use, and cannot be closed from inside a source that serves a call");
         }
         if (claims.closeIfIdle()) {
             calls.close();

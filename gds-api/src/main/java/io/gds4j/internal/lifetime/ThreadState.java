@@ -18,6 +18,7 @@ public final class ThreadState {
     private int depth;
     private @Nullable NativeThreadState nativeState;
     private LongPredicate usedLater = number -> false;
+    private int sources;
 
     private ThreadState() {
     }
@@ -55,6 +56,21 @@ public final class ThreadState {
     /** {@return numbers of all objects that the calls of this thread use now} */
     public long[] uses() {
         return depth == 0 ? NOTHING : Arrays.copyOf(held, depth);
+    }
+
+    /** A source of the program runs on this thread; {@link #exitSource} ends it. */
+    public void enterSource() {
+        sources++;
+    }
+
+    /** Ends what {@link #enterSource} began. */
+    public void exitSource() {
+        sources--;
+    }
+
+    /** Returns whether this thread runs a source for the call of another thread, which waits for it. */
+    boolean servesAnotherCall() {
+        return sources > 0 && depth == 0;
     }
 
     /** Makes room for one more object, so that {@link #push} cannot fail. */

@@ -11,7 +11,6 @@ import java.util.EnumSet;
 import java.util.Set;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
-import java.util.function.ToLongBiFunction;
 
 /** Moves bytes with the first of two backends; with the second if the first one does not know the file, or fails. */
 final class RoutedTransfers {
@@ -62,31 +61,48 @@ final class RoutedTransfers {
         try {
             return transfer.run(pair.first(), preferred, base, size, fileOffset, bufferOffset);
         } catch (CuFileException e) {
-            return moveRest(transfer, e, routed, base, size, fileOffset, bufferOffset);
+            return moveRest(
+                    (backend, own, done) -> transfer.run(
+                            backend, own, base, size - done, fileOffset + done, bufferOffset + done),
+                    e, routed, size, fileOffset);
+        }
+    }
+
+    /** A transfer of either backend without its first bytes. */
+    interface Rest {
+        /**
+         * @param done bytes that were moved before
+         * @return bytes that were moved behind them
+         */
+        long run(CuFileBackend backend, BackendFile file, long done);
+    }
+
+    /** Moves a request with several memories, or with a report. */
+    long move(String function, BackendFile file, long size, long fileOffset, Rest transfer) {
+        RoutedFile routed = files.own(function, file);
+        BackendFile preferred = routed.first();
+        if (preferred == null) {
+            return transfer.run(pair.second(), files.atSecond(routed), 0);
+        }
+        try {
+            return transfer.run(pair.first(), preferred, 0);
+        } catch (CuFileException e) {
+            return moveRest(transfer, e, routed, size, fileOffset);
         }
     }
 
     /** Moves the rest with the second backend, after the first one failed. */
-    private long moveRest(
-            Transfer transfer,
-            CuFileException failure,
-            RoutedFile file,
-            MemoryRange base,
-            long size,
-            long fileOffset,
-            long bufferOffset) {
-        long done = failure.bytesTransferred();
+    private long moveRest(Rest transfer, CuFileException failure, RoutedFile file, long size, long fileOffset) {
+        long done = Math.max(0, failure.bytesTransferred());
         BackendFile other = takeOver(file, failure);
         try {
-            return done
-                    + transfer.run(
-                            pair.second(), other, base, size - done, fileOffset + done, bufferOffset + done);
+            return done + transfer.run(pair.second(), other, done);
         } catch (CuFileException e) {
             CuFileException.Builder whole = CuFileException.builder(e.function())
                     .error(e.error())
                     .path(file.path())
                     .range(fileOffset, size)
-                    .transferred(done + e.bytesTransferred())
+                    .transferred(done + Math.max(0, e.bytesTransferred()))
                     .detail(e.detail())
                     .cause(e);
             e.errno().ifPresent(whole::errno);
@@ -121,21 +137,6 @@ final class RoutedTransfers {
         } catch (CuFileException e) {
             e.addSuppressed(earlier);
             throw e;
-        }
-    }
-
-    /** Moves several ranges; if the first backend fails, the second one moves all of them. */
-    long moveVectors(String function, BackendFile file, ToLongBiFunction<CuFileBackend, BackendFile> call) {
-        RoutedFile routed = files.own(function, file);
-        BackendFile preferred = routed.first();
-        if (preferred == null) {
-            return call.applyAsLong(pair.second(), files.atSecond(routed));
-        }
-        try {
-            return call.applyAsLong(pair.first(), preferred);
-        } catch (CuFileException e) {
-            BackendFile other = takeOver(routed, e);
-            return attempt(e, () -> call.applyAsLong(pair.second(), other));
         }
     }
 }

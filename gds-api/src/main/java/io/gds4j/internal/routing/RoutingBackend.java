@@ -14,9 +14,11 @@ import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.ForwardingBackend;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.spi.TransferArguments;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -145,15 +147,33 @@ public final class RoutingBackend extends ForwardingBackend {
 
     @Override
     public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return transfers.moveVectors(
-                "cuFileRead", file, (backend, own) -> backend.readScattered(own, fileOffset, length, copies));
+        BatchRequest request = BatchRequest.scattered(file, false, fileOffset, length, copies);
+        return transfers.move("cuFileRead", file, length, fileOffset, (backend, own, done) -> {
+            BatchRequest rest = rest(request, done);
+            return backend.readScattered(own, rest.fileOffset(), rest.size(), rest.copies())
+                    - missing(rest, done, length);
+        });
     }
 
     @Override
     public long transfer(BatchRequest request) {
-        return transfers.moveVectors(
-                request.write() ? "cuFileWrite" : "cuFileRead", request.file(),
-                (backend, own) -> backend.transfer(request.at(own)));
+        return transfers.move(
+                request.write() ? "cuFileWrite" : "cuFileRead", request.file(), request.size(), request.fileOffset(),
+                (backend, own, done) -> {
+                    BatchRequest rest = rest(request, done);
+                    return backend.transfer(rest.at(own)) - missing(rest, done, request.size());
+                });
+    }
+
+    /** Returns what is left of a request; all of it if no fragment is left, because then a backend does not tell where the file ends. */
+    private static BatchRequest rest(BatchRequest request, long done) {
+        BatchRequest rest = request.rest(done);
+        return rest.size() == request.size() - done ? rest : request;
+    }
+
+    /** Returns the bytes that were moved before and are moved again. */
+    private static long missing(BatchRequest rest, long done, long size) {
+        return rest.size() == size ? done : 0;
     }
 
     @Override
@@ -163,14 +183,32 @@ public final class RoutingBackend extends ForwardingBackend {
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transfers.moveVectors(
-                "cuFileReadv", file, (backend, at) -> backend.readv(at, ranges, fileOffset, flags));
+        return transfers.move(
+                "cuFileReadv", file, TransferArguments.total(ranges), fileOffset,
+                (backend, own, done) -> done > 0 && done == TransferArguments.total(ranges) ? 0
+                        : backend.readv(own, behind(ranges, done), fileOffset + done, flags));
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transfers.moveVectors(
-                "cuFileWritev", file, (backend, at) -> backend.writev(at, ranges, fileOffset, flags));
+        return transfers.move(
+                "cuFileWritev", file, TransferArguments.total(ranges), fileOffset,
+                (backend, own, done) -> done > 0 && done == TransferArguments.total(ranges) ? 0
+                        : backend.writev(own, behind(ranges, done), fileOffset + done, flags));
+    }
+
+    /** Returns the memory behind the first bytes of several ranges. */
+    private static List<MemoryRange> behind(List<MemoryRange> ranges, long done) {
+        List<MemoryRange> rest = new ArrayList<>(ranges);
+        long left = done;
+        while (left > 0 && !rest.isEmpty() && rest.getFirst().length() <= left) {
+            left -= rest.removeFirst().length();
+        }
+        if (left > 0 && !rest.isEmpty()) {
+            MemoryRange cut = rest.getFirst();
+            rest.set(0, cut.slice(left, cut.length() - left));
+        }
+        return rest;
     }
 
     @Override

@@ -2,6 +2,7 @@ package io.gds4j.internal.routing;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
+import static org.assertj.core.api.Assertions.tuple;
 
 import io.gds4j.Logged;
 import io.gds4j.RecordingBackend;
@@ -11,6 +12,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
@@ -18,10 +20,13 @@ import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.StreamRequest;
+import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.EnumMap;
 import java.util.List;
+import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
@@ -289,6 +294,41 @@ class RoutingBackendTest {
         assertThat(failure.detail()).isEqualTo("disk full");
         assertThat(failure.getSuppressed()).hasSize(1);
         assertThat(logged.lines()).hasSize(1);
+    }
+
+    @Test
+    void secondContinuesVectorsAndReportedRequestsWhereTheyFailed() {
+        first.ownDescriptor = 42;
+        BackendFile file = routing.handleRegister(source("/a"));
+        List<MemoryRange> ranges =
+                List.of(memory.range().slice(0, 60), memory.range().slice(60, 60), memory.range().slice(120, 80));
+        for (String call : List.of("readv", "writev", "read", "write")) {
+            first.during(call, () -> {
+                throw CuFileException.builder(call).error(CuFileError.IO_ERROR).transferred(100).build();
+            });
+        }
+        second.during("writev", () -> {
+            throw CuFileException.builder("cuFileWritev").error(CuFileError.IO_ERROR).transferred(40).build();
+        });
+        routing.readv(file, ranges, 5000, 0);
+        CuFileException failure = failure(() -> routing.writev(file, ranges, 5000, 0));
+        assertThat(failure.bytesTransferred()).isEqualTo(140);
+        assertThat(failure.size()).hasValue(200);
+        Map<IoPath, Long> moved = new EnumMap<>(IoPath.class);
+        BatchRequest request = new BatchRequest(file, true, memory.range(), 1000, 5000, 7, 0)
+                .reportTo((path, offset, bytes) -> moved.merge(path, bytes, Long::sum));
+        assertThat(routing.transfer(request)).isEqualTo(1000);
+        assertThat(moved.values().stream().mapToLong(Long::longValue).sum()).isEqualTo(1000);
+        List<ScatterCopy> copies = List.of(
+                new ScatterCopy(0, 150, memory.range(), 0), new ScatterCopy(150, 150, memory.range(), 200));
+        BatchRequest rest = BatchRequest.scattered(file, true, 5000, 300, copies).rest(100);
+        assertThat(rest.fileOffset()).isEqualTo(5100);
+        assertThat(rest.size()).isEqualTo(200);
+        assertThat(rest.copies())
+                .extracting(ScatterCopy::sourceOffset, ScatterCopy::bytes, ScatterCopy::destinationOffset)
+                .containsExactly(tuple(0L, 50L, 100L), tuple(50L, 150L, 200L));
+        assertThat(second.callsOf("readv", "writev", "write"))
+                .containsExactly("readv 2 5100", "writev 2 5100", "write fd 42 900 5100 107");
     }
 
     @Test

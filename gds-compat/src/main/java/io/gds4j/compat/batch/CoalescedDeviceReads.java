@@ -16,6 +16,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -315,7 +316,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         uring.run((index, bytes) -> {
             Stretch stretch = queued.get((int) index);
             if (bytes == stretch.size()) {
-                uringTransfers.count(bytes);
+                uringTransfers.count(sink(stretch), stretch.start(), bytes);
                 copy(pipeline, stretch, bytes, false, results);
             }
         });
@@ -351,8 +352,15 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         long start = stretch.start();
         long size = stretch.size();
         plan(file, stretch);
+        plan.reportTo(sink(stretch));
         long read = thread.io().move(file, plan, start, start + size, stretch.host(), Cancellation.NEVER);
+        plan.reportTo(ResultSink.NONE);
         copy(pipeline, stretch, read, thread.io().errno() != 0, results);
+    }
+
+    private ResultSink sink(Stretch stretch) {
+        Submission entered = submission;
+        return entered == null ? ResultSink.NONE : entered.sinkOf(stretch.entries());
     }
 
     /** Starts to copy what was read of a stretch, with one copy for each stretch of memory. */

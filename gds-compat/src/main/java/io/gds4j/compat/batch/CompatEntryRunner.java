@@ -99,7 +99,8 @@ public final class CompatEntryRunner implements EntryRunner {
         long size = last.fileOffset() + last.size() - first.fileOffset();
         try {
             BatchRequest together =
-                    BatchRequest.scattered(first.file(), false, first.fileOffset(), size, fragments(entries));
+                    BatchRequest.scattered(first.file(), false, first.fileOffset(), size, fragments(entries))
+                            .reportTo(claim.submission().sinkOf(entries));
             long read = executor.execute(context, Operation.READ, together, claim.submission());
             for (int i = 0; i < results.length; i++) {
                 BatchRequest entry = entries.get(i);

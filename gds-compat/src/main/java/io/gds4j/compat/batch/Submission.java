@@ -6,6 +6,7 @@ import io.gds4j.source.Cancellation;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.spi.ResultSink;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.Predicate;
@@ -36,6 +37,9 @@ final class Submission implements Cancellation {
     private final long submitted = System.nanoTime();
     private final long cancelsBefore;
 
+    /** Whether an entry has a report. */
+    private final boolean reported;
+
     /** The bytes before each entry, and those of all. */
     private final long[] bytesBefore;
 
@@ -52,9 +56,28 @@ final class Submission implements Cancellation {
         this.entries = List.copyOf(entries);
         this.kind = kind(this.entries, waitsForDisk);
         this.bytesBefore = new long[entries.size() + 1];
+        boolean hasReport = false;
         for (int i = 0; i < entries.size(); i++) {
             bytesBefore[i + 1] = bytesBefore[i] + entries.get(i).size();
+            hasReport |= entries.get(i).sink() != ResultSink.NONE;
         }
+        this.reported = hasReport;
+    }
+
+    /** Returns what hears of the bytes of adjacent entries that are moved together. */
+    ResultSink sinkOf(List<BatchRequest> adjacent) {
+        if (!reported) {
+            return ResultSink.NONE;
+        }
+        return (path, fileOffset, bytes) -> {
+            for (BatchRequest entry : adjacent) {
+                long from = Math.max(fileOffset, entry.fileOffset());
+                long to = Math.min(fileOffset + bytes, entry.fileOffset() + entry.size());
+                if (from < to) {
+                    entry.sink().moved(path, from, to - from);
+                }
+            }
+        };
     }
 
     private static Kind kind(List<BatchRequest> entries, boolean waitsForDisk) {

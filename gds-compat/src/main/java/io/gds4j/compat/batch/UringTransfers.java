@@ -12,6 +12,7 @@ import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.IoUring;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
 import java.util.ArrayList;
 import java.util.List;
@@ -127,9 +128,10 @@ public final class UringTransfers {
     private void run(IoUring open, List<BatchRequest> entries, long[] results) {
         try {
             open.run((index, bytes) -> {
-                if (bytes == entries.get((int) index).size()) {
+                BatchRequest entry = entries.get((int) index);
+                if (bytes == entry.size()) {
                     results[(int) index] = bytes;
-                    count(bytes);
+                    count(entry.sink(), entry.fileOffset(), bytes);
                 }
             });
         } finally {
@@ -139,8 +141,9 @@ public final class UringTransfers {
     }
 
     /** Counts bytes that io_uring has moved. */
-    void count(long bytes) {
+    void count(ResultSink sink, long fileOffset, long bytes) {
         counters.add(IoPath.COMPAT_DIRECT, bytes);
+        sink.moved(IoPath.COMPAT_DIRECT, fileOffset, bytes);
     }
 
     void close() {

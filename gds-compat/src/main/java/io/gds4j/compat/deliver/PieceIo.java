@@ -12,6 +12,8 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.trace.PieceEvents;
+import io.gds4j.internal.trace.PieceReadEvent;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
@@ -74,10 +76,26 @@ public final class PieceIo {
             long segmentOffset,
             Cancellation cancellation) {
         errno = 0;
+        PieceReadEvent event = PieceEvents.read();
         SourceIo source = file.source();
-        if (source == null) {
-            return move(file.descriptors(), plan, start, end, address, segment, segmentOffset);
+        long moved = source == null
+                ? move(file.descriptors(), plan, start, end, address, segment, segmentOffset)
+                : move(source, plan, start, end, address, segment, segmentOffset, cancellation);
+        if (event != null) {
+            event.record(file.path(), plan.isWrite(), start, moved);
         }
+        return moved;
+    }
+
+    private long move(
+            SourceIo source,
+            TransferPlan plan,
+            long start,
+            long end,
+            long address,
+            @Nullable MemorySegment segment,
+            long segmentOffset,
+            Cancellation cancellation) {
         if (segment != null && segment.isAccessibleBy(ANOTHER)) {
             return move(source, plan, start, segment.asSlice(segmentOffset, end - start), cancellation);
         }

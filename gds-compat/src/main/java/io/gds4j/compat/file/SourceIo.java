@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.FileVersion;
 import io.gds4j.source.RangeSource;
@@ -110,6 +111,8 @@ public final class SourceIo {
 
     /** Calls the source. Errors of user code are failures of the source, not of a thread that serves others, too. */
     private <T> T call(String function, Supplier<String> name, long offset, long size, Call<T> call) {
+        ThreadState here = ThreadState.current();
+        here.enterSource();
         try {
             return call.run();
         } catch (CuFileInterruptedException e) {
@@ -126,6 +129,8 @@ public final class SourceIo {
             String why = e.getMessage() == null ? e.getClass().getSimpleName() : e.getMessage();
             throw failure(function, offset, size).errno(Errno.EIO)
                     .detail("%s%s: %s".formatted(name.get(), range, why)).cause(e).build();
+        } finally {
+            here.exitSource();
         }
     }
 

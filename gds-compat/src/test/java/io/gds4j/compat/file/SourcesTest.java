@@ -9,11 +9,14 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
+import io.gds4j.IoResults;
+import io.gds4j.RangeRead;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -25,14 +28,20 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.net.ConnectException;
+import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Optional;
+import java.util.Queue;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -325,6 +334,75 @@ class SourcesTest {
             assertThatThrownBy(() -> handle.write(memory.range(), 0))
                     .hasMessageContaining("5019");
             handle.force(true);
+        }
+    }
+
+    /** Closing waits for requests, which wait for the source: on whatever thread it runs, it has to be refused. */
+    @Test
+    @Timeout(20)
+    void closeFromInsideASourceIsRefusedOnEveryThread() {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L))) {
+            CuFileDriver driver = rig.driver();
+            AtomicReference<CuFileHandle> inside = new AtomicReference<>();
+            AtomicReference<MemoryAllocation> used = new AtomicReference<>();
+            Queue<CuFileException> refused = new ConcurrentLinkedQueue<>();
+            ArraySource source = new ArraySource(SIZE) {
+                @Override
+                public long read(long offset, MemorySegment target, Cancellation cancellation)
+                        throws IOException, InterruptedException {
+                    List<Runnable> closes = List.of(inside.get()::close, used.get()::close, driver::close);
+                    closes.forEach(close -> refused.add(catchThrowableOfType(CuFileException.class, close::run)));
+                    return super.read(offset, target, cancellation);
+                }
+            };
+            try (CuFileHandle handle = driver.openSource(source);
+                    MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+                    CuFileBatch batch = driver.batch(4)) {
+                inside.set(handle);
+                used.set(memory);
+                List<RangeRead> ranges = new ArrayList<>();
+                for (int i = 0; i < 40; i++) {
+                    ranges.add(RangeRead.of(handle, memory, 1000, 3000L * i, 1000L * i));
+                }
+                driver.readRanges(ranges);
+                assertThat(handle.read(memory, 0)).isEqualTo(SIZE);
+                assertThat(handle.readAsync(memory, 0).join()).isEqualTo(SIZE);
+                batch.transferAll(List.of(CuFileBatch.Request.read(handle, memory, 5000, 0, 0)));
+            }
+            assertThat(refused).hasSizeGreaterThan(3 * 43).doesNotContainNull()
+                    .allSatisfy(e -> assertThat(e.errno()).hasValue(Errno.EBUSY));
+        }
+    }
+
+    @Test
+    void aSourceWithoutAnswersFailsItsOtherRangesAtOnce() {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L))) {
+            CuFileDriver driver = rig.driver();
+            AtomicInteger calls = new AtomicInteger();
+            ConnectException cause = new ConnectException("refused");
+            ArraySource source = new ArraySource(SIZE) {
+                @Override
+                public long read(long offset, MemorySegment target, Cancellation cancellation) throws IOException {
+                    calls.incrementAndGet();
+                    throw cause;
+                }
+            };
+            try (CuFileHandle handle = driver.openSource(source);
+                    MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
+                List<RangeRead> ranges = new ArrayList<>();
+                for (int i = 0; i < 200; i++) { // neighbours of 10, then a gap
+                    ranges.add(RangeRead.of(handle, memory, 1000, 1000L * i + 500L * (i / 10), 1000L * i));
+                }
+                IoResults results = new IoResults();
+                assertThatThrownBy(() -> driver.readRanges(ranges, results)).hasRootCause(cause);
+                assertThat(calls).hasValueLessThanOrEqualTo(16);
+                for (int i = 0; i < ranges.size(); i++) {
+                    CuFileException error = results.get(i).error().orElseThrow();
+                    assertThat(error).hasRootCause(cause);
+                    assertThat(error.fileOffset()).hasValue(ranges.get(i).fileOffset());
+                    assertThat(results.get(i).moved()).isZero();
+                }
+            }
         }
     }
 }

@@ -5,6 +5,8 @@ import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.trace.PieceCopyEvent;
+import io.gds4j.internal.trace.PieceEvents;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -37,6 +39,9 @@ public final class CopyLane {
 
     /** Bytes of the copies that an event ends. */
     private final long[] bytes = new long[EVENTS];
+
+    /** For each slot, the event of the copy that runs; null unless a recording wants it. */
+    private final @Nullable PieceCopyEvent[] copying = new PieceCopyEvent[EVENTS];
 
     private final @Nullable PieceBoard board;
 
@@ -206,6 +211,7 @@ public final class CopyLane {
         busy[slot] = recorded == Cuda.SUCCESS;
         byKernel[slot] = ofStream != stream;
         bytes[slot] = count;
+        copying[slot] = PieceEvents.copy();
         return recorded;
     }
 
@@ -238,6 +244,20 @@ public final class CopyLane {
     /** Forgets the event of a slot: copies behind it in the stream are complete. */
     void free(int slot) {
         busy[slot] = false;
+        ended(slot);
+    }
+
+    private void ended(int slot) {
+        PieceCopyEvent event = copying[slot];
+        if (event != null) {
+            copying[slot] = null;
+            event.record(gpu(), bytes[slot]);
+        }
+    }
+
+    /** Returns the number of the GPU; -1 for a context that the program made. */
+    int gpu() {
+        return contexts.ordinalOf(context.handle());
     }
 
     /** Returns the bytes of the copies that an event ends. */
@@ -248,7 +268,9 @@ public final class CopyLane {
     /** Waits for the event of a slot, which is free then, and returns how its copies ended. */
     int await(int slot, long pollNanos, EventWait.Pause pause) {
         busy[slot] = false;
-        return EventWait.poll(cuda, events[slot], pollNanos, pause);
+        int result = EventWait.poll(cuda, events[slot], pollNanos, pause);
+        ended(slot);
+        return result;
     }
 
     /** Waits for all copies. */
@@ -287,6 +309,7 @@ public final class CopyLane {
             return entered;
         }
         int result = EventWait.spin(cuda, events[slot], spinNanos);
+        ended(slot);
         pop();
         return result;
     }

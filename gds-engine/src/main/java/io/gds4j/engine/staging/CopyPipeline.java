@@ -6,7 +6,11 @@ import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.trace.PieceCopyEvent;
+import io.gds4j.internal.trace.PieceEvents;
+import io.gds4j.internal.trace.PieceWaitEvent;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
@@ -127,8 +131,12 @@ public final class CopyPipeline {
         return driver;
     }
 
+    private CudaContexts contexts() {
+        return gpus().contexts();
+    }
+
     private Cuda cuda() {
-        return gpus().contexts().cuda();
+        return contexts().cuda();
     }
 
     /** Returns the context of a pipeline that was entered for one. */
@@ -155,6 +163,7 @@ public final class CopyPipeline {
     public boolean enter(
             PieceFailures listener, GpuContext context, long bytes, long pieces, boolean onlyByProcessor) {
         begin();
+        PieceWaitEvent waiting = PieceEvents.waiting();
         boolean entered = false;
         try {
             used.add(target(context));
@@ -166,6 +175,9 @@ public final class CopyPipeline {
             if (!entered) {
                 giveBack();
             }
+        }
+        if (waiting != null) {
+            waiting.record(contexts().ordinalOf(context.handle()), PieceWaitEvent.SLAB);
         }
         single = pieces == 1;
         byProcessor = onlyByProcessor;
@@ -180,6 +192,7 @@ public final class CopyPipeline {
      */
     public boolean enter(PieceFailures listener, List<GpuContext> contexts, long bytes) {
         begin();
+        PieceWaitEvent waiting = PieceEvents.waiting();
         boolean entered = false;
         try {
             for (int i = 0; i < contexts.size(); i++) {
@@ -190,6 +203,9 @@ public final class CopyPipeline {
             if (!entered) {
                 giveBack();
             }
+        }
+        if (waiting != null && !contexts.isEmpty()) {
+            waiting.record(contexts().ordinalOf(contexts.getFirst().handle()), PieceWaitEvent.SLAB);
         }
         single = false;
         byProcessor = false;
@@ -380,7 +396,7 @@ public final class CopyPipeline {
         if (single && lane.isByKernel(slot.number)) {
             await(slot);
         } else if (single) {
-            synchronize(slot, lane);
+            synchronize(slot, lane, bytes);
             lane.free(slot.number);
         }
     }
@@ -468,6 +484,7 @@ public final class CopyPipeline {
     private boolean await(Slot slot, CopyLane lane) {
         long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
                 lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
+        PieceWaitEvent waiting = PieceEvents.waiting();
         int result;
         if (lane.isByKernel(slot.number)) {
             result = awaitKernel(slot, lane, pause);
@@ -475,6 +492,9 @@ public final class CopyPipeline {
             result = lane == current
                     ? lane.await(slot.number, pause, sleep)
                     : lane.finish(slot.number, pause, sleep);
+        }
+        if (waiting != null) {
+            waiting.record(lane.gpu(), PieceWaitEvent.COPY);
         }
         passed = slot.piece;
         if (result != Cuda.SUCCESS) {
@@ -524,14 +544,18 @@ public final class CopyPipeline {
         if (copied != Cuda.SUCCESS) {
             failed(slot, lane, call, copied);
         } else if (bytes <= TransferCosts.COPY_SPIN_BYTES && single) {
-            synchronize(slot, lane);
+            synchronize(slot, lane, bytes);
         } else {
             record(slot, lane, bytes);
         }
     }
 
-    private void synchronize(Slot slot, CopyLane lane) {
+    private void synchronize(Slot slot, CopyLane lane, long bytes) {
+        PieceCopyEvent copying = lane.isBusy(slot.number) ? null : PieceEvents.copy();
         int done = lane.synchronize();
+        if (copying != null) {
+            copying.record(lane.gpu(), bytes);
+        }
         if (done != Cuda.SUCCESS) {
             failed(slot, lane, "cuStreamSynchronize", done);
         }

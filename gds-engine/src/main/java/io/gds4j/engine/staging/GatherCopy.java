@@ -6,6 +6,9 @@ import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.trace.PieceCopyEvent;
+import io.gds4j.internal.trace.PieceEvents;
+import io.gds4j.internal.trace.PieceWaitEvent;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -40,6 +43,9 @@ public final class GatherCopy {
     private int request;
     private int pieces;
     private boolean launched;
+
+    /** The event of the kernel's copies; null unless a recording wants it. */
+    private @Nullable PieceCopyEvent copying;
 
     /** The time from which on kernels may be used again; 0 if they may. */
     private long restsUntil;
@@ -148,6 +154,7 @@ public final class GatherCopy {
         GatherKernel loaded = gpu.kernel();
         if (loaded != null && lane().push() == Cuda.SUCCESS) {
             long begun = System.nanoTime();
+            copying = PieceEvents.copy();
             launched =
                     loaded.launch(cuda, lane().board(), request, pieces, lane().kernelStream()) == Cuda.SUCCESS;
             long now = System.nanoTime();
@@ -183,6 +190,7 @@ public final class GatherCopy {
     public void settle(CopyPipeline.PieceFailures listener) {
         CopyLane taken = lane();
         PieceBoard words = taken.board();
+        PieceWaitEvent waiting = PieceEvents.waiting();
         try {
             int arrived = arrivals.get();
             for (int place = arrived; place < pieces; place++) {
@@ -194,11 +202,27 @@ public final class GatherCopy {
             }
         } finally {
             sleep.over();
+            record(waiting, taken);
             giveBack();
             lane = null;
             gpu.give(taken);
         }
         gpu.finish();
+    }
+
+    private void record(@Nullable PieceWaitEvent waiting, CopyLane taken) {
+        if (waiting != null) {
+            waiting.record(taken.gpu(), PieceWaitEvent.COPY);
+        }
+        PieceCopyEvent event = copying;
+        if (event != null) {
+            copying = null;
+            long bytes = 0;
+            for (int i = 0; i < arrivals.get(); i++) {
+                bytes += counts[i];
+            }
+            event.record(taken.gpu(), bytes);
+        }
     }
 
     private boolean isCopiedSoon(PieceBoard words, long pause) {

@@ -237,9 +237,7 @@ final class GatheredStreamRead {
 
     private BatchRequest part(MemoryRange slab, int number, long bytes) {
         BatchRequest whole = whole();
-        return new BatchRequest(
-                whole.file(), false, slab, bytes, whole.fileOffset() + number * PART_BYTES,
-                whole.fileOffset() & StagedStreamCopy.PAGE_MASK, 0);
+        return whole.staged(slab, number * PART_BYTES, bytes, whole.fileOffset() & StagedStreamCopy.PAGE_MASK);
     }
 
     private void move(BatchRequest part, int number, StreamMover mover, Told told) {

@@ -51,7 +51,7 @@ final class PartMover implements StreamMover {
         long position = request.fileOffset() + moved;
         long skew = position & StagedStreamCopy.PAGE_MASK; // direct I/O needs slab and file to agree within a page
         long host = unit.address() + skew;
-        BatchRequest part = new BatchRequest(request.file(), request.write(), unit, bytes, position, skew, 0);
+        BatchRequest part = request.staged(unit, moved, bytes, skew);
         if (request.write()) {
             RequestParts.forEach(request, moved, bytes,
                     (memory, address, offset, length) -> copy(memory, host + offset, address, length, false));

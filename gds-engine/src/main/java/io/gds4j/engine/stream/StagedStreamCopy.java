@@ -263,9 +263,7 @@ final class StagedStreamCopy {
         long skew = whole.fileOffset() & PAGE_MASK;
         try {
             long done = mover.movePart(
-                    new BatchRequest(
-                            whole.file(), whole.write(), slab, bytes, whole.fileOffset() + start,
-                            skew + part * PART_BYTES, 0),
+                    whole.staged(slab, start, bytes, skew + part * PART_BYTES),
                     whole.size(),
                     UNHEARD);
             moved += done;

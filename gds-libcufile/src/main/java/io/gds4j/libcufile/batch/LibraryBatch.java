@@ -167,7 +167,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
         BatchStatus status = BatchStatus.FAILED;
         long result;
         try {
-            result = entry.done() + transfers.run(
+            long moved = transfers.run(
                     Thread.currentThread(),
                     entry.file(),
                     request.write(),
@@ -175,8 +175,11 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
                     entry.size() - entry.done(),
                     request.fileOffset() + entry.done(),
                     request.bufferOffset() + entry.done());
+            entry.file().report(request, entry.done(), moved);
+            result = entry.done() + moved;
             status = BatchStatus.COMPLETE;
         } catch (CuFileException e) {
+            entry.file().report(request, entry.done(), e.bytesTransferred());
             result = -(long) e.errno().orElse(e.error().code());
         } catch (RuntimeException e) {
             LOG.log(Level.ERROR, "an entry of a batch failed", e);
@@ -360,6 +363,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             return;
         }
         entry.file().countMoved(moved);
+        entry.file().report(entry.request(), entry.done(), moved);
         if (moved < entry.size()) {
             // The library ends an entry early that does not fit into a slab.
             serveOnThreads(List.of(entry.after(moved)));

@@ -13,6 +13,8 @@ import io.gds4j.libcufile.process.LibraryUser;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.Path;
@@ -90,6 +92,17 @@ public final class LibraryFile implements BackendFile {
     /** Counts bytes that a transfer has moved. */
     public void countMoved(long bytes) {
         moved.add(bytes);
+    }
+
+    /**
+     * Reports bytes of a request, all under the path of the file: the library does not tell more.
+     *
+     * @param start offset of the first byte in the request
+     */
+    public void report(BatchRequest request, long start, long bytes) {
+        if (bytes > 0 && request.sink() != ResultSink.NONE) {
+            request.sink().moved(path, request.fileOffset() + start, bytes);
+        }
     }
 
     /** The path that serves a file of any backend, as far as this backend knows. */

@@ -72,8 +72,7 @@ final class StagedTransfers {
         boolean ended = false;
         while (done < part.size() && !ended) {
             long piece = Math.min(part.size() - done, StreamTransfer.PART_BYTES);
-            long moved = transfers.runOwn(
-                    part.memory(), file, part.write(), piece, part.fileOffset() + done, part.bufferOffset() + done);
+            long moved = runOwn(part.memory(), part.bufferOffset() + done, file, part, done, piece);
             if (moved > 0) {
                 arrived.arrived(done, moved);
             }
@@ -102,7 +101,9 @@ final class StagedTransfers {
         Registrations.Registration registration = registrations.enter(memory.address());
         try {
             if (needsNoCopy(file, request, registration)) {
-                return transfers.runRegistered(registration, file, request);
+                long moved = transfers.runRegistered(registration, file, request);
+                file.report(request, 0, moved);
+                return moved;
             }
         } finally {
             if (registration != null) {
@@ -177,7 +178,7 @@ final class StagedTransfers {
                 await(lane, half);
                 MemoryRange room = slab.half(half);
                 long piece = Math.min(request.size() - done, room.length());
-                long moved = transfers.runOwn(room, file, false, piece, request.fileOffset() + done, 0);
+                long moved = runOwn(room, 0, file, request, done, piece);
                 if (moved > 0 && lane == null) {
                     copy(address(request, done), room.address(), moved);
                 } else if (moved > 0) {
@@ -207,9 +208,16 @@ final class StagedTransfers {
             } else {
                 fill(lane, room.address(), address(request, done), piece);
             }
-            done += transfers.runOwn(room, file, true, piece, request.fileOffset() + done, 0);
+            done += runOwn(room, 0, file, request, done, piece);
         }
         return done;
+    }
+
+    /** Moves a piece of a request between the file and memory of gds4j, and reports it. */
+    private long runOwn(MemoryRange own, long offset, LibraryFile file, BatchRequest request, long start, long bytes) {
+        long moved = transfers.runOwn(own, file, request.write(), bytes, request.fileOffset() + start, offset);
+        file.report(request, start, moved);
+        return moved;
     }
 
     /** Fills the first half from a GPU. A copy that failed may have moved a part: its failure is reported after the wait. */

@@ -1,30 +1,69 @@
 package io.gds4j.loader.internal;
 
-import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.IoPath;
 import java.util.EnumMap;
+import java.util.HashMap;
 import java.util.Map;
+import java.util.Optional;
+import java.util.function.ToLongFunction;
 
-/** Bytes that a driver has moved since a moment. */
+/** What the requests of a load or a save moved, whatever else their driver does. Thread-safe. */
 public final class MovedBytes {
-    private final CuFileDriver driver;
-    private final Map<IoPath, Long> before;
+    private final Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
+    private final Map<String, Long> reasons = new HashMap<>();
+    private long asked;
 
-    /** Begins now. */
-    public MovedBytes(CuFileDriver driver) {
-        this.driver = driver;
-        this.before = driver.bytesByPath();
+    /** Begins with no bytes. */
+    public MovedBytes() {
+        // nothing was moved
+    }
+
+    /**
+     * Counts a request, also if it fails.
+     *
+     * @param request makes the request with a report
+     * @return what it returns
+     */
+    public long count(ToLongFunction<IoResult> request) {
+        IoResult result = new IoResult();
+        try {
+            return request.applyAsLong(result);
+        } finally {
+            add(result);
+        }
+    }
+
+    /** Counts a read that fills memory, or throws as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}. */
+    public void readFully(CuFileHandle handle, MemoryRange memory, long fileOffset) {
+        long read = count(result -> handle.read(memory, memory.length(), fileOffset, 0, result));
+        if (read < memory.length()) {
+            handle.readFully(memory, fileOffset); // throws, as the file ends before
+        }
+    }
+
+    private synchronized void add(IoResult result) {
+        asked += result.asked();
+        result.bytesByPath().forEach((path, bytes) -> paths.merge(path, bytes, Long::sum));
+        result.whyNotDirect().ifPresent(why -> reasons.merge(why, result.moved(), Long::sum));
+    }
+
+    /** Returns the bytes that all requests asked for. */
+    public synchronized long asked() {
+        return asked;
     }
 
     /** Returns the bytes of each I/O path that served any. */
-    public Map<IoPath, Long> byPath() {
-        Map<IoPath, Long> paths = new EnumMap<>(IoPath.class);
-        driver.bytesByPath().forEach((path, bytes) -> {
-            long moved = bytes - before.getOrDefault(path, 0L);
-            if (moved > 0) {
-                paths.put(path, moved);
-            }
-        });
-        return paths;
+    public synchronized Map<IoPath, Long> byPath() {
+        return Map.copyOf(paths);
+    }
+
+    /** Returns why bytes did not go by GPUDirect Storage: of several reasons, that of most bytes. */
+    public synchronized Optional<String> whyNotDirect() {
+        return reasons.entrySet().stream()
+                .max(Map.Entry.<String, Long>comparingByValue().thenComparing(Map.Entry.comparingByKey()))
+                .map(Map.Entry::getKey);
     }
 }

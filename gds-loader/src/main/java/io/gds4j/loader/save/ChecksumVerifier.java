@@ -46,6 +46,7 @@ public final class ChecksumVerifier {
     private final List<Integer> expected = new ArrayList<>();
     private final List<String> unchecked = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
+    private final MovedBytes moved = new MovedBytes();
 
     private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint, FileCalls calls) {
         this.driver = driver;
@@ -101,7 +102,6 @@ public final class ChecksumVerifier {
 
     private ChecksumReport run() {
         long start = System.nanoTime();
-        MovedBytes moved = new MovedBytes(driver);
         checkpoint.files().forEach(this::expect);
         int[] crcs = new int[parts.size()];
         try (files) {
@@ -164,7 +164,7 @@ public final class ChecksumVerifier {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
             files.use(tensor.file(), handle -> crcs[number] =
-                    TensorChecksums.of(handle, part.offset, part.length, memory));
+                    TensorChecksums.of(handle, part.offset, part.length, memory, moved));
         }
 
         @Override

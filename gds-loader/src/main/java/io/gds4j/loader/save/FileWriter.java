@@ -50,7 +50,7 @@ final class FileWriter implements AutoCloseable {
         this.control = control;
         this.listener = listener;
         this.staged = content.options().checksums() || readsTensors(content);
-        this.outputs = new OutputFiles(driver, content.options().direct());
+        this.outputs = new OutputFiles(driver, content.options().direct(), control.moved());
         this.originals = new CheckedFiles(driver, originals(content));
         this.checksums = new Checksums(content, driver.allocator());
         this.reordered = new ReorderedTensors(content, driver, control, this::readSource);
@@ -272,7 +272,7 @@ final class FileWriter implements AutoCloseable {
             case SaveTensor.InFile original ->
                 originals.use(
                         original.tensor().file(),
-                        handle -> handle.readFully(to, original.tensor().fileOffset() + offset));
+                        handle -> control.moved().readFully(handle, to, original.tensor().fileOffset() + offset));
         }
     }
 

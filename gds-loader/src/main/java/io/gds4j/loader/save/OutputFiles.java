@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.source.FileVersion;
@@ -23,6 +24,7 @@ import java.util.concurrent.ConcurrentHashMap;
 final class OutputFiles extends OpenFiles<CuFileHandle> {
     private final CuFileDriver driver;
     private final boolean direct;
+    private final MovedBytes moved;
     private final List<Path> paths = new ArrayList<>();
     /** How to create the files that do not exist yet. */
     private final Map<Path, OpenOption> creations = new ConcurrentHashMap<>();
@@ -32,9 +34,11 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     private final Map<Path, FileVersion> versions = new ConcurrentHashMap<>();
     private volatile boolean lost;
 
-    OutputFiles(CuFileDriver driver, boolean direct) {
+    /** @param moved counts the bytes */
+    OutputFiles(CuFileDriver driver, boolean direct, MovedBytes moved) {
         this.driver = driver;
         this.direct = direct;
+        this.moved = moved;
     }
 
     /** Adds a file and creates it. */
@@ -70,7 +74,7 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
         Path path = paths.get(number);
         use(path, handle -> {
             written.add(path);
-            handle.write(memory, size, fileOffset, bufferOffset);
+            moved.count(result -> handle.write(memory, size, fileOffset, bufferOffset, result));
         });
     }
 

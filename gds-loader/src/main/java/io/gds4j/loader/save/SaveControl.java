@@ -1,5 +1,6 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
 
 /** What the writer of files needs of the save that it works for. */
@@ -9,4 +10,7 @@ interface SaveControl {
 
     /** Throws if the save was cancelled. */
     void checkStopped();
+
+    /** Returns what counts the bytes of the save. */
+    MovedBytes moved();
 }

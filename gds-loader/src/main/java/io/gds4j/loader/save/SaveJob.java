@@ -21,6 +21,7 @@ abstract class SaveJob implements SaveControl {
     final FileCalls calls;
 
     private final Runnable onRelease;
+    private final MovedBytes moved = new MovedBytes();
     private final long start = System.nanoTime();
     private long releasedAt = start;
     private long syncNanos;
@@ -59,7 +60,6 @@ abstract class SaveJob implements SaveControl {
     /** Does the work and reports it. */
     final SaveReport run() {
         runner = Thread.currentThread();
-        MovedBytes moved = new MovedBytes(driver);
         CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(true) : null;
         boolean done = false;
         try {
@@ -78,7 +78,9 @@ abstract class SaveJob implements SaveControl {
                 (System.nanoTime() - start) / 1e9,
                 (releasedAt - start) / 1e9,
                 syncNanos / 1e9,
-                moved.byPath()));
+                moved.byPath(),
+                moved.asked(),
+                moved.whyNotDirect()));
     }
 
     final void createFolder() {
@@ -163,6 +165,11 @@ abstract class SaveJob implements SaveControl {
         if (!done) {
             throw interrupted();
         }
+    }
+
+    @Override
+    public final MovedBytes moved() {
+        return moved;
     }
 
     /** Makes {@link #cancel} refuse from now on. */

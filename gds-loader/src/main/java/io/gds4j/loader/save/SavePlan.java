@@ -206,6 +206,17 @@ public final class SavePlan {
         }
 
         /**
+         * Adds tensors that were loaded, as {@link #tensor(LoadedTensor)} does.
+         *
+         * @param tensors such as {@link io.gds4j.loader.LoadedTensors}
+         * @throws CuFileException as {@link #tensor(LoadedTensor)}
+         */
+        public Builder tensors(Iterable<LoadedTensor> tensors) {
+            tensors.forEach(this::tensor);
+            return this;
+        }
+
+        /**
          * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory, and
          * transposes tensors that are not row-major as {@link #tensor(LoadedTensor)} does.
          *

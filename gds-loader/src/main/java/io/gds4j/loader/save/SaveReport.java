@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.statistics.IoPath;
 import java.util.Map;
+import java.util.Optional;
 
 /**
  * The result of a save.
@@ -53,9 +54,23 @@ public final class SaveReport {
         return parts.syncSeconds;
     }
 
-    /** {@return bytes by I/O path; includes other I/O on the same driver during the save} */
+    /**
+     * Returns the bytes of each I/O path. Bytes that were moved twice, such as after a failure of a path, count twice.
+     *
+     * @return the paths that served any
+     */
     public Map<IoPath, Long> ioPaths() {
         return parts.ioPaths;
+    }
+
+    /** {@return bytes that the requests asked the driver for: tensors and headers, and what was read of other files} */
+    public long bytesAsked() {
+        return parts.bytesAsked;
+    }
+
+    /** {@return why bytes did not go by GPUDirect Storage, a clause for users; empty if all did, or if none were moved} */
+    public Optional<String> whyNotDirect() {
+        return parts.whyNotDirect;
     }
 
     /** Returns bytes per second, based on {@link #seconds}. */
@@ -69,7 +84,7 @@ public final class SaveReport {
     }
 
     record Parts(int files, int tensors, long bytes, int alignedTensors, double seconds, double blockedSeconds,
-            double syncSeconds, Map<IoPath, Long> ioPaths) {
+            double syncSeconds, Map<IoPath, Long> ioPaths, long bytesAsked, Optional<String> whyNotDirect) {
         Parts {
             ioPaths = Map.copyOf(ioPaths);
         }

@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.memory.MemoryAllocation;
 import java.util.HashMap;
@@ -78,6 +79,11 @@ public final class TensorChecksums {
      * @throws CuFileException INVALID_VALUE for a number out of range; as {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)}
      */
     public static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer) {
+        return of(file, fileOffset, length, buffer, new MovedBytes());
+    }
+
+    /** @param moved counts the bytes */
+    static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer, MovedBytes moved) {
         CRC32C crc = new CRC32C();
         long most = WriteRange.down(buffer.range().length());
         if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - SaveFile.PAGE - length) {
@@ -91,7 +97,7 @@ public final class TensorChecksums {
             long begin = WriteRange.down(at);
             long to = Math.min(end, begin + most);
             long read = Math.max(to, Math.min(size, WriteRange.up(to))) - begin;
-            file.readFully(buffer.range().slice(0, read), begin);
+            moved.readFully(file, buffer.range().slice(0, read), begin);
             crc.update(buffer.segment().asSlice(at - begin, to - at).asByteBuffer());
             at = to;
         }

@@ -11,6 +11,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
 import io.gds4j.HostStream;
+import io.gds4j.IoResult;
 import io.gds4j.IoResults;
 import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileException;
@@ -109,7 +110,18 @@ final class Operations {
     }
 
     private static void readAsync(Stage stage, MemoryKind kind) throws Exception {
-        read(stage, kind, (handle, memory) -> get(handle.readAsync(memory, 0)));
+        IoResult result = new IoResult();
+        read(stage, kind, (handle, memory) -> {
+            try {
+                long bytes = get(handle.readAsync(memory, SIZE, 0, 0, result));
+                moved(result, bytes);
+                return bytes;
+            } catch (CuFileException e) {
+                assertThat(result.error()).as("reported error").containsSame(e);
+                assertThat(result.moved()).as("reported bytes").isEqualTo(Math.max(0, e.bytesTransferred()));
+                throw e;
+            }
+        });
     }
 
     private static long get(Future<Long> read) throws Exception {
@@ -164,6 +176,7 @@ final class Operations {
                 requests.add(Request.read(handle, memory.range(), part, (long) i * part, (long) i * part));
             }
             requests.add(Request.read(handle, memory.range(), part, 2L * SIZE, 3L * part));
+            requests.replaceAll(request -> request.reportTo(new IoResult()));
             for (int round = 0; round < ROUNDS; round++) {
                 Optional<List<Completion>> done = stage.attempt(() -> {
                     try (CuFileBatch batch = stage.driver().batch(4)) {
@@ -180,8 +193,10 @@ final class Operations {
                         if (one.isComplete()) {
                             byte[] expected = file.expected(one.request().fileOffset(), part);
                             assertThat(one.bytes()).as("bytes of an entry").isEqualTo(expected.length);
+                            moved(one.report().orElseThrow(), expected.length);
                             memory.expect(at, expected);
                         } else {
+                            assertThat(one.report().orElseThrow().error()).as("failure of an entry").isPresent();
                             memory.accept(at, part);
                         }
                     }
@@ -189,6 +204,14 @@ final class Operations {
                 memory.verify();
             }
         }
+    }
+
+    /** Checks the report of a request that succeeded. A backend may have moved bytes twice. */
+    private static void moved(IoResult result, long bytes) {
+        assertThat(result.error()).as("reported error").isEmpty();
+        assertThat(result.moved()).as("reported bytes").isEqualTo(bytes);
+        assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).as("bytes of all paths")
+                .isBetween(bytes, 2 * bytes);
     }
 
     private static void stream(Stage stage, MemoryKind kind) throws Exception {
@@ -215,12 +238,14 @@ final class Operations {
             for (int round = 0; round < ROUNDS; round++) {
                 Cells read = Cells.of(half, 0, 0);
                 Cells written = Cells.of(half, half, half);
+                IoResult readReport = new IoResult();
+                IoResult writeReport = new IoResult();
                 boolean[] entered = new boolean[2];
                 stage.attempt(() -> {
                     try (CuFileStream ordered = stage.driver().stream(stream, Set.of())) {
-                        ordered.read(handle, memory.range(), read);
+                        ordered.read(handle, memory.range(), read, readReport);
                         entered[0] = true;
-                        ordered.write(handle, memory.range(), written);
+                        ordered.write(handle, memory.range(), written, writeReport);
                         entered[1] = true;
                         synchronize.run();
                     } finally {
@@ -230,11 +255,13 @@ final class Operations {
                 });
                 int count = entered[0] && read.result() >= 0 ? Math.toIntExact(read.result()) : 0;
                 assertThat(count).as("bytes of the stream's read").isIn(0, half);
+                assertThat(readReport.moved()).as("report of the stream's read").isEqualTo(count);
                 memory.expect(0, file.expected(0, count));
                 memory.accept(count, half - count);
                 memory.verify();
                 int out = entered[1] && written.result() >= 0 ? Math.toIntExact(written.result()) : 0;
                 assertThat(out).as("bytes of the stream's write").isIn(0, half);
+                assertThat(writeReport.moved()).as("report of the stream's write").isEqualTo(out);
                 file.expectWrite(half, memory.expected(half, out));
                 file.accept((long) half + out, half - out);
                 file.verify();

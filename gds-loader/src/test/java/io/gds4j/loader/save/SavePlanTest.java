@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
 import io.gds4j.HostStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
@@ -87,6 +88,38 @@ class SavePlanTest {
             assertThat(report.seconds()).isGreaterThanOrEqualTo(report.blockedSeconds());
             assertThat(report.ioPaths().values().stream().mapToLong(Long::longValue).sum())
                     .isGreaterThanOrEqualTo(report.bytes());
+        }
+    }
+
+    @Test
+    void allTensorsOfALoadAreSavedByOneCall() {
+        try (Tensors tensors = Tensors.small(driver, 1)) {
+            tensors.plan().toFolder(folder).save(driver);
+            Path copy = folder.resolve("copy");
+            try (LoadedTensors loaded = Checkpoint.load(folder, driver)) {
+                SavePlan.builder().tensors(loaded).toFolder(copy).save(driver);
+            }
+            tensors.check(copy);
+        }
+    }
+
+    @Test
+    void theReportHasTheBytesOfItsSaveOnly() throws IOException {
+        Path data = Files.write(folder.resolve("data"), new byte[8192]);
+        Path saved = folder.resolve("saved");
+        try (Tensors tensors = Tensors.small(driver, 1);
+                CuFileHandle other = driver.openFile(data);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 8192)) {
+            SaveReport report = tensors.plan().toFolder(saved).save(driver, new SaveListener() {
+                @Override
+                public void progress(long done, long total) {
+                    other.readFully(memory, 0); // another request of the driver during the save
+                }
+            });
+            assertThat(report.bytesAsked()).isEqualTo(Files.size(saved.resolve("model.safetensors")));
+            assertThat(report.ioPaths().values().stream().mapToLong(Long::longValue).sum())
+                    .isEqualTo(report.bytesAsked());
+            assertThat(report.whyNotDirect()).isPresent();
         }
     }
 

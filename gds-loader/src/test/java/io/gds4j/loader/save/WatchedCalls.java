@@ -2,9 +2,9 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.ForwardingBackend;
@@ -69,9 +69,11 @@ final class WatchedCalls implements FileCalls {
         }
 
         @Override
-        public long write(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
-            begin(fileOffset == 0 ? "header" : "data");
-            return super.write(((WatchedFile) file).file, base, size, fileOffset, bufferOffset);
+        public long transfer(BatchRequest request) {
+            if (request.write()) {
+                begin(request.fileOffset() == 0 ? "header" : "data");
+            }
+            return super.transfer(request.at(((WatchedFile) request.file()).file));
         }
     }
 

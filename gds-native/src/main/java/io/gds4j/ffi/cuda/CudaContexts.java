@@ -3,6 +3,7 @@ package io.gds4j.ffi.cuda;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.CallState;
+import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 import java.util.function.IntSupplier;
@@ -85,6 +86,16 @@ public final class CudaContexts {
      */
     public boolean isRetained(long context) {
         return primaries.containsValue(context);
+    }
+
+    /** Returns the GPU of a primary context that was retained here; -1 for another context. */
+    public int ordinalOf(long context) {
+        for (Map.Entry<Integer, Long> primary : primaries.entrySet()) {
+            if (primary.getValue() == context) {
+                return primary.getKey();
+            }
+        }
+        return -1;
     }
 
     /** Returns true if processors may touch managed memory of a GPU while the GPU works. */

@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.catchThrowable;
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
 import io.gds4j.PrefetchedReads;
 import io.gds4j.PrefetchedReads.FileRange;
 import io.gds4j.error.CuFileError;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.stream.IntStream;
@@ -63,6 +65,60 @@ public abstract class AsyncContract extends BackendContract {
             target.expectWrite(0, out.expected(0, PARTS * PART));
         }
         target.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void reportsOfFuturesSayWhatEachMoved(Way way) {
+        GuardedFile file = newFile(PARTS * PART);
+        try (CuFileHandle handle = openToWrite(file, way.mode());
+                GuardedMemory memory = memory(way.kind(), PARTS * PART)) {
+            List<IoResult> results = new ArrayList<>();
+            List<CompletableFuture<Long>> started = new ArrayList<>();
+            for (int i = 0; i < PARTS; i++) {
+                results.add(new IoResult());
+                started.add(
+                        handle.readAsync(memory.range(), PART, (long) i * PART + 1, (long) i * PART, results.get(i)));
+            }
+            assertThat(started.stream().mapToLong(CompletableFuture::join).sum()).isEqualTo(PARTS * PART - 1);
+            for (int i = 0; i < PARTS; i++) {
+                assertReports(results.get(i), PART, i == PARTS - 1 ? PART - 1 : PART);
+                assertThat(results.get(i).whyNotDirect().isPresent()).isEqualTo(!isDirect(results.get(i), way.kind()));
+            }
+            IoResult reused = results.getFirst();
+            assertThat(handle.writeAsync(memory.range(), PART, 0, 0, reused).join()).isEqualTo(PART);
+            assertReports(reused, PART, PART);
+            Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readAsync(memory.range(), PART, -1, 0, reused));
+            assertRefused(reused, PART, CuFileError.INVALID_VALUE);
+            CompletableFuture<Long> fails =
+                    handle.writeAsync(memory.range(), PART, Long.MAX_VALUE - PART, 0, reused);
+            assertThat(catchThrowable(fails::join)).hasCauseInstanceOf(CuFileException.class);
+            assertThat(reused.error()).isPresent();
+            assertThat(reused.bytesByPath()).isEmpty();
+        }
+    }
+
+    private static boolean isDirect(IoResult result, MemoryKind kind) {
+        return kind.isCuda() && result.path().orElseThrow().isDirect();
+    }
+
+    @Test
+    void aCancelledFutureReportsThatItMovedNothing() {
+        GuardedFile file = newFile(PARTS * PART);
+        List<IoResult> results = new ArrayList<>();
+        try (GuardedMemory memory = memory(MemoryKind.HOST, PARTS * PART)) {
+            try (CuFileHandle handle = openToRead(file, Mode.BUFFERED)) {
+                for (int i = 0; i < 40; i++) {
+                    results.add(new IoResult());
+                    handle.readAsync(memory.range(), PARTS * PART, 0, 0, results.get(i)).cancel(true);
+                }
+            }
+            for (IoResult result : results) {
+                assertThat(result.isComplete()).isEqualTo(result.error().isEmpty());
+                assertThat(result.error().map(CuFileException::error))
+                        .isIn(Optional.empty(), Optional.of(CuFileError.IO_ERROR));
+            }
+        }
     }
 
     @Test

@@ -1,9 +1,13 @@
 package io.gds4j.testkit.contract;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.IoResult;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.error.CuFileError;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.GuardedFile;
@@ -158,6 +162,25 @@ public abstract class BackendContract {
     final CuFileHandle openToWrite(GuardedFile file, Mode mode) {
         return driver().openFile(
                 file.path(), mode.options(StandardOpenOption.READ, StandardOpenOption.WRITE));
+    }
+
+    /** Checks the report of a request that has not failed: the bytes of its paths are those that it moved. */
+    static void assertReports(IoResult result, long asked, long moved) {
+        assertThat(result.error()).isEmpty();
+        assertThat(result.asked()).isEqualTo(asked);
+        assertThat(result.moved()).isEqualTo(moved);
+        assertThat(result.isComplete()).isEqualTo(moved == asked);
+        assertThat(result.bytesByPath().values().stream().mapToLong(Long::longValue).sum()).isEqualTo(moved);
+        assertThat(result.path().isPresent()).isEqualTo(moved > 0);
+    }
+
+    /** Checks the report of a request that was refused. */
+    static void assertRefused(IoResult result, long asked, CuFileError error) {
+        assertThat(result.error()).hasValueSatisfying(e -> assertThat(e.error()).isEqualTo(error));
+        assertThat(result.asked()).isEqualTo(asked);
+        assertThat(result.moved()).isZero();
+        assertThat(result.isComplete()).isFalse();
+        assertThat(result.bytesByPath()).isEmpty();
     }
 
     final boolean diverges(Divergence divergence) {

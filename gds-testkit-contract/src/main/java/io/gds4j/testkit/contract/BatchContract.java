@@ -10,6 +10,7 @@ import io.gds4j.CuFileBatchException;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStatistics;
+import io.gds4j.IoResult;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -92,6 +93,102 @@ public abstract class BatchContract extends BackendContract {
             target.expectWrite(0, out.expected(0, parts * PART));
         }
         target.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void completionsSayWhichPathTheirBytesTook(Way way) {
+        int parts = 20;
+        GuardedFile file = newFile(2 * parts * PART);
+        try (CuFileHandle handle = openToWrite(file, way.mode());
+                GuardedMemory memory = memory(way.kind(), (3 * parts + 1) * PART);
+                CuFileBatch batch = driver().batch(3 * parts + 1)) {
+            List<Request> requests = new ArrayList<>();
+            for (int i = 0; i < parts; i++) {
+                long at = (long) i * PART;
+                requests.add(reported(Request.read(handle, memory.range(), PART, at, at)));
+                requests.add(reported(
+                        Request.read(handle, memory.range(), PAGE, (long) (parts - i) * PAGE, parts * PART + at)));
+                requests.add(reported(
+                        Request.write(handle, memory.range(), PART, parts * PART + at, 2 * parts * PART + at)));
+            }
+            requests.add(reported(
+                    Request.read(handle, memory.range(), PART, 2L * parts * PART - 9, 3L * parts * PART)));
+            List<Completion> done = batch.transferAll(requests);
+            for (Completion one : done) {
+                boolean last = one.request() == requests.getLast();
+                assertThat(one.report()).isEqualTo(one.request().report());
+                assertReports(one.report().orElseThrow(), one.request().size(), last ? 9 : one.request().size());
+            }
+            assertThat(batch.transferAll(requests)).hasSize(requests.size());
+            assertReports(requests.getFirst().report().orElseThrow(), PART, PART);
+            List<Request> half = new ArrayList<>();
+            for (int i = 0; i < parts; i++) {
+                Request plain = Request.read(handle, memory.range(), PART, (long) i * PART, (long) i * PART);
+                half.add(i % 2 == 0 ? plain : reported(plain));
+            }
+            for (Completion one : batch.transferAll(half)) {
+                one.report().ifPresent(report -> assertReports(report, PART, PART));
+            }
+        }
+    }
+
+    /** The entries of one stretch of file and memory, which a backend may read as one request. */
+    @ParameterizedTest
+    @MethodSource("ways")
+    void entriesThatAreReadTogetherHaveReportsOfTheirOwn(Way way) {
+        int parts = 40;
+        GuardedFile file = newFile(parts * (256 << 10) + 13);
+        try (CuFileHandle handle = openToRead(file, way.mode());
+                GuardedMemory memory = memory(way.kind(), parts * (256 << 10) + PAGE);
+                CuFileBatch batch = driver().batch(parts + 1)) {
+            List<Request> requests = new ArrayList<>();
+            for (int i = 0; i < parts; i++) {
+                requests.add(reported(
+                        Request.read(handle, memory.range(), 256 << 10, (256L << 10) * i, (256L << 10) * i)));
+            }
+            requests.add(reported(Request.read(
+                    handle, memory.range(), PAGE, (256L << 10) * parts, (256L << 10) * parts)));
+            for (int round = 0; round < 2; round++) {
+                batch.transferAll(requests);
+                for (int i = 0; i < parts; i++) {
+                    assertReports(requests.get(i).report().orElseThrow(), 256 << 10, 256 << 10);
+                }
+                assertReports(requests.getLast().report().orElseThrow(), PAGE, 13);
+            }
+        }
+    }
+
+    private static Request reported(Request request) {
+        return request.reportTo(new IoResult());
+    }
+
+    @Test
+    void entriesThatMoveNothingReportNothing() {
+        GuardedFile file = newFile(PART);
+        IoResult first = new IoResult();
+        IoResult second = new IoResult();
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(MemoryKind.HOST, PART)) {
+            try (CuFileBatch batch = driver().batch(2)) {
+                Request good = Request.read(handle, memory.range(), PART, 0, 0).reportTo(first);
+                Request bad = Request.write(handle, memory.range(), PAGE, 0, 0).reportTo(second);
+                Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, () -> batch.submit(List.of(good, bad)));
+                assertRefused(first, PART, CuFileError.INVALID_FILE_OPEN_FLAG);
+                assertRefused(second, PAGE, CuFileError.INVALID_FILE_OPEN_FLAG);
+                Failures.expect(CuFileError.INVALID_VALUE, () -> batch.submit(List.of(good, good)));
+                Failures.expect(
+                        CuFileError.INTERNAL_BATCH_SUBMIT_ERROR,
+                        () -> batch.submit(List.of(good, reported(good), reported(good))));
+                assertRefused(first, PART, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
+                batch.submit(List.of(good));
+                Failures.expect(CuFileError.INVALID_VALUE, () -> handle.read(memory.range(), PAGE, 0, 0, first));
+            }
+            assertThat(first.error()).hasValueSatisfying(e -> assertThat(e).hasMessageContaining("closed"));
+            assertThat(first.isComplete()).isFalse();
+            assertThat(handle.read(memory.range(), PAGE, 0, 0, first)).isEqualTo(PAGE);
+            assertReports(first, PAGE, PAGE);
+        }
     }
 
     private static List<Completion> all(CuFileBatch batch, int count) {

@@ -226,6 +226,14 @@ public abstract class ScatterContract extends BackendContract {
             assertThat(result.moved()).isEqualTo(PAGE - 10);
             assertThat(result.bytes(result.path().orElseThrow())).isEqualTo(PAGE - 10);
             assertThat(result.isComplete()).isFalse();
+            assertThat(handle.read(memory.range(), 10, result)).isEqualTo(PAGE - 10);
+            assertReports(result, PAGE, PAGE - 10);
+            byte[] array = new byte[100];
+            assertThat(handle.read(array, 7, result)).isEqualTo(100);
+            assertThat(array).isEqualTo(file.expected(7, 100));
+            assertReports(result, 100, 100);
+            Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, () -> handle.write(memory.range(), 0, result));
+            assertRefused(result, PAGE, CuFileError.INVALID_FILE_OPEN_FLAG);
             Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, () -> handle.write(memory.range(), 1, 0, 0, result));
             assertThat(result.error()).isPresent();
             assertThat(result.path()).isEmpty();

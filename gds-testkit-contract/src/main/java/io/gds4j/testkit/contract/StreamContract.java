@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
+import io.gds4j.IoResult;
 import io.gds4j.StreamFlag;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -113,6 +114,53 @@ public abstract class StreamContract extends BackendContract {
             target.expectWrite(0, source.expected(0, SIZE));
         }
         target.verify();
+    }
+
+    @ParameterizedTest
+    @MethodSource("ways")
+    void operationsReportBeforeTheirStreamPassesThem(Way way) throws Exception {
+        int size = 6 << 20;
+        GuardedFile source = newFile(size);
+        GuardedFile target = newFile(SIZE);
+        List<IoResult> results = List.of(new IoResult(), new IoResult(), new IoResult(), new IoResult());
+        List<Long> seen = new ArrayList<>();
+        try (CuFileHandle from = openToRead(source, way.mode());
+                CuFileHandle to = openToWrite(target, way.mode());
+                GuardedMemory memory = memory(way.kind(), size);
+                OrderedStream host = backend().newStream();
+                CuFileStream stream = driver().stream(host.address(), Set.of())) {
+            CountDownLatch go = new CountDownLatch(1);
+            Operation late = Operation.of(size, 0, 0);
+            Operation grown = Operation.of(PAGE, 0, 0);
+            host.enqueue(() -> await(go));
+            host.enqueue(() -> late.rebind(SIZE, 5, 0));
+            stream.read(from, memory.range(), late.cells(), results.getFirst());
+            host.enqueue(() -> seen.add(results.getFirst().moved()));
+            stream.read(from, memory.range(), Operation.of(size, PAGE, 0).cells(), results.get(1));
+            stream.write(to, memory.range(), Operation.of(SIZE, 0, 0).cells(), results.get(2));
+            host.enqueue(() -> grown.rebind(PAGE + 1, 0, 0));
+            stream.read(from, memory.range(), grown.cells(), results.get(3));
+            Failures.expect(
+                    CuFileError.INVALID_VALUE,
+                    () -> stream.read(from, memory.range(), grown.cells(), results.get(3)));
+            go.countDown();
+            host.synchronize();
+            assertThat(seen).containsExactly((long) SIZE);
+            assertReports(results.getFirst(), SIZE, SIZE);
+            assertReports(results.get(1), size, size - PAGE);
+            assertReports(results.get(2), SIZE, SIZE);
+            assertRefused(results.get(3), PAGE + 1, CuFileError.INVALID_VALUE);
+            Failures.expect(
+                    CuFileError.INVALID_FILE_OPEN_FLAG,
+                    () -> stream.write(from, memory.range(), Operation.of(PAGE, 0, 0).cells(), results.get(2)));
+            assertRefused(results.get(2), PAGE, CuFileError.INVALID_FILE_OPEN_FLAG);
+            CuFileStream.Cells cells = stream.read(from, memory.range(), PAGE, 0, 0, results.get(2));
+            stream.write(to, memory.range(), PAGE, 0, 0, results.get(1));
+            host.synchronize();
+            assertThat(cells.result()).isEqualTo(PAGE);
+            assertReports(results.get(2), PAGE, PAGE);
+            assertReports(results.get(1), PAGE, PAGE);
+        }
     }
 
     @Test

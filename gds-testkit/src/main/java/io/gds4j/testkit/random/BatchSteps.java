@@ -4,7 +4,9 @@ import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
 import io.gds4j.spi.BatchStatus;
+import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -41,6 +43,10 @@ final class BatchSteps {
      * @param bad whether it reads a bad byte of a source
      */
     private record Entry(Request request, byte[] expected, boolean bad) {
+        Entry reportTo(IoResult result) {
+            return new Entry(request.reportTo(result), expected, bad);
+        }
+
         int at() {
             return (int) request.bufferOffset();
         }
@@ -124,6 +130,7 @@ final class BatchSteps {
         if (bench.random.nextInt(3) == 0) {
             Collections.shuffle(entries, new Random(bench.random.nextLong()));
         }
+        entries.replaceAll(entry -> bench.report().map(entry::reportTo).orElse(entry));
         log("batch", shape, entries, target);
         List<Request> requests = entries.stream().map(Entry::request).toList();
         try (CuFileBatch batch = bench.ground.driver().batch(CAPACITY)) {
@@ -173,12 +180,16 @@ final class BatchSteps {
 
     private void completed(Entry entry, Completion completion, Bench.Target target) {
         boolean write = entry.request().write();
+        boolean cancelled = completion.status() == BatchStatus.CANCELED;
+        // A read of a source that is grouped with a bad one may move its bytes twice.
+        completion.report().filter(report -> report.bytes(IoPath.USER_SOURCE) == 0).ifPresent(
+                report -> Bench.checkReport(report, entry.bad() || cancelled, entry.expected().length));
         if (entry.bad()) {
             if (completion.isComplete()) {
                 throw new AssertionError("complete over a bad byte of its source: " + completion);
             }
             bench.accept(target, entry.at(), entry.size());
-        } else if (completion.status() != BatchStatus.CANCELED) {
+        } else if (!cancelled) {
             Bench.check("an entry moved", completion.bytes(), entry.expected().length);
             if (write) {
                 own.expectWrite(entry.request().fileOffset(), entry.expected());
@@ -207,6 +218,7 @@ final class BatchSteps {
             return;
         }
         boolean closes = bench.random.nextBoolean();
+        entries.replaceAll(entry -> bench.report().map(entry::reportTo).orElse(entry));
         log(closes ? "closed batch" : "cancelled batch", shape, entries, target);
         try (CuFileBatch batch = bench.ground.driver().batch(CAPACITY)) {
             batch.submit(entries.stream().map(Entry::request).toList());

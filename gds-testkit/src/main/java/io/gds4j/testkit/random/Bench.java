@@ -1,6 +1,7 @@
 package io.gds4j.testkit.random;
 
 import io.gds4j.CuFileBuffer;
+import io.gds4j.IoResult;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -8,6 +9,7 @@ import io.gds4j.testkit.GuardedMemory;
 import io.gds4j.testkit.RandomBytes;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.SplittableRandom;
 import org.jspecify.annotations.Nullable;
 
@@ -198,6 +200,26 @@ final class Bench {
     static void check(String what, long actual, long expected) {
         if (actual != expected) {
             throw new AssertionError("%s %s bytes, expected %s".formatted(what, actual, expected));
+        }
+    }
+
+    /** Returns a report for every second request. */
+    Optional<IoResult> report() {
+        return random.nextBoolean() ? Optional.of(new IoResult()) : Optional.empty();
+    }
+
+    /**
+     * Fails if a report does not say what its request did.
+     *
+     * @param moved bytes of a request that has not failed
+     */
+    static void checkReport(IoResult report, boolean fails, long moved) {
+        if (report.error().isPresent() != fails) {
+            throw new AssertionError("%s, expected %s".formatted(report, fails ? "a failure" : "none"));
+        }
+        check("reported", report.moved(), fails ? 0 : moved);
+        if (!fails) {
+            check("all paths took", report.bytesByPath().values().stream().mapToLong(Long::longValue).sum(), moved);
         }
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.testkit.random;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
 import io.gds4j.IoResults;
 import io.gds4j.RangeRead;
 import io.gds4j.error.CuFileException;
@@ -9,6 +10,7 @@ import io.gds4j.memory.ScatterCopy;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.locks.LockSupport;
 
@@ -81,6 +83,7 @@ final class ReadSteps {
         int each = bench.sizes.size(target.room() / calls);
         long[] offsets = new long[calls];
         List<CompletableFuture<Long>> futures = new ArrayList<>();
+        List<Optional<IoResult>> reports = new ArrayList<>();
         boolean closes = bench.random.nextInt(4) == 0;
         bench.log.add("%s futures of %s of %s to %s%s", calls, each, file, target.memory(), closes ? ", close" : "");
         CuFileHandle own = bench.ground.driver().openFile(file.path());
@@ -88,7 +91,12 @@ final class ReadSteps {
             for (int i = 0; i < calls; i++) {
                 offsets[i] = offset(file);
                 CuFileHandle handle = closes ? own : file.any(bench.random);
-                futures.add(handle.readAsync(target.io(), each, offsets[i], (long) i * each));
+                long offset = offsets[i];
+                long at = (long) i * each;
+                reports.add(bench.report());
+                futures.add(reports.getLast()
+                        .map(report -> handle.readAsync(target.io(), each, offset, at, report))
+                        .orElseGet(() -> handle.readAsync(target.io(), each, offset, at)));
             }
             if (closes) {
                 own.close();
@@ -97,6 +105,7 @@ final class ReadSteps {
         for (int i = 0; i < calls; i++) {
             byte[] expected = file.bytes(offsets[i], each);
             Bench.check("a future read", futures.get(i).join(), expected.length);
+            reports.get(i).ifPresent(report -> Bench.checkReport(report, false, expected.length));
             bench.expect(target, i * each, expected);
             bench.ground.count(1, expected.length);
         }

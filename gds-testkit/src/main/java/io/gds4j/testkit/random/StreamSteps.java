@@ -3,6 +3,7 @@ package io.gds4j.testkit.random;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
 import io.gds4j.CuFileStream.Cells;
+import io.gds4j.IoResult;
 import io.gds4j.StreamFlag;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -14,6 +15,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.locks.LockSupport;
 
@@ -43,7 +45,8 @@ final class StreamSteps {
      * @param place first byte of its part of the memory
      * @param fails whether its arguments are wrong when the stream comes to them, or its source is bad
      */
-    private record Queued(String text, Cells cells, int place, long expected, boolean fails) {
+    private record Queued(
+            String text, Cells cells, int place, long expected, boolean fails, Optional<IoResult> report) {
     }
 
     StreamSteps(Bench bench, OwnFile own) {
@@ -183,14 +186,18 @@ final class StreamSteps {
             Cells scattered = stream.writeScattered(own.writable(), fileOffset, size, fragments);
             own.expectWrite(fileOffset, content);
             bench.ground.count(1, size);
-            return new Queued("scattered write of %s at %s".formatted(size, fileOffset), scattered, at, size, false);
+            return new Queued("scattered write of %s at %s".formatted(size, fileOffset), scattered, at, size, false,
+                    Optional.empty());
         }
         int bound = bind(i, size, fileOffset, at + skew);
         bench.log.add("  write %s of %s at %s from %s", bound, size, fileOffset, at + skew);
-        stream.write(own.writable(), target.io(), cells(i));
+        Optional<IoResult> report = bench.report();
+        report.ifPresentOrElse(
+                result -> stream.write(own.writable(), target.io(), cells(i), result),
+                () -> stream.write(own.writable(), target.io(), cells(i)));
         own.expectWrite(fileOffset, bench.expected(target, at + skew, bound));
         bench.ground.count(1, bound);
-        return new Queued("write of %s at %s".formatted(bound, fileOffset), cells(i), at, bound, false);
+        return new Queued("write of %s at %s".formatted(bound, fileOffset), cells(i), at, bound, false, report);
     }
 
     /** Cuts a part of the memory into fragments, the last one first in the file. */
@@ -233,13 +240,16 @@ final class StreamSteps {
         String text = "read of %s of %s at %s of %s to %s%s".formatted(
                 bound, size, fileOffset, back ? "its file" : file, at + skew, wrong ? ", wrong" : "");
         bench.log.add("  %s", text);
-        stream.read(handle, target.io(), cells(i));
+        Optional<IoResult> report = bench.report();
+        report.ifPresentOrElse(
+                result -> stream.read(handle, target.io(), cells(i), result),
+                () -> stream.read(handle, target.io(), cells(i)));
         boolean fails = bySource && file.isHole(fileOffset, bound) || wrong;
         if (!fails) {
             bench.expect(target, at + skew, expected);
         }
         bench.ground.count(1, expected.length);
-        return new Queued(text, cells(i), at, expected.length, fails);
+        return new Queued(text, cells(i), at, expected.length, fails, report);
     }
 
     private Queued readFragments(
@@ -256,7 +266,7 @@ final class StreamSteps {
             }
         }
         bench.ground.count(1, content.length);
-        return new Queued(text, scattered, at, content.length, false);
+        return new Queued(text, scattered, at, content.length, false, Optional.empty());
     }
 
     private boolean isLate() {
@@ -284,6 +294,7 @@ final class StreamSteps {
             throw new AssertionError("%s gave %s, expected %s".formatted(
                     operation.text, result, operation.fails ? "a failure" : operation.expected));
         }
+        operation.report.ifPresent(report -> Bench.checkReport(report, operation.fails, operation.expected));
     }
 
     /** Ends the registration and the stream of the program. */

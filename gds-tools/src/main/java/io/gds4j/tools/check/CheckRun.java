@@ -63,6 +63,13 @@ public final class CheckRun {
         return failure.map(ErrorReport::status).orElse(lacking.isEmpty() ? ExitStatus.DONE : ExitStatus.IO_FAILURE);
     }
 
+    /** Examines the machine and paths for a report of another command. */
+    public static Machine machine(List<Path> paths, Map<String, String> environment) {
+        CheckReport report =
+                examine(new CheckArguments(paths, Optional.empty(), false, false, List.of()), environment);
+        return new Machine(CheckText.topology(report), Doctor.examine(report));
+    }
+
     /** Returns why this machine has no GPUDirect Storage although it is required; empty if it has. */
     private static Optional<ErrorReport> noDirectStorage(CuFileConfig config) {
         try {

@@ -48,6 +48,16 @@ final class CheckText {
         return text.lines;
     }
 
+    /** Returns the sections that tell where devices and files are. */
+    static List<String> topology(CheckReport report) {
+        CheckText text = new CheckText(report, false);
+        text.platform();
+        text.gpus();
+        text.bus();
+        text.paths();
+        return text.lines;
+    }
+
     private void section(String title) {
         if (!lines.isEmpty()) {
             lines.add("");

@@ -167,6 +167,8 @@ public record ConvertRun(
             object.put("alignedTensors", report.alignedTensors());
             object.put("backend", opened.driver().backendName());
             object.put("ioPaths", PathBytes.of(report.ioPaths()));
+            object.put("bytesAsked", report.bytesAsked());
+            object.put("whyNotDirect", report.whyNotDirect().orElse(null));
             verification.ifPresent(known -> object.put("verified", known.verified()));
             object.put("warnings", checkpoint.warnings());
             RunStatistics.add(object, opened.driver(), output);
@@ -184,6 +186,7 @@ public record ConvertRun(
                     report.tensors(),
                     Math.max(SaveOptions.DEFAULTS.align(), options.align()))));
             lines.add(Text.row("served by", PathBytes.text(opened.driver().backendName(), report.ioPaths())));
+            lines.addAll(PathBytes.whyNotDirect(report.whyNotDirect()));
             lines.add(Text.row("converted in", "%s   %s".formatted(Units.seconds(seconds), Units.rate(rate))));
             verification.ifPresent(known -> lines.add(Text.row("verified", known.different().isEmpty()
                     ? "%s read back, checksums equal".formatted(Units.bytes(known.bytes()))

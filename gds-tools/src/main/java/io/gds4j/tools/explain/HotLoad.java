@@ -18,10 +18,10 @@ import java.util.List;
 import java.util.Optional;
 
 /**
- * Time of loads from memory on this machine: a constant and a part for each byte, from real loads of two generated checkpoints in
- * /dev/shm.
+ * Time of the first load of a process from memory on this machine: a constant and a part for each byte, from real loads of two generated
+ * checkpoints in /dev/shm. The first of them loads classes, as the load does that is explained; the fastest tell the speed.
  *
- * @param fixedSeconds time of a load of nothing
+ * @param fixedSeconds time of a first load of nothing, without headers
  * @param bytesPerSecond speed of what follows
  */
 record HotLoad(double fixedSeconds, double bytesPerSecond) {
@@ -40,21 +40,22 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
             }
             try (DemoFolder folder = DemoFolder.in(MEMORY, "gds-explain-")) {
                 Path file = folder.path().resolve("generated.safetensors");
-                double few = fastest(driver, destinations, file, FEW);
-                double many = fastest(driver, destinations, file, MANY);
+                write(file, FEW);
+                double first = load(driver, destinations, file);
+                double few = fastest(driver, destinations, file);
+                write(file, MANY);
+                double many = fastest(driver, destinations, file);
                 double rate = many > few
                         ? (double) (MANY - FEW) * TENSOR / (many - few)
                         : (double) MANY * TENSOR / many;
-                return Optional.of(new HotLoad(Math.max(0, many - (double) MANY * TENSOR / rate), rate));
+                return Optional.of(new HotLoad(Math.max(0, first - (double) FEW * TENSOR / rate), rate));
             }
         } catch (IOException | CuFileException e) {
             return Optional.empty();
         }
     }
 
-    private static double fastest(
-            CuFileDriver driver, List<LoadDestination> destinations, Path file, int tensors) {
-        write(file, tensors);
+    private static double fastest(CuFileDriver driver, List<LoadDestination> destinations, Path file) {
         double fastest = Double.MAX_VALUE;
         for (int i = 0; i < REPEATS; i++) {
             fastest = Math.min(fastest, load(driver, destinations, file));

@@ -1,6 +1,7 @@
 package io.gds4j.tools.io;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
 
 /** Moves bytes by {@code cuFileRead} and {@code cuFileWrite}, one request at a time. */
 final class ApiMover implements Mover {
@@ -15,12 +16,22 @@ final class ApiMover implements Mover {
         for (int i = 0; i < count; i++) {
             IoRequest request = requests[i];
             request.startNanos = System.nanoTime();
-            long moved = request.write
-                    ? handle.write(request.memory, request.size, request.fileOffset, request.bufferOffset)
-                    : handle.read(request.memory, request.size, request.fileOffset, request.bufferOffset);
+            long moved = request.report == null ? move(request) : moveReported(request, request.report);
             request.endNanos = System.nanoTime();
             ShortTransfer.check(request, moved);
         }
+    }
+
+    private long move(IoRequest request) {
+        return request.write
+                ? handle.write(request.memory, request.size, request.fileOffset, request.bufferOffset)
+                : handle.read(request.memory, request.size, request.fileOffset, request.bufferOffset);
+    }
+
+    private long moveReported(IoRequest request, IoResult report) {
+        return request.write
+                ? handle.write(request.memory, request.size, request.fileOffset, request.bufferOffset, report)
+                : handle.read(request.memory, request.size, request.fileOffset, request.bufferOffset, report);
     }
 
     @Override

@@ -27,8 +27,9 @@ final class BatchMover implements Mover {
         List<CuFileBatch.Request> entries = new ArrayList<>(count);
         for (int i = 0; i < count; i++) {
             IoRequest request = requests[i];
-            CuFileBatch.Request entry = new CuFileBatch.Request(
+            CuFileBatch.Request plain = new CuFileBatch.Request(
                     handle, request.write, request.memory, request.size, request.fileOffset, request.bufferOffset);
+            CuFileBatch.Request entry = request.report == null ? plain : plain.reportTo(request.report);
             entries.add(entry);
             submitted.put(entry, request);
         }

@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  * @param direct whether to open the file with O_DIRECT
  * @param drop whether to open it with the hint that reads do not change the page cache
  * @param fragments parts of memory for each request, 1 for a plain call
+ * @param report whether each request fills a report
  */
 public record IoJob(
         String name,
@@ -54,7 +55,8 @@ public record IoJob(
         @Nullable Integer readPercent,
         boolean direct,
         boolean drop,
-        int fragments) {
+        int fragments,
+        boolean report) {
 
     /** Number of requests in flight per thread. */
     public int depth() {

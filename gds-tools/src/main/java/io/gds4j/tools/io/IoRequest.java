@@ -2,6 +2,7 @@ package io.gds4j.tools.io;
 
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
+import org.jspecify.annotations.Nullable;
 
 /** A reusable request with its part of a thread's memory. */
 final class IoRequest {
@@ -12,13 +13,17 @@ final class IoRequest {
     /** The bytes of this request. */
     final MemoryRange range;
 
+    /** What the request fills; null if nothing is reported. */
+    final io.gds4j.@Nullable IoResult report;
+
     boolean write;
     long fileOffset;
     long size;
     long startNanos;
     long endNanos;
 
-    IoRequest(IoMemory memory, long bufferOffset, long size) {
+    IoRequest(IoMemory memory, long bufferOffset, long size, boolean reported) {
+        this.report = reported ? new io.gds4j.IoResult() : null;
         this.memory = memory;
         this.bufferOffset = bufferOffset;
         this.range = memory.range().slice(bufferOffset, size);

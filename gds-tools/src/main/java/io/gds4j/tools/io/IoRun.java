@@ -142,7 +142,9 @@ public final class IoRun {
     private void print(List<List<IoResult>> rounds, List<Targets> targets, OpenedDriver opened) {
         IoResult total = IoResults.afterEachOther(rounds.stream().map(List::getLast).toList());
         if (arguments.gdsioFormat() && !output.json()) {
-            shown(rounds).forEach(result -> output.terminal().out().println(result.gdsioLine()));
+            List<String> lines = shown(rounds).stream().map(IoResult::gdsioLine).toList();
+            output.tell(object -> add(object, rounds, total, targets, opened), () -> lines);
+            lines.forEach(output.terminal().out()::println);
             return;
         }
         output.print(object -> add(object, rounds, total, targets, opened), () -> {

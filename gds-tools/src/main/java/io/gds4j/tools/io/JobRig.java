@@ -245,7 +245,7 @@ final class JobRig implements AutoCloseable {
         IoMemory memory = registered(range);
         IoRequest[] requests = new IoRequest[depth];
         for (int i = 0; i < depth; i++) {
-            requests[i] = new IoRequest(memory, i * stride, size);
+            requests[i] = new IoRequest(memory, i * stride, size, job.report());
         }
         return requests;
     }

@@ -78,6 +78,8 @@ public record LoadResult(
         fields.put("headerSeconds", headerSeconds);
         fields.put("memorySeconds", report.memorySeconds());
         fields.put("requests", report.requests());
+        fields.put("bytesAsked", report.bytesAsked());
+        fields.put("whyNotDirect", report.whyNotDirect().orElse(null));
         if (!mismatches().isEmpty()) {
             fields.put("mismatches", mismatches().stream().limit(MAX_MISMATCHES).map(LoadResult::mismatch).toList());
         }
@@ -132,6 +134,7 @@ public record LoadResult(
                                 Units.bytes(report.bytes()))));
         rows.add(Text.row("target", target.description()));
         rows.add(Text.row("served by", shownPaths()));
+        rows.addAll(PathBytes.whyNotDirect(report.whyNotDirect()));
         rows.add("");
         rows.add(
                 Text.row(

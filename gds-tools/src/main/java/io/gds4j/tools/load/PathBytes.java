@@ -1,9 +1,12 @@
 package io.gds4j.tools.load;
 
 import io.gds4j.statistics.IoPath;
+import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.stream.Collectors;
 
 /** Bytes by the I/O paths that served them, as commands print them. */
@@ -21,6 +24,11 @@ public final class PathBytes {
             }
         }
         return bytes;
+    }
+
+    /** Returns the line of the text output that says why not direct; none if all bytes went by GPUDirect Storage. */
+    public static List<String> whyNotDirect(Optional<String> reason) {
+        return reason.map(why -> Text.row("", "not by GPUDirect Storage: " + why)).stream().toList();
     }
 
     /** Returns the same as text, behind the name of the backend. */

@@ -4,14 +4,15 @@ import com.sun.tools.attach.AttachNotSupportedException;
 import com.sun.tools.attach.VirtualMachine;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
 import io.gds4j.tools.terminal.CommandFailure;
-import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
 import java.lang.reflect.UndeclaredThrowableException;
 import java.util.ArrayList;
-import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import java.util.TreeMap;
 import java.util.regex.Pattern;
 import javax.management.InstanceNotFoundException;
 import javax.management.JMX;
@@ -21,35 +22,49 @@ import javax.management.ObjectName;
 import javax.management.remote.JMXConnector;
 import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
+import org.jspecify.annotations.Nullable;
 
-/** Reads the statistics of another JVM of the same user, over a local JMX connection. */
-final class RunningJvm {
+/** A local JMX connection to another JVM of the same user. A JVM that is stopped never answers: {@link JvmReader} waits for a time. */
+final class RunningJvm implements AutoCloseable {
     /** Property of a JVM whose agent for local JMX connections runs. */
     private static final String LOCAL_ADDRESS = "com.sun.management.jmxremote.localConnectorAddress";
     private static final Pattern NUMBER = Pattern.compile("\\d{1,18}");
 
-    private RunningJvm() {
+    private final long pid;
+    private final MBeanServerConnection server;
+    private final @Nullable JMXConnector connector;
+    private final boolean startedAgent;
+
+    /** Reads what it needs of a session. */
+    interface SessionReader<S> {
+        /** Returns nothing for a session that is of no interest. */
+        Optional<S> read(String number, CuFileStatisticsMXBean bean);
+    }
+
+    private RunningJvm(
+            long pid, MBeanServerConnection server, @Nullable JMXConnector connector, boolean startedAgent) {
+        this.pid = pid;
+        this.server = server;
+        this.connector = connector;
+        this.startedAgent = startedAgent;
     }
 
     /**
-     * Returns the sessions of a process that collect statistics.
+     * Connects to a process.
      *
-     * @param output prints a note if the process begins to listen for JMX connections
      * @throws CommandFailure if there is no such JVM, or the connection fails
      */
-    static List<SessionStatistics> sessions(long pid, Output output) {
+    static RunningJvm connect(long pid) {
+        if (pid == ProcessHandle.current().pid()) {
+            return new RunningJvm(pid, ManagementFactory.getPlatformMBeanServer(), null, false);
+        }
         try {
-            if (pid == ProcessHandle.current().pid()) {
-                return read(ManagementFactory.getPlatformMBeanServer());
-            }
             VirtualMachine jvm = VirtualMachine.attach(Long.toString(pid));
-            if (jvm.getAgentProperties().getProperty(LOCAL_ADDRESS) == null) {
-                output.note("process %s now listens on a port for JMX until it ends; its JVM accepts only this machine"
-                        .formatted(pid));
-            }
-            try (JMXConnector connector =
-                    JMXConnectorFactory.connect(new JMXServiceURL(jvm.startLocalManagementAgent()))) {
-                return read(connector.getMBeanServerConnection());
+            try {
+                boolean listens = jvm.getAgentProperties().getProperty(LOCAL_ADDRESS) != null;
+                JMXConnector connector =
+                        JMXConnectorFactory.connect(new JMXServiceURL(jvm.startLocalManagementAgent()));
+                return new RunningJvm(pid, connector.getMBeanServerConnection(), connector, !listens);
             } finally {
                 jvm.detach();
             }
@@ -61,33 +76,48 @@ final class RunningJvm {
         }
     }
 
+    /** Returns whether the JVM began to listen for JMX connections, which it does until it ends. */
+    boolean startedAgent() {
+        return startedAgent;
+    }
+
     private static CommandFailure unable(long pid, String why) {
-        return ProcessHandle.of(pid).isEmpty()
+        return !JvmList.isRunning(pid)
                 ? CommandFailure.badInput(null, "there is no process " + pid)
                 : CommandFailure.device("NOT_A_JVM", "cannot connect to process %s: %s".formatted(pid, why));
     }
 
-    private static List<SessionStatistics> read(MBeanServerConnection server) throws IOException {
-        List<SessionStatistics> sessions = new ArrayList<>();
-        for (ObjectName name : server.queryNames(pattern(), null)) {
-            String number = name.getKeyProperty("session");
-            if (!NUMBER.matcher(number).matches()) {
-                continue; // a bean of another program
-            }
-            CuFileStatisticsMXBean bean = JMX.newMXBeanProxy(server, name, CuFileStatisticsMXBean.class);
-            try {
-                sessions.add(SessionStatistics.read(number, bean));
-            } catch (UndeclaredThrowableException e) {
-                if (!(e.getCause() instanceof InstanceNotFoundException)) {
-                    throw foreign(e.getCause());
+    /**
+     * Reads all sessions, in the order of their numbers.
+     *
+     * @throws CommandFailure if the JVM has ended, or shows something else
+     */
+    <S> List<S> sessions(SessionReader<S> reader) {
+        try {
+            Map<Long, S> sessions = new TreeMap<>();
+            for (ObjectName name : server.queryNames(pattern(), null)) {
+                String number = name.getKeyProperty("session");
+                if (NUMBER.matcher(number).matches()) { // else a bean of another program
+                    read(name, number, reader).ifPresent(session -> sessions.put(Long.parseLong(number), session));
                 }
-                // The session has closed since the query.
-            } catch (RuntimeException e) {
-                throw foreign(e);
             }
+            return new ArrayList<>(sessions.values());
+        } catch (IOException e) {
+            throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
         }
-        sessions.sort(Comparator.comparingLong(session -> Long.parseLong(session.number())));
-        return sessions;
+    }
+
+    private <S> Optional<S> read(ObjectName name, String number, SessionReader<S> reader) throws IOException {
+        try {
+            return reader.read(number, JMX.newMXBeanProxy(server, name, CuFileStatisticsMXBean.class));
+        } catch (UndeclaredThrowableException e) {
+            if (e.getCause() instanceof InstanceNotFoundException) {
+                return Optional.empty(); // The session has closed since the query.
+            }
+            throw e.getCause() instanceof IOException lost ? lost : foreign(e.getCause());
+        } catch (RuntimeException e) {
+            throw foreign(e);
+        }
     }
 
     /** The other process decides what its beans return: nulls, other types, failures. */
@@ -100,6 +130,17 @@ final class RunningJvm {
             return new ObjectName(CuFileStatisticsMXBean.NAME_PATTERN);
         } catch (MalformedObjectNameException e) {
             throw new AssertionError(e);
+        }
+    }
+
+    @Override
+    public void close() {
+        if (connector != null) {
+            try {
+                connector.close();
+            } catch (IOException e) {
+                // The JVM has ended, and the connection with it.
+            }
         }
     }
 }

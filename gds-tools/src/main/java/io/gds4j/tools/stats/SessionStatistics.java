@@ -73,9 +73,10 @@ record SessionStatistics(
                 engine.ioUring());
     }
 
-    static SessionStatistics read(String number, CuFileStatisticsMXBean bean) {
+    /** Reads a session of another process; returns nothing if it collects no statistics. */
+    static Optional<SessionStatistics> read(String number, CuFileStatisticsMXBean bean) {
         int level = bean.getLevel();
-        return new SessionStatistics(
+        return level < 1 ? Optional.empty() : Optional.of(new SessionStatistics(
                 number,
                 bean.getBackend(),
                 level,
@@ -87,6 +88,6 @@ record SessionStatistics(
                 bean.getBouncePoolPeakBytes(),
                 bean.getQueueDepth(),
                 bean.getRetries(),
-                bean.getIoUring());
+                bean.getIoUring()));
     }
 }

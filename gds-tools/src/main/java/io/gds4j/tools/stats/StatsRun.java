@@ -16,7 +16,7 @@ public final class StatsRun {
 
     /** Reads the statistics of a process and prints them. */
     public static ExitStatus run(long pid, Output output) {
-        List<SessionStatistics> sessions = RunningJvm.sessions(pid, output);
+        List<SessionStatistics> sessions = read(pid, output);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
@@ -28,6 +28,17 @@ public final class StatsRun {
             object.put("sessions", sessions.stream().map(StatsRun::object).toList());
         }, () -> sessions.stream().flatMap(session -> StatsText.lines(session).stream()).toList());
         return ExitStatus.DONE;
+    }
+
+    private static List<SessionStatistics> read(long pid, Output output) {
+        try (JvmReader<SessionStatistics> jvm = JvmReader.start(pid, SessionStatistics::read)) {
+            List<SessionStatistics> sessions = jvm.answerNow();
+            if (jvm.listens()) {
+                output.note("process %s now listens on a port for JMX until it ends; its JVM accepts only this machine"
+                        .formatted(pid));
+            }
+            return sessions;
+        }
     }
 
     static Map<String, @Nullable Object> object(SessionStatistics session) {

@@ -1,4 +1,4 @@
-/** {@code gds stats}: reads the statistics of driver sessions from a running JVM. */
+/** {@code gds stats} and {@code gds top}: read the statistics of driver sessions from running JVMs. */
 @NullMarked
 package io.gds4j.tools.stats;
 
@@ -6,3 +6,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   StatsCommandTest: RunningJvm, StatsText
+//   TopCommandTest: JvmReader, JvmRates, JvmList, JvmWatch, TopText, TopRun

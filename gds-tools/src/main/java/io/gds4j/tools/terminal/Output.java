@@ -4,6 +4,7 @@ import io.gds4j.internal.text.InertText;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
@@ -17,12 +18,24 @@ import org.jspecify.annotations.Nullable;
  * @param quiet whether to print only errors and the JSON object
  * @param progress whether to draw progress on a terminal
  * @param statistics whether to collect and print statistics
+ * @param listener hears the fields and lines of the result; null for nothing
  */
 public record Output(
-        Terminal terminal, String schema, boolean json, boolean quiet, boolean progress, boolean statistics) {
+        Terminal terminal, String schema, boolean json, boolean quiet, boolean progress, boolean statistics,
+        @Nullable BiConsumer<Map<String, @Nullable Object>, List<String>> listener) {
+    /** An output without statistics, to which nothing listens. */
+    public Output(Terminal terminal, String schema, boolean json, boolean quiet, boolean progress) {
+        this(terminal, schema, json, quiet, progress, false, null);
+    }
+
     /** Returns this output with statistics. */
     public Output counting() {
-        return new Output(terminal, schema, json, quiet, progress, true);
+        return new Output(terminal, schema, json, quiet, progress, true, listener);
+    }
+
+    /** Returns this output with a listener, which hears the result before it is printed. */
+    public Output told(BiConsumer<Map<String, @Nullable Object>, List<String>> listener) {
+        return new Output(terminal, schema, json, quiet, progress, statistics, listener);
     }
 
     /** Returns the environment variables. */
@@ -42,6 +55,7 @@ public record Output(
      * @param lines returns the lines of the text
      */
     public void print(Consumer<Map<String, @Nullable Object>> fields, Supplier<List<String>> lines) {
+        tell(fields, lines);
         if (json) {
             Map<String, @Nullable Object> object = new LinkedHashMap<>();
             object.put("schema", schema);
@@ -49,6 +63,15 @@ public record Output(
             terminal.out().println(Json.line(object));
         } else if (table()) {
             terminal.shown(lines.get().stream().map(InertText::line).toList()).forEach(terminal.out()::println);
+        }
+    }
+
+    /** Tells the listener the result, and prints nothing. */
+    public void tell(Consumer<Map<String, @Nullable Object>> fields, Supplier<List<String>> lines) {
+        if (listener != null) {
+            Map<String, @Nullable Object> object = new LinkedHashMap<>();
+            fields.accept(object);
+            listener.accept(object, lines.get().stream().map(InertText::line).toList());
         }
     }
 

@@ -24,6 +24,7 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     private static final int STANDARD_OUTPUT = 1;
     private static final int STANDARD_ERROR = 2;
     private static final int DEFAULT_COLUMNS = 80;
+    private static final int DEFAULT_ROWS = 24;
     private static final int MIN_COLUMNS = 40;
     private static final int MAX_COLUMNS = 200;
 
@@ -58,6 +59,11 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
         return new Layout(columns(), colour).of(lines);
     }
 
+    /** True if {@code out} is a terminal that moves its cursor. NO_COLOR excludes colour, not that. */
+    boolean drawsScreens() {
+        return !environment.getOrDefault("TERM", "dumb").equals("dumb") && outIsTerminal.getAsBoolean();
+    }
+
     /** True if {@code err} can print block characters. */
     public boolean showsUnicode() {
         Charset charset = err.charset();
@@ -67,11 +73,14 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
     /** Width in characters, limited to a readable range. */
     public int columns() {
         OptionalInt columns = number(environment.get("COLUMNS"));
-        if (columns.isEmpty()) {
-            columns = TerminalQueries.columns();
-        }
-        int known = columns.orElse(0);
+        int known = columns.orElseGet(() -> TerminalQueries.size().columns());
         return known == 0 ? DEFAULT_COLUMNS : Math.clamp(known, MIN_COLUMNS, MAX_COLUMNS);
+    }
+
+    /** Height in lines. */
+    int rows() {
+        int known = number(environment.get("LINES")).orElseGet(() -> TerminalQueries.size().rows());
+        return known == 0 ? DEFAULT_ROWS : known;
     }
 
     private static OptionalInt number(@Nullable String text) {

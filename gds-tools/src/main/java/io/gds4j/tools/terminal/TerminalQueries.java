@@ -4,15 +4,19 @@ import io.gds4j.ffi.posix.FfmPosix;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
-import java.util.OptionalInt;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Queries the terminal. A class of its own, so that libc is bound only when needed. */
 final class TerminalQueries {
-    private static final Pattern ROWS_AND_COLUMNS = Pattern.compile("\\d{1,5} (\\d{1,5})\\s*");
+    private static final Pattern ROWS_AND_COLUMNS = Pattern.compile("(\\d{1,5}) (\\d{1,5})\\s*");
     private static final long TIMEOUT_MILLIS = 500;
+
+    /** Size of a terminal; 0 where it does not tell. */
+    record Size(int rows, int columns) {
+        static final Size UNKNOWN = new Size(0, 0);
+    }
 
     private TerminalQueries() {
     }
@@ -21,8 +25,8 @@ final class TerminalQueries {
         return FfmPosix.instance().isatty(fd);
     }
 
-    /** Columns of the controlling terminal, from {@code stty}, because shells do not export COLUMNS. */
-    static OptionalInt columns() {
+    /** Size of the controlling terminal, from {@code stty}, because shells do not export COLUMNS and LINES. */
+    static Size size() {
         try {
             Process stty = new ProcessBuilder("stty", "size")
                     .redirectInput(new File("/dev/tty"))
@@ -30,19 +34,21 @@ final class TerminalQueries {
                     .start();
             try {
                 if (!stty.waitFor(TIMEOUT_MILLIS, TimeUnit.MILLISECONDS)) {
-                    return OptionalInt.empty();
+                    return Size.UNKNOWN;
                 }
                 String answer = new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
                 Matcher size = ROWS_AND_COLUMNS.matcher(answer);
-                return size.matches() ? OptionalInt.of(Integer.parseInt(size.group(1))) : OptionalInt.empty();
+                return size.matches()
+                        ? new Size(Integer.parseInt(size.group(1)), Integer.parseInt(size.group(2)))
+                        : Size.UNKNOWN;
             } finally {
                 stty.destroyForcibly();
             }
         } catch (IOException e) {
-            return OptionalInt.empty();
+            return Size.UNKNOWN;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return OptionalInt.empty();
+            return Size.UNKNOWN;
         }
     }
 }

@@ -37,9 +37,19 @@ public final class Text {
     }
 
     /** Returns whether a line has the shape of a {@link #row}. */
-    static boolean isRow(String line) {
+    public static boolean isRow(String line) {
         return line.length() > VALUE_COLUMN && line.startsWith("  ") && line.charAt(VALUE_COLUMN - 1) == ' '
                 && line.charAt(VALUE_COLUMN) != ' ';
+    }
+
+    /** Returns the label of a {@link #row}. */
+    public static String label(String row) {
+        return row.substring(0, VALUE_COLUMN).strip();
+    }
+
+    /** Returns the value of a {@link #row}. */
+    public static String value(String row) {
+        return row.substring(VALUE_COLUMN);
     }
 
     /**

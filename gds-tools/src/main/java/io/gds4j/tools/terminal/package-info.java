@@ -6,3 +6,6 @@
 package io.gds4j.tools.terminal;
 
 import org.jspecify.annotations.NullMarked;
+
+// Tested by
+//   TopCommandTest: Screen

@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Closing;
+import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.MovedBytes;
@@ -21,20 +22,23 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
-import io.gds4j.statistics.IoPath;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ExecutionException;
+import java.util.concurrent.Future;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BiFunction;
+import java.util.stream.IntStream;
 import jdk.jfr.FlightRecorder;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One run of a plan: opens files, allocates memory, and lets worker threads take the work in order. It either returns all tensors
- * or frees everything and throws.
+ * One run of a plan: opens files, and lets worker threads take the work in order, while one of them allocates the memory that the first
+ * does not need. It either returns all tensors or frees everything and throws.
  *
  * @param <R> what the load returns
  */
@@ -47,7 +51,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
      * @param tensors number of tensors
      * @param bytes bytes of these tensors in the checkpoint
      * @param progress receives what is in place
-     * @param started called when files are open and memory is allocated
+     * @param started called when files are open and memory for the first bytes is allocated
      * @param result makes the result of tensors that are in place
      */
     public record Order<R extends AutoCloseable>(
@@ -76,24 +80,27 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
      *
      * @param requests number of reads by the driver
      * @param nanos duration, with that of reading the headers
-     * @param memoryNanos the part of it for allocating destination memory
-     * @param ioPaths bytes by I/O path
+     * @param memoryNanos the part of it from the first to the last allocation of destination memory, with reads behind the first one
+     * @param moved what its requests moved
      * @param peakStagingBytes peak of the host memory for staging, of driver and loader together
      */
-    public record Outcome(int requests, long nanos, long memoryNanos, Map<IoPath, Long> ioPaths,
-            long peakStagingBytes) {
+    public record Outcome(int requests, long nanos, long memoryNanos, MovedBytes moved, long peakStagingBytes) {
     }
 
     private final Order<R> order;
     private final Layout layout;
     private final CuFileDriver driver;
     private final ProgressCount progress;
-    /** Destination memory, in the order of the layout. */
-    private final List<DestinationBlock> blocks = new ArrayList<>();
+    /** Allocates destination memory, in the order of the layout; the first thread that needs a block makes it. */
+    private final List<FutureTask<DestinationBlock>> allocations;
+    /** Destination memory, in the order of the layout, once all of it is filled. */
+    private List<DestinationBlock> blocks = List.of();
+    private final AtomicLong lastAllocation = new AtomicLong();
     /** Host memory of the loader. */
     private final AtomicLong stagingBytes = new AtomicLong();
     private final DataFiles handles;
     private final AtomicInteger requests = new AtomicInteger();
+    private final MovedBytes moved = new MovedBytes();
     private final Workers workers;
     private volatile boolean stopped;
     private boolean opened;
@@ -105,8 +112,11 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         this.driver = driver;
         this.handles = new DataFiles(driver, order.options, layout.files());
         this.progress = new ProgressCount(layout, order.progress);
+        this.allocations = layout.blocks().stream().map(spec -> new FutureTask<>(() -> allocate(spec))).toList();
         int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
-        this.workers = new Workers("gds-load-", inFlight, layout.works().size(), Reader::new);
+        int allocating = allocations.size() > 1 ? 1 : 0;
+        this.workers =
+                new Workers("gds-load-", inFlight, layout.works().size() + allocating, () -> new Reader(allocating));
     }
 
     /** Loads; an interrupt of the calling thread ends the load. */
@@ -118,17 +128,19 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         CheckpointEvent event = FlightRecorder.isInitialized() ? CheckpointEvent.begin(false) : null;
         boolean done = false;
         try {
-            MovedBytes moved = new MovedBytes(driver);
             DirectStorageDemand.checkMemory(order.options.directStorage(), layout.blocks());
             handles.openAll(this::checkStopped);
             opened = true;
             long memoryStart = System.nanoTime();
-            allocate();
-            long memoryNanos = System.nanoTime() - memoryStart;
+            lastAllocation.set(memoryStart);
+            if (!allocations.isEmpty()) {
+                block(0);
+            }
             order.started.run();
             work();
             handles.finish();
-            R result = order.result.apply(this, outcome(start, memoryNanos, moved));
+            blocks = allocations.stream().map(FutureTask::resultNow).toList();
+            R result = order.result.apply(this, outcome(start, lastAllocation.get() - memoryStart));
             done = true;
             return result;
         } finally {
@@ -142,7 +154,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 try {
                     handles.close();
                 } finally {
-                    Closing.all(blocks, DestinationBlock::release);
+                    Closing.all(
+                            allocations.stream().filter(block -> block.state() == Future.State.SUCCESS).toList(),
+                            block -> block.resultNow().release());
                 }
             }
         }
@@ -160,10 +174,24 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         return Thread.currentThread() == runner || workers.isOwnThread();
     }
 
-    private void allocate() {
-        for (BlockSpec spec : layout.blocks()) {
-            checkStopped();
-            blocks.add(DestinationBlock.of(spec, driver.allocator()));
+    private DestinationBlock allocate(BlockSpec spec) {
+        checkStopped();
+        DestinationBlock block = DestinationBlock.of(spec, driver.allocator());
+        lastAllocation.accumulateAndGet(System.nanoTime(), (one, other) -> one - other > 0 ? one : other);
+        return block;
+    }
+
+    /** Returns a block of destination memory; allocates it, or waits for the thread that does. */
+    private DestinationBlock block(int index) {
+        FutureTask<DestinationBlock> allocation = allocations.get(index);
+        allocation.run();
+        try {
+            return Uninterruptibly.get(allocation);
+        } catch (ExecutionException e) {
+            if (e.getCause() instanceof Error error) {
+                throw error;
+            }
+            throw (RuntimeException) e.getCause();
         }
     }
 
@@ -188,11 +216,21 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
 
     /** Does the work of one thread; reuses its staging memory from one gather to the next. */
     private final class Reader implements Workers.Worker {
+        /** Items before the layout's: one that allocates memory while other threads read into what there is. */
+        private final int allocating;
         private @Nullable StagingMemory staging;
+
+        Reader(int allocating) {
+            this.allocating = allocating;
+        }
 
         @Override
         public void work(int number) {
-            Work work = layout.works().get(number);
+            if (number < allocating) {
+                IntStream.range(0, allocations.size()).forEach(LoadJob.this::block);
+                return;
+            }
+            Work work = layout.works().get(number - allocating);
             if (work instanceof Read read) {
                 read(read);
             } else if (work instanceof Gather gather) {
@@ -200,7 +238,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 for (Extent extent : gather.extents()) {
                     read(gather.file(), memory.files(), extent.length(), extent.fileOffset(), extent.stagingOffset());
                 }
-                memory.place(gather, blocks);
+                memory.place(gather, LoadJob.this::block);
             }
             progress.done(work);
         }
@@ -209,7 +247,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         private void read(Read read) {
             List<ScatterCopy> copies = new ArrayList<>(read.rows().size());
             for (Rows rows : read.rows()) {
-                DestinationBlock block = blocks.get(rows.block());
+                DestinationBlock block = block(rows.block());
                 StridedCopy copy = rows.copy();
                 copies.addAll(new ScatterCopy(
                         copy.fileOffset(),
@@ -226,14 +264,15 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 read(read.file(), memory, read.length(), read.fileOffset(), first.destinationOffset());
             } else {
                 requests.incrementAndGet();
-                handles.read(read.file(), read.fileOffset(), read.length(),
-                        handle -> handle.readScattered(read.fileOffset(), read.length(), copies));
+                handles.read(read.file(), read.fileOffset(), read.length(), handle -> moved.count(
+                        result -> handle.readScattered(read.fileOffset(), read.length(), copies, result)));
             }
         }
 
         private void read(int file, MemoryRange memory, long length, long fileOffset, long bufferOffset) {
             requests.incrementAndGet();
-            handles.read(file, fileOffset, length, handle -> handle.read(memory, length, fileOffset, bufferOffset));
+            handles.read(file, fileOffset, length, handle -> moved.count(
+                    result -> handle.read(memory, length, fileOffset, bufferOffset, result)));
         }
 
         private StagingMemory staging() {
@@ -289,9 +328,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                 .buildInterrupted();
     }
 
-    private Outcome outcome(long start, long memoryNanos, MovedBytes moved) {
+    private Outcome outcome(long start, long memoryNanos) {
         long nanos = System.nanoTime() - start + order.headerNanos;
         return new Outcome(
-                requests.get(), nanos, memoryNanos, moved.byPath(), driver.peakStagingBytes() + stagingBytes.get());
+                requests.get(), nanos, memoryNanos, moved, driver.peakStagingBytes() + stagingBytes.get());
     }
 }

@@ -8,7 +8,7 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
-import java.util.List;
+import java.util.function.IntFunction;
 
 /**
  * Host memory of one worker for gathered tensors. Reads fill one half. The other half holds an image of the tensors at their
@@ -44,9 +44,9 @@ public final class StagingMemory implements AutoCloseable {
     }
 
     /** Copies the rows from the bytes that were read to their places. */
-    void place(Gather gather, List<DestinationBlock> blocks) {
+    void place(Gather gather, IntFunction<DestinationBlock> blocks) {
         for (Image of : gather.images()) {
-            DestinationBlock block = blocks.get(of.block());
+            DestinationBlock block = blocks.apply(of.block());
             if (block.memory().segment().isPresent() || of.rows().size() == 1 && of.rows().getFirst().count() == 1) {
                 for (Staged rows : of.rows()) {
                     rows.forEachRow((from, to, width) -> allocator.copyFromHost(read.asSlice(from, width),

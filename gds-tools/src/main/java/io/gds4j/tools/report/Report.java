@@ -1,0 +1,117 @@
+package io.gds4j.tools.report;
+
+import io.gds4j.tools.check.CheckRun;
+import io.gds4j.tools.check.Machine;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.Text;
+import java.io.IOException;
+import java.nio.file.FileSystems;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+import jdk.jfr.Recording;
+import org.jspecify.annotations.Nullable;
+
+/** Records a run of a command and writes a page about it. */
+public final class Report {
+    /** Most bytes of events; older ones are dropped. */
+    private static final long MOST_BYTES = 256L << 20;
+
+    private final Path file;
+    private final String command;
+    private final List<Path> subjects;
+    private final String version;
+    private Map<String, @Nullable Object> fields = Map.of();
+    private List<String> lines = List.of();
+
+    /** A run of a command. */
+    public interface Body {
+        /** Runs the command and returns its status. */
+        int run(Output output) throws IOException;
+    }
+
+    /**
+     * Creates a report.
+     *
+     * @param file where the page goes
+     * @param command name of the command
+     * @param subjects the files of its command line
+     * @param version version of gds4j
+     */
+    public Report(Path file, String command, List<Path> subjects, String version) {
+        this.file = file;
+        this.command = command;
+        this.subjects = List.copyOf(subjects);
+        this.version = version;
+    }
+
+    /**
+     * Runs the command and writes the page, unless the command fails.
+     *
+     * @throws CommandFailure before the command runs, if the page could not be written
+     * @throws IOException if the command throws it, or writing fails
+     */
+    public int of(Output output, Body body) throws IOException {
+        checkPlace();
+        try (Recording recording = new Recording()) {
+            recording.setName("gds --report");
+            recording.setMaxSize(MOST_BYTES);
+            TimelineReader.events().forEach(name -> recording.enable(name).withoutStackTrace());
+            recording.start();
+            int status = body.run(output.told((object, text) -> {
+                fields = new LinkedHashMap<>(object);
+                lines = text;
+            }));
+            recording.stop();
+            write(timeline(recording), output);
+            return status;
+        }
+    }
+
+    private void checkPlace() {
+        Path folder = file.toAbsolutePath().getParent();
+        if (Files.isDirectory(file) || folder == null) {
+            throw CommandFailure.badInput(file.toString(), file + ": is a folder, not a place for a report");
+        }
+        if (!Files.isDirectory(folder)) {
+            throw CommandFailure.badInput(file.toString(), file + ": there is no folder " + folder);
+        }
+    }
+
+    private static Timeline timeline(Recording recording) throws IOException {
+        Path dump = Files.createTempFile("gds-report-", ".jfr");
+        try {
+            recording.dump(dump);
+            return TimelineReader.read(dump);
+        } finally {
+            Files.delete(dump);
+        }
+    }
+
+    private void write(Timeline timeline, Output output) throws IOException {
+        List<Path> local = subjects.stream()
+                .filter(path -> path.getFileSystem().equals(FileSystems.getDefault()) && Files.exists(path))
+                .toList();
+        Machine machine = CheckRun.machine(local, output.environment());
+        String page = new ReportPage(
+                command, subjects.stream().map(Text::name).toList(), fields, lines, timeline, machine, version).html();
+        try {
+            Files.writeString(file, page);
+        } catch (IOException e) {
+            if (Files.isRegularFile(file)) {
+                Files.deleteIfExists(file); // half a page helps nobody
+            }
+            throw e;
+        }
+        output.note("the report is in " + Text.name(file));
+    }
+
+    /** Runs a command with or without a report. */
+    public static int of(Optional<Report> report, Output output, Body body) throws IOException {
+        return report.isPresent() ? report.get().of(output, body) : body.run(output);
+    }
+}
