@@ -154,7 +154,7 @@ if [ "$mode" = gpu ]; then
     add "write O_DIRECT, 1 x 64 MiB"     "wdirect:$G:1:$((64 * M))"       "wdirect:$G:1:$((64 * M))" "-f $data.wd $device -s 1G -I 1 -i 64M --warm-up 0.01" rate
     batch="$f -x 6 -B 128 -w 1"
     add "batch 128 x 4 KiB, hot, us each" "batch:$((64 * M)):1:$((4 * K))" "batch:$((64 * M)):1:$((4 * K))" "$batch -s 64M -i 4K --hot -O 1 -T 0.3" each:4096
-    add "batch 128 x 4 KiB with reports, hot, us each" "batch:$((64 * M)):1:$((4 * K))" "batch:$((64 * M)):1:$((4 * K))" "$batch -s 64M -i 4K --hot -O 1 -T 0.3 --report" each:4096
+    add "batch 128 x 4 KiB with reports, hot, us each" "batch:$((64 * M)):1:$((4 * K))" "batch:$((64 * M)):1:$((4 * K))" "$batch -s 64M -i 4K --hot -O 1 -T 0.3 --results" each:4096
     add "batch 128 x 4 KiB anywhere, hot, us each" "batch:$((64 * M)):1:$((4 * K))" - "$batch -s 1G -i 4K -I 2 --hot -O 1 -T 0.3" each:4096
     add "batch 128 x 4 KiB, cold, O_DIRECT, us each" "cbatch:$((16 * M)):16:$((4 * K))" "cbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K --cold" each:4096
     add "batch 128 x 4 KiB anywhere, cold, O_DIRECT, us each" "sbatch:$((16 * M)):16:$((4 * K))" "sbatch:$((16 * M)):1:$((4 * K))" "$batch -s 16M -i 4K -I 2 --cold" each:4096
@@ -171,7 +171,7 @@ else
     add "write O_DIRECT, 1 x 64 MiB" "wdirect:$((256 * M)):1:$((64 * M))" - "-f $data.wd $device -s 256M -I 1 -i 64M -T 0.5 --warm-up 0.5" rate
     batch="-f $data $device -x 6 -B 128 -w 1 -s 64M -i 4K --hot -O 1 -T 0.3 --warm-up 1"
     add "batch 128 x 4 KiB, hot, us each" - - "$batch" each:4096
-    add "batch 128 x 4 KiB with reports, hot, us each" - - "$batch --report" each:4096
+    add "batch 128 x 4 KiB with reports, hot, us each" - - "$batch --results" each:4096
     add "cold, O_DIRECT, 1 caller x 16 MiB" "cold:$cold:1:$((16 * M))" - "$f -s 1G -w 1 -i 16M --cold --warm-up 0.3" rate
     add "cold, O_DIRECT, 4 callers x 16 MiB" "cold:$cold:4:$((16 * M))" - "$f -s 1G -w 4 -i 16M --cold --warm-up 0.3" rate
     add "cold, buffered handle, one call 1 GiB" "bcold:$cold:$THREADS:$((16 * M))" - "$f -s 1G -i 1G --cold -O 1" rate
@@ -183,7 +183,7 @@ small=$((256 * M))
 add "4 KiB latency, hot, us"   "latency:$small:1:$((4 * K))"  "latency:$small:1:$((4 * K))"  "$f -s 256M -i 4K:1M:*16 --hot -O 1 -T 0.25 --warm-up $settle" avg:4096
 add "64 KiB latency, hot, us"  "latency:$small:1:$((64 * K))" "latency:$small:1:$((64 * K))" same avg:65536
 add "1 MiB latency, hot, us"   "latency:$small:1:$M"          "latency:$small:1:$M"          same avg:1048576
-add "4 KiB latency with a report, hot, us" "latency:$small:1:$((4 * K))" "latency:$small:1:$((4 * K))" "$f -s 256M -i 4K --hot -O 1 -T 0.25 --warm-up $settle --report" avg:4096
+add "4 KiB latency with a report, hot, us" "latency:$small:1:$((4 * K))" "latency:$small:1:$((4 * K))" "$f -s 256M -i 4K --hot -O 1 -T 0.25 --warm-up $settle --results" avg:4096
 add "1 MiB unaligned by 3, hot, us" "latency:$((small - M)):1:$M:3" "latency:$((small - M)):1:$M:3" "$f -o 3 -s 255M -i 1M --hot -O 1 -T 0.25 --warm-up $settle" avg:1048576
 
 if [ "$mode" = gpu ]; then

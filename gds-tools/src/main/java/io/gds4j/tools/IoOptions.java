@@ -156,7 +156,7 @@ final class IoOptions {
             description = "Parts of memory for each request of -x 0, moved by one scattered call. Default: 1, a plain call.")
     private int fragments = 1;
 
-    @Option(names = "--report",
+    @Option(names = "--results",
             description = "Have each request of -x 0 and 6 report what it did, to measure what that costs.")
     private boolean report;
 
@@ -235,7 +235,7 @@ final class IoOptions {
             throw CommandFailure.usage("--fragments requires -x 0");
         }
         if (report && (fragments > 1 || type != TransferType.GPU_DIRECT && type != TransferType.GPU_BATCH)) {
-            throw CommandFailure.usage("--report requires -x 0 or 6, and excludes --fragments");
+            throw CommandFailure.usage("--results requires -x 0 or 6, and excludes --fragments");
         }
         Operation what = Operation.values()[operation];
         if (unaligned && !what.random()) {

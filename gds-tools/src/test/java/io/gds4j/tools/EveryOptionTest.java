@@ -53,7 +53,7 @@ class EveryOptionTest {
             "0 io -f OUT/io -d host -s 16K -i 4K -I 3 -M 50 -a 8K --warm-up 0 --gdsio-format",
             "0 io -f OUT/io -d host -s 16K -i 4K -I 2 -U --warm-up 0 --drop",
             "0 io -f OUT/io -d host -s 16K -i 4K -I 2 --each-once --warm-up 0 --fragments 2",
-            "0 io -f OUT/io -d host -s 16K -i 4K -x 6 -B 2 --io-uring --warm-up 0 --cold",
+            "0 io -f OUT/io -d host -s 16K -i 4K -x 6 -B 2 --results --io-uring --warm-up 0 --cold",
             "0 io -f OUT/io -d host -s 16K -i 4K --warm-up 0 --mixed",
             "0 io -d host -J --warm-up 0 --overwrite JOBS",
             "0 io -d host -f OUT/io -i 4K --warm-up 0 --series SERIES",

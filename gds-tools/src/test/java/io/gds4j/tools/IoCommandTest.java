@@ -236,7 +236,7 @@ class IoCommandTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"-i 4K --report", "-i 4K -x 6 -B 16 --report -O 1", "-i 64K -I 1 -s 256K --report -O 1"})
+    @ValueSource(strings = {"-i 4K --results", "-i 4K -x 6 -B 16 --results -O 1", "-i 64K -I 1 -s 256K --results -O 1"})
     void requestsMayReport(String options) {
         writePattern();
 
@@ -248,8 +248,8 @@ class IoCommandTest {
 
     @Test
     void onlyRequestsOfTheApiReport() {
-        assertThat(onFile("-x 1 --report").errorLine()).contains("--report requires -x 0 or 6");
-        assertThat(onFile("--fragments 4 --report").errorLine()).contains("excludes --fragments");
+        assertThat(onFile("-x 1 --results").errorLine()).contains("--results requires -x 0 or 6");
+        assertThat(onFile("--fragments 4 --results").errorLine()).contains("excludes --fragments");
     }
 
     @Test
