@@ -34,7 +34,7 @@ public final class IoResult {
     private static final IoPath[] PATHS = IoPath.values();
 
     private final AtomicLongArray bytes = new AtomicLongArray(PATHS.length);
-    private final ResultSink sink = (path, fileOffset, count) -> bytes.addAndGet(path.ordinal(), count);
+    private final ResultSink sink = new Counts();
     private volatile long asked;
     private volatile long moved;
     private volatile @Nullable CuFileException error;
@@ -48,6 +48,21 @@ public final class IoResult {
     /** The file whose reason {@link #fileReason} is. */
     private @Nullable BackendFile file;
     private volatile String fileReason = "";
+
+    /** Counts the bytes of each path. */
+    private final class Counts implements ResultSink {
+        @Override
+        public void moved(IoPath path, long fileOffset, long count) {
+            bytes.addAndGet(path.ordinal(), count);
+        }
+
+        @Override
+        public void begin(long fileOffset, long size) {
+            for (int i = 0; i < PATHS.length; i++) {
+                bytes.set(i, 0);
+            }
+        }
+    }
 
     /** Creates a report of no request. */
     public IoResult() {

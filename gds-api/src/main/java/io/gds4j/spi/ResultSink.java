@@ -24,13 +24,14 @@ public interface ResultSink {
     void moved(IoPath path, long fileOffset, long bytes);
 
     /**
-     * A stream has reached an operation. {@link StreamArguments#bind} calls it.
+     * A stream has reached an operation ({@link StreamArguments#bind} calls it), or a backend begins anew with a request that has failed as
+     * a part of a group. Bytes that were heard of before do not count.
      *
      * @param fileOffset first byte in the file, as its cell says
      * @param size bytes, as their cell says
      */
     default void begin(long fileOffset, long size) {
-        // Only operations of streams have late arguments.
+        // for a sink whose requests begin once
     }
 
     /**

@@ -156,6 +156,11 @@ public final class CompatEntryRunner implements EntryRunner {
         if (claim.hasUndone()) {
             // An entry on its own may need slabs and locks of a file, for which a thread waits only while it holds no slab.
             deviceReads.settle();
+            for (int i = 0; i < results.length; i++) {
+                if (EntryRunner.isUndone(results[i])) {
+                    entries.get(i).sink().begin(entries.get(i).fileOffset(), entries.get(i).size());
+                }
+            }
             if (entries.size() > 1 && !claim.submission().isCancelled()) {
                 uringTransfers.move(entries, results);
             }

@@ -6,6 +6,7 @@ import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.IoResult;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -399,6 +400,26 @@ class SmallBatchesTest {
             }
             memory.expect(0, file.expected(0, COUNT * SMALL));
             memory.verify();
+        }
+    }
+
+    @Test
+    void bytesOfEntriesThatRunAgainOnTheirOwnCountOnce() {
+        for (int count : new int[]{COUNT, 24}) {
+            int size = count == COUNT ? SMALL : 300_000;
+            try (Rig rig = count == COUNT ? Rig.onGpu() : hot()) {
+                GuardedFile file = rig.file(count * size);
+                GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * size);
+                try (CuFileHandle handle = rig.open(file)) {
+                    rig.cuda().failDeferred(2, Cuda.ERROR_INVALID_VALUE);
+                    List<Request> reported = neighbours(handle, memory, count, size).stream()
+                            .map(request -> request.reportTo(new IoResult()))
+                            .toList();
+                    assertThat(submit(rig, reported)).filteredOn(Completion::isComplete).isNotEmpty()
+                            .allSatisfy(done -> assertThat(done.report().orElseThrow().bytesByPath().values().stream()
+                                    .mapToLong(Long::longValue).sum()).isEqualTo(size));
+                }
+            }
         }
     }
 

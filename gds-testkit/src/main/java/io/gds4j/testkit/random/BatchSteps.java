@@ -6,7 +6,6 @@ import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
 import io.gds4j.IoResult;
 import io.gds4j.spi.BatchStatus;
-import io.gds4j.statistics.IoPath;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
@@ -181,8 +180,7 @@ final class BatchSteps {
     private void completed(Entry entry, Completion completion, Bench.Target target) {
         boolean write = entry.request().write();
         boolean cancelled = completion.status() == BatchStatus.CANCELED;
-        // A read of a source that is grouped with a bad one may move its bytes twice.
-        completion.report().filter(report -> report.bytes(IoPath.USER_SOURCE) == 0).ifPresent(
+        completion.report().ifPresent(
                 report -> Bench.checkReport(report, entry.bad() || cancelled, entry.expected().length));
         if (entry.bad()) {
             if (completion.isComplete()) {
