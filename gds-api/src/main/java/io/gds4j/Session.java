@@ -51,7 +51,7 @@ final class Session {
     private final Map<Object, Lifetime> targets = new LinkedHashMap<>();
     private final AtomicLong windows = new AtomicLong();
 
-    /** Those that no request uses; guarded by itself. */
+    /** Checks that no request uses. Its own lock guards the queue. */
     private final Deque<ScatterCheck> idleChecks = new ArrayDeque<>();
     private volatile RegistrationPolicy policy = RegistrationPolicy.EXPLICIT;
     private volatile @Nullable RegistrationCache cache;

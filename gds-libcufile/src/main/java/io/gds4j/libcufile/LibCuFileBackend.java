@@ -19,7 +19,6 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
-import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.spi.TransferArguments;
 import java.time.Duration;
@@ -285,17 +284,14 @@ final class LibCuFileBackend extends LibraryDriver {
         if (vector.isEmpty()) {
             return super.transfer(request);
         }
-        long moved = 0;
+        LibraryFile file = current("cuFileWritev").own("cuFileWritev", request.file());
         try {
-            moved = transferVector("cuFileWritev", true, request.file(), vector, request.fileOffset(), 0);
+            long moved = transferVector("cuFileWritev", true, request.file(), vector, request.fileOffset(), 0);
+            file.report(request, 0, moved);
             return moved;
         } catch (CuFileException e) {
-            moved = e.bytesTransferred();
+            file.report(request, 0, e.bytesTransferred());
             throw e;
-        } finally {
-            if (moved > 0 && request.sink() != ResultSink.NONE) {
-                request.sink().moved(request.file().ioPath().path(), request.fileOffset(), moved);
-            }
         }
     }
 

@@ -17,6 +17,8 @@ import javax.management.MBeanServer;
 import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds stats} on this process, on others, and on a missing one. */
 class StatsCommandTest {
@@ -159,11 +161,12 @@ class StatsCommandTest {
         }
     }
 
-    @Test
-    void otherProgramIsReportedWithoutItsCommandLine() throws IOException {
+    @ParameterizedTest
+    @ValueSource(strings = {"stats", "top"})
+    void otherProgramIsReportedWithoutItsCommandLine(String command) throws IOException {
         Process other = new ProcessBuilder("sleep", "60").start();
         try {
-            GdsRun run = GdsRun.gds("stats", Long.toString(other.pid()));
+            GdsRun run = GdsRun.gds(command, Long.toString(other.pid()));
             assertThat(run.status()).isEqualTo(4);
             assertThat(run.errorLine()).isEqualTo(
                     "gds: cannot connect to process %d: it is not a JVM, or has not started yet"

@@ -32,7 +32,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/** {@code gds top} on this process, on others, and on those that do not answer. */
+/** {@code gds top} on this process, on other processes, and on processes that do not answer. */
 class TopCommandTest {
     private static final int SIZE = 1 << 20;
     private static final String ME = Long.toString(ProcessHandle.current().pid());
@@ -193,21 +193,11 @@ class TopCommandTest {
     }
 
     @Test
-    void processesWithoutADriverAreLinesOrFailures() throws IOException {
+    void processesWithoutADriverAreLinesOrFailures() {
         assertThat(GdsRun.gds("top", ME, "-i", "0.1", "-n", "1").out()).contains(ME).contains(": no driver is open\n");
         GdsRun missing = GdsRun.gds("top", "4194304999");
         assertThat(missing.status()).isEqualTo(3);
         assertThat(missing.errorLine()).isEqualTo("gds: there is no process 4194304999");
-        Process other = new ProcessBuilder("sleep", "60").start();
-        try {
-            GdsRun run = GdsRun.gds("top", Long.toString(other.pid()));
-            assertThat(run.status()).isEqualTo(4);
-            assertThat(run.errorLine()).isEqualTo(
-                    "gds: cannot connect to process %d: it is not a JVM, or has not started yet"
-                            .formatted(other.pid()));
-        } finally {
-            other.destroy();
-        }
     }
 
     @ParameterizedTest

@@ -27,6 +27,7 @@ import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
+import java.util.function.ToLongBiFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -147,33 +148,29 @@ public final class RoutingBackend extends ForwardingBackend {
 
     @Override
     public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        BatchRequest request = BatchRequest.scattered(file, false, fileOffset, length, copies);
-        return transfers.move("cuFileRead", file, length, fileOffset, (backend, own, done) -> {
-            BatchRequest rest = rest(request, done);
-            return backend.readScattered(own, rest.fileOffset(), rest.size(), rest.copies())
-                    - missing(rest, done, length);
-        });
+        return move(
+                BatchRequest.scattered(file, false, fileOffset, length, copies),
+                (backend, rest) -> backend.readScattered(
+                        rest.file(), rest.fileOffset(), rest.size(), rest.copies()));
     }
 
     @Override
     public long transfer(BatchRequest request) {
+        return move(request, CuFileBackend::transfer);
+    }
+
+    /** Moves a request; the second backend moves what is left of it. */
+    private long move(BatchRequest request, ToLongBiFunction<CuFileBackend, BatchRequest> transfer) {
         return transfers.move(
                 request.write() ? "cuFileWrite" : "cuFileRead", request.file(), request.size(), request.fileOffset(),
                 (backend, own, done) -> {
-                    BatchRequest rest = rest(request, done);
-                    return backend.transfer(rest.at(own)) - missing(rest, done, request.size());
+                    BatchRequest rest = request.rest(done);
+                    if (rest.size() == request.size() - done) {
+                        return transfer.applyAsLong(backend, rest.at(own));
+                    }
+                    // No fragment is left: a backend that moves none does not tell where the file ends. So it moves all of them again.
+                    return transfer.applyAsLong(backend, request.at(own)) - done;
                 });
-    }
-
-    /** Returns what is left of a request; all of it if no fragment is left, because then a backend does not tell where the file ends. */
-    private static BatchRequest rest(BatchRequest request, long done) {
-        BatchRequest rest = request.rest(done);
-        return rest.size() == request.size() - done ? rest : request;
-    }
-
-    /** Returns the bytes that were moved before and are moved again. */
-    private static long missing(BatchRequest rest, long done, long size) {
-        return rest.size() == size ? done : 0;
     }
 
     @Override
@@ -183,18 +180,31 @@ public final class RoutingBackend extends ForwardingBackend {
 
     @Override
     public long readv(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
-        return transfers.move(
-                "cuFileReadv", file, TransferArguments.total(ranges), fileOffset,
-                (backend, own, done) -> done > 0 && done == TransferArguments.total(ranges) ? 0
-                        : backend.readv(own, behind(ranges, done), fileOffset + done, flags));
+        return moveVector(
+                "cuFileReadv", file, ranges, fileOffset,
+                (backend, own, rest, offset) -> backend.readv(own, rest, offset, flags));
     }
 
     @Override
     public long writev(BackendFile file, List<MemoryRange> ranges, long fileOffset, int flags) {
+        return moveVector(
+                "cuFileWritev", file, ranges, fileOffset,
+                (backend, own, rest, offset) -> backend.writev(own, rest, offset, flags));
+    }
+
+    /** A vector of either backend. */
+    private interface Vector {
+        long run(CuFileBackend backend, BackendFile file, List<MemoryRange> ranges, long fileOffset);
+    }
+
+    private long moveVector(
+            String function, BackendFile file, List<MemoryRange> ranges, long fileOffset, Vector vector) {
+        long size = TransferArguments.total(ranges);
         return transfers.move(
-                "cuFileWritev", file, TransferArguments.total(ranges), fileOffset,
-                (backend, own, done) -> done > 0 && done == TransferArguments.total(ranges) ? 0
-                        : backend.writev(own, behind(ranges, done), fileOffset + done, flags));
+                function, file, size, fileOffset,
+                (backend, own, done) -> done > 0 && done == size
+                        ? 0
+                        : vector.run(backend, own, behind(ranges, done), fileOffset + done));
     }
 
     /** Returns the memory behind the first bytes of several ranges. */

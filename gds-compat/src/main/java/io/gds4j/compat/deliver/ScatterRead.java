@@ -50,7 +50,7 @@ public final class ScatterRead extends ScatterTransfer {
         return places;
     }
 
-    /** Tells the kernel of each part of a fragment in a piece, also of those that were not read: it waits for their number. */
+    /** Tells the kernel of each part of a fragment in a piece. The kernel waits for all of them, so a part that was not read counts, too. */
     @Override
     void arrived(GatherCopy gather, long piece, long host, long read) {
         long from = plan().pieceStart(piece) - plan().offset();
@@ -177,9 +177,9 @@ public final class ScatterRead extends ScatterTransfer {
                 long source = copy.destination().range().address() + copy.destinationOffset();
                 ScatterCopy other = copies().get(peer);
                 long target = other.destination().range().address() + other.destinationOffset();
-                long begin = Math.max(0, from - copy.sourceOffset());
-                long end = Math.min(copy.width(), from + length - copy.sourceOffset());
-                pipeline.copyToPeer(gpu, source + begin, targetOf(peer), target + begin, end - begin, piece);
+                long begin = beginIn(copy, from);
+                pipeline.copyToPeer(
+                        gpu, source + begin, targetOf(peer), target + begin, widthIn(copy, from, length), piece);
             }
         }
     }

@@ -141,7 +141,7 @@ final class StagedTransfers {
             if (request.write()) {
                 copyFragments(slab, request, done, piece);
             }
-            long moved = transfers.runOwn(room, file, request.write(), piece, request.fileOffset() + done, 0);
+            long moved = runOwn(room, 0, file, request, done, piece);
             if (!request.write()) {
                 copyFragments(slab, request, done, moved);
             }

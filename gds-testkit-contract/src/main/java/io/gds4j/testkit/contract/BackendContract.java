@@ -164,7 +164,7 @@ public abstract class BackendContract {
                 file.path(), mode.options(StandardOpenOption.READ, StandardOpenOption.WRITE));
     }
 
-    /** Checks the report of a request that has not failed: the bytes of its paths are those that it moved. */
+    /** Checks the report of a request that has not failed. The paths together have the bytes that it moved. */
     static void assertReports(IoResult result, long asked, long moved) {
         assertThat(result.error()).isEmpty();
         assertThat(result.asked()).isEqualTo(asked);

@@ -38,6 +38,9 @@ public final class LoadRun {
     /** Headers are read while GPUs are found and the driver opens: of all parts of a first load, these take longest. */
     private final CompletableFuture<LoadPlan> planned;
 
+    /** What {@link #plan} last waited for them. */
+    private double headerSeconds;
+
     private LoadRun(LoadArguments arguments, Output output) {
         this.arguments = arguments;
         this.output = output;
@@ -59,9 +62,7 @@ public final class LoadRun {
     private ExitStatus load() throws IOException {
         Targets target = targets(arguments).getFirst();
         try (OpenedDriver opened = open(List.of(target))) {
-            long start = System.nanoTime();
             LoadPlan plan = plan().to(target.target().kind(), target.device());
-            double headerSeconds = secondsSince(start);
             target.checkRoom(opened.driver().allocator(), plan.destinationBytes());
             LoadResult result;
             try (LoadedTensors tensors = load(plan, opened.driver(), output)) {
@@ -83,9 +84,7 @@ public final class LoadRun {
     private ExitStatus loadParallel() throws IOException {
         List<Targets> targets = targets(arguments);
         try (OpenedDriver opened = open(targets)) {
-            long start = System.nanoTime();
             LoadPlan base = plan();
-            double headerSeconds = secondsSince(start);
             ParallelLoadPlan plan = base.across(
                     targets.stream().map(Targets::destination).toList(), arguments.mode().rules(arguments.heads()));
             checkRoom(targets, plan, opened.driver().allocator());
@@ -107,10 +106,6 @@ public final class LoadRun {
             print(result, base.checkpoint(), opened.driver());
             return status(result.load(), output);
         }
-    }
-
-    private static double secondsSince(long nanoTime) {
-        return (System.nanoTime() - nanoTime) / 1e9;
     }
 
     private static String descriptions(List<Targets> targets) {
@@ -204,8 +199,11 @@ public final class LoadRun {
 
     /** Returns the plan once the headers are read. */
     private LoadPlan plan() {
+        long start = System.nanoTime();
         try {
-            return planned.join();
+            LoadPlan plan = planned.join();
+            headerSeconds = (System.nanoTime() - start) / 1e9;
+            return plan;
         } catch (CompletionException e) {
             throw e.getCause() instanceof RuntimeException cause ? cause : e;
         }

@@ -103,7 +103,7 @@ public final class Report {
             Files.writeString(file, page);
         } catch (IOException e) {
             if (Files.isRegularFile(file)) {
-                Files.deleteIfExists(file); // half a page helps nobody
+                Files.deleteIfExists(file); // a browser would show half a page
             }
             throw e;
         }

@@ -95,7 +95,10 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
     private final List<FutureTask<DestinationBlock>> allocations;
     /** Destination memory, in the order of the layout, once all of it is filled. */
     private List<DestinationBlock> blocks = List.of();
-    private final AtomicLong lastAllocation = new AtomicLong();
+    /** Items of the workers before the layout's: one that allocates memory while others read into what there is. */
+    private final int allocating;
+    private long memoryStart;
+    private final AtomicLong memoryNanos = new AtomicLong();
     /** Host memory of the loader. */
     private final AtomicLong stagingBytes = new AtomicLong();
     private final DataFiles handles;
@@ -114,9 +117,8 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         this.progress = new ProgressCount(layout, order.progress);
         this.allocations = layout.blocks().stream().map(spec -> new FutureTask<>(() -> allocate(spec))).toList();
         int inFlight = order.options.io().inFlight(layout, Runtime.getRuntime().availableProcessors());
-        int allocating = allocations.size() > 1 ? 1 : 0;
-        this.workers =
-                new Workers("gds-load-", inFlight, layout.works().size() + allocating, () -> new Reader(allocating));
+        this.allocating = allocations.size() > 1 ? 1 : 0;
+        this.workers = new Workers("gds-load-", inFlight, layout.works().size() + allocating, Reader::new);
     }
 
     /** Loads; an interrupt of the calling thread ends the load. */
@@ -131,8 +133,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             DirectStorageDemand.checkMemory(order.options.directStorage(), layout.blocks());
             handles.openAll(this::checkStopped);
             opened = true;
-            long memoryStart = System.nanoTime();
-            lastAllocation.set(memoryStart);
+            memoryStart = System.nanoTime();
             if (!allocations.isEmpty()) {
                 block(0);
             }
@@ -140,7 +141,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
             work();
             handles.finish();
             blocks = allocations.stream().map(FutureTask::resultNow).toList();
-            R result = order.result.apply(this, outcome(start, lastAllocation.get() - memoryStart));
+            R result = order.result.apply(this, outcome(start, memoryNanos.get()));
             done = true;
             return result;
         } finally {
@@ -177,7 +178,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
     private DestinationBlock allocate(BlockSpec spec) {
         checkStopped();
         DestinationBlock block = DestinationBlock.of(spec, driver.allocator());
-        lastAllocation.accumulateAndGet(System.nanoTime(), (one, other) -> one - other > 0 ? one : other);
+        memoryNanos.accumulateAndGet(System.nanoTime() - memoryStart, Math::max);
         return block;
     }
 
@@ -216,13 +217,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
 
     /** Does the work of one thread; reuses its staging memory from one gather to the next. */
     private final class Reader implements Workers.Worker {
-        /** Items before the layout's: one that allocates memory while other threads read into what there is. */
-        private final int allocating;
         private @Nullable StagingMemory staging;
-
-        Reader(int allocating) {
-            this.allocating = allocating;
-        }
 
         @Override
         public void work(int number) {
