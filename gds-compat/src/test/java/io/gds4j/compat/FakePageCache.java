@@ -22,6 +22,7 @@ public final class FakePageCache implements PosixOverlay.Answer {
     private final Set<Integer> direct = ConcurrentHashMap.newKeySet();
     private final Map<Long, Long> mapped = new ConcurrentHashMap<>();
     private final AtomicInteger mappings = new AtomicInteger();
+    private final AtomicInteger questions = new AtomicInteger();
 
     /** Holds the first {@code bytes} of the file and nothing else. */
     public static FakePageCache ofFirst(long bytes) {
@@ -53,6 +54,11 @@ public final class FakePageCache implements PosixOverlay.Answer {
     /** Returns the number of mappings of files so far. */
     public int mappings() {
         return mappings.get();
+    }
+
+    /** Returns how often the kernel was asked what it holds. */
+    public int questions() {
+        return questions.get();
     }
 
     /** Returns the bytes of whole pages. */
@@ -92,6 +98,7 @@ public final class FakePageCache implements PosixOverlay.Answer {
 
     /** Asks the kernel first, which refuses users without write access. */
     private synchronized long cached(long offset, long length, long kernels) {
+        questions.incrementAndGet();
         return kernels == -Errno.EPERM
                 ? kernels : pages.get(page(offset), page(offset + length - 1) + 1).cardinality();
     }

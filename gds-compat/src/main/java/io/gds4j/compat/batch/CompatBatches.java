@@ -14,7 +14,6 @@ import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
-import java.util.function.Predicate;
 
 /** The batches of a driver session: the functions {@code cuFileBatchIO*}. */
 public final class CompatBatches {
@@ -88,7 +87,11 @@ public final class CompatBatches {
 
     /** Checks the first and the last entry only, which represent the others: the answer decides only how they are served. */
     private boolean waitsForDisk(List<BatchRequest> entries) {
-        return executor.waitsForDisk(entries.getFirst(), SUBMIT) || executor.waitsForDisk(entries.getLast(), SUBMIT);
+        return waitsForDisk(entries.getFirst()) || waitsForDisk(entries.getLast());
+    }
+
+    private boolean waitsForDisk(BatchRequest entry) {
+        return executor.waitsForDisk(entry, entry.size(), SUBMIT);
     }
 
     /** Checks an entry. An invalid entry makes its whole submission fail. */
@@ -119,10 +122,10 @@ public final class CompatBatches {
             }
             Optional<Duration> left = timeout;
             if (timeout.isEmpty()) {
-                help(ours, minimum, entry -> true);
+                help(ours, minimum, Submission.ANY);
             } else if (timeout.get().compareTo(LONG) >= 0) {
                 long begun = System.nanoTime();
-                help(ours, minimum, entry -> !executor.waitsForDisk(entry, STATUS));
+                help(ours, minimum, (first, size) -> !executor.waitsForDisk(first, size, STATUS));
                 left = timeout.map(limit -> limit.minusNanos(System.nanoTime() - begun));
             }
             List<BatchEvent> events = ours.take(minimum, maximum, left);
@@ -133,8 +136,8 @@ public final class CompatBatches {
         }
     }
 
-    /** @param quick tells of an entry whether the thread may run it: one with a time limit must not wait for a disk */
-    private void help(CompatBatch batch, int minimum, Predicate<BatchRequest> quick) {
+    /** @param quick tells what the thread may read: one with a time limit must not wait for a disk */
+    private void help(CompatBatch batch, int minimum, Submission.Choice quick) {
         Submission submission = batch.unserved(minimum);
         while (submission != null
                 && !Thread.currentThread().isInterrupted()

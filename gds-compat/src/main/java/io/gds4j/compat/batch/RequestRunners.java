@@ -6,7 +6,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.spi.BatchRequest;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -15,7 +14,6 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -163,10 +161,10 @@ public final class RequestRunners {
     /**
      * Claims some entries and runs them on the calling thread, which waits for them.
      *
-     * @param quick tells which entries the thread may run
-     * @return false if it may not run all that it would claim
+     * @param quick tells what the thread may read
+     * @return false if it may not read what it would claim
      */
-    boolean help(Submission submission, Predicate<BatchRequest> quick) {
+    boolean help(Submission submission, Submission.Choice quick) {
         Helper helper = takeHelper();
         try {
             boolean claimed = submission.runSome(helper.runner(), shares(submission), quick);

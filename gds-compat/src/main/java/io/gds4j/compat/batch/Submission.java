@@ -9,7 +9,6 @@ import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.ResultSink;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
-import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
@@ -28,8 +27,19 @@ final class Submission implements Cancellation {
         LARGE
     }
 
-    /** Of a thread that may run every entry. */
-    private static final Predicate<BatchRequest> ANY = entry -> true;
+    /** Of a thread that may read everything. */
+    static final Choice ANY = (first, size) -> true;
+
+    /** What a thread may read. */
+    interface Choice {
+        /**
+         * Returns whether it may read a stretch of a file.
+         *
+         * @param first the first entry of the stretch
+         * @param size bytes of the stretch
+         */
+        boolean includes(BatchRequest first, long size);
+    }
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
@@ -190,13 +200,13 @@ final class Submission implements Cancellation {
     }
 
     /**
-     * Claims some entries and runs them if the caller may run all of them.
+     * Claims some entries, those of a stretch if they are {@link Kind#ADJACENT}, and runs them if the caller may.
      *
-     * @param mayRun tells of an entry whether the caller may run it
+     * @param mayRead tells whether the caller may read a stretch
      * @return false if it may not
      */
-    boolean runSome(EntryRunner runner, Shares shares, Predicate<BatchRequest> mayRun) {
-        Claim claim = claim(shares, mayRun);
+    boolean runSome(EntryRunner runner, Shares shares, Choice mayRead) {
+        Claim claim = claim(shares, mayRead);
         if (claim == null) {
             return !hasUnclaimed();
         }
@@ -214,8 +224,8 @@ final class Submission implements Cancellation {
         return true;
     }
 
-    /** Returns null if no entry is left, or if the caller may not run each entry of the claim. */
-    private @Nullable Claim claim(Shares shares, Predicate<BatchRequest> mayRun) {
+    /** Returns null if no entry is left, or if the caller may not read the stretch of the claim. */
+    private @Nullable Claim claim(Shares shares, Choice mayRead) {
         int from;
         int to;
         do {
@@ -227,7 +237,8 @@ final class Submission implements Cancellation {
             while (to < entries.size() && isShared(from, to, shares)) {
                 to++;
             }
-            if (mayRun != ANY && !entries.subList(from, to).stream().allMatch(mayRun)) {
+            // One question for the stretch: one for each entry takes longer than waking a thread.
+            if (!mayRead.includes(entries.get(from), bytesBefore[to] - bytesBefore[from])) {
                 return null;
             }
         } while (!next.compareAndSet(from, to));

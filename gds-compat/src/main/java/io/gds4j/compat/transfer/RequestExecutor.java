@@ -243,10 +243,13 @@ public final class RequestExecutor {
         return CompatFile.own(descriptorTable, file, function);
     }
 
-    /** Returns whether a request's thread is likely to sleep until a disk answers. */
-    public boolean waitsForDisk(BatchRequest entry, String function) {
-        return planner.waitsForDisk(
-                own(entry.file(), function), entry.fileOffset(), entry.size(), entry.write());
+    /**
+     * Returns whether the thread of a request is likely to sleep until a disk answers.
+     *
+     * @param size bytes of the request and of those that follow it in the file
+     */
+    public boolean waitsForDisk(BatchRequest first, long size, String function) {
+        return planner.waitsForDisk(own(first.file(), function), first.fileOffset(), size, first.write());
     }
 
     /** Returns the planner of requests. */

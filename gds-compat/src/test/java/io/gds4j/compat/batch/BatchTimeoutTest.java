@@ -27,6 +27,8 @@ class BatchTimeoutTest {
     private static final int STRETCH = 4 << 20;
     private static final int STEP = STRETCH + Rig.PAGE;
 
+    private static final int ENTRY = 64 << 10;
+
     /** More stretches than there are threads for them. */
     private static final int COUNT = 8;
 
@@ -59,6 +61,37 @@ class BatchTimeoutTest {
                 assertThat(done).hasSize(COUNT).allMatch(Completion::isComplete);
             } finally {
                 diskAnswers.countDown();
+            }
+            memory.verify();
+        }
+    }
+
+    /** Asking for each of its entries takes longer than reading them. */
+    @Test
+    void waitingThreadAsksOnceForAStretch() {
+        int entries = 128;
+        int size = entries * ENTRY;
+        FakePageCache cache = FakePageCache.ofFirst(size);
+        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L)))) {
+            GuardedFile file = rig.file(size);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, size);
+            List<Request> requests = new ArrayList<>();
+            for (int i = 0; i < entries; i++) {
+                // In memory from the last one to the first.
+                memory.expect(size - (i + 1) * ENTRY, file.expected(i * ENTRY, ENTRY));
+            }
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(entries)) {
+                for (int i = 0; i < entries; i++) {
+                    requests.add(Request.read(
+                            handle, memory.range(), ENTRY, (long) i * ENTRY, (long) size - (i + 1) * ENTRY));
+                }
+                int before = cache.questions();
+                batch.submit(requests);
+                List<Completion> done = batch.await(entries, Duration.ofSeconds(50));
+                assertThat(done).hasSize(entries).allMatch(Completion::isComplete);
+                assertThat(cache.questions() - before).isLessThan(entries / 4);
             }
             memory.verify();
         }
