@@ -161,6 +161,8 @@ class FragmentsTest {
             assertThat(cuda.calls(CudaFunction.LAUNCH_KERNEL) - kernels).isEqualTo(1);
         }
         assertThat(engine).isZero();
+        assertThat(cuda.gatherBlocks()).as("blocks for three readers: others would keep kernels of other calls out")
+                .isBetween(16, 48);
         long atEnd = SIZE - (1 << 20) - 5; // and ends at the end of the file
         copies = fragments(0, 64, 32 * KIB, 60);
         assertThat(handle.readScattered(atEnd, 2 << 20, copies)).isEqualTo(SIZE - atEnd);

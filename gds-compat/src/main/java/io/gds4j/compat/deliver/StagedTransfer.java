@@ -73,7 +73,7 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     private void runGathered(ThreadContext thread, GatherCopy copy) {
         if (isOwner(thread)) {
             // Now, not before workers are woken: they take longer to come than the kernel.
-            copy.launch();
+            copy.launch(plan().readers());
         }
         for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
             long start = plan().pieceStart(piece);

@@ -20,7 +20,7 @@ public final class TransferPlan {
     private CacheTrace trace = CacheTrace.KEPT;
     private boolean fromBothEnds;
     private boolean joinable;
-    private boolean gathered;
+    private int readers;
     private ResultSink sink = ResultSink.NONE;
 
     /** How a piece uses the page cache. */
@@ -63,7 +63,7 @@ public final class TransferPlan {
         leave(CacheTrace.KEPT);
         this.fromBothEnds = false;
         this.joinable = false;
-        this.gathered = false;
+        this.readers = 0;
         return this;
     }
 
@@ -128,14 +128,20 @@ public final class TransferPlan {
         return joinable;
     }
 
-    /** Sets whether one kernel copies all pieces. */
-    TransferPlan gathered(boolean value) {
-        gathered = value;
+    /** Has one kernel copy all pieces, which so many threads read. */
+    TransferPlan gathered(int threads) {
+        readers = threads;
         return this;
     }
 
+    /** Returns whether one kernel copies all pieces. */
     public boolean isGathered() {
-        return gathered;
+        return readers > 0;
+    }
+
+    /** Returns the number of threads that read the pieces that one kernel copies; 0 if none does. */
+    public int readers() {
+        return readers;
     }
 
     /** Sets what hears of the bytes. Stores a change only, as {@link #cache} does. */

@@ -111,7 +111,7 @@ public final class TransferPlanner {
             plan.write();
         }
         plan.joinable(course.joinable());
-        plan.gathered(course.gathered());
+        plan.gathered(course.gathered() ? course.threads() : 0);
         if (past && chooses) {
             plan.cache(CacheUse.ASKED);
         } else if (access == Access.DIRECT && !past) {

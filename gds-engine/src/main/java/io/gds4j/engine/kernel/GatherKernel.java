@@ -13,6 +13,12 @@ import org.jspecify.annotations.Nullable;
 public final class GatherKernel {
     static final int THREADS = 512;
 
+    /**
+     * Blocks that copy what one thread reads: four pieces of it at a time. More would wait, and a block that waits takes the place of others
+     * and reads over the bus: an H100 has places for 264 blocks, so that two requests with 128 each would keep the kernels of all others out.
+     */
+    private static final int BLOCKS_PER_READER = 4 * PieceBoard.UNITS;
+
     private final long function;
 
     /** Function of the kernel that tells when this one has begun; 0 if the GPU or its driver cannot. */
@@ -65,15 +71,16 @@ public final class GatherKernel {
             PieceBoard board = PieceBoard.at(memory);
             int request = board.begin();
             board.end(request, 0);
-            int launched = kernel.launch(cuda, board, request, 1, stream);
+            int launched = kernel.launch(cuda, board, request, 1, 1, stream);
             return launched != Cuda.SUCCESS || !rings ? launched : kernel.launchBell(cuda, board, request, stream);
         });
         return kernel;
     }
 
-    /** Returns the number of blocks for a request of {@code pieces}. */
-    static int blocks(int pieces) {
-        return Math.min(pieces * PieceBoard.UNITS, PieceBoard.MOST_BLOCKS);
+    /** Returns the number of blocks for a request of {@code pieces} that arrive from {@code readers} threads. */
+    static int blocks(int pieces, int readers) {
+        int enough = Math.min(readers, PieceBoard.MOST_BLOCKS) * BLOCKS_PER_READER;
+        return Math.min(pieces * PieceBoard.UNITS, Math.min(enough, PieceBoard.MOST_BLOCKS));
     }
 
     /**
@@ -81,10 +88,11 @@ public final class GatherKernel {
      *
      * @param request its number on the board
      * @param pieces number of pieces that will arrive or end
+     * @param readers number of threads that read pieces: so many are copied at a time
      * @return a {@code CUresult}
      */
-    public int launch(Cuda cuda, PieceBoard board, int request, int pieces, long stream) {
-        return launch(cuda, board, request, pieces, pieces, stream);
+    public int launch(Cuda cuda, PieceBoard board, int request, int pieces, int readers, long stream) {
+        return launchBlocks(cuda, board, request, blocks(pieces, readers), pieces, stream);
     }
 
     /**
@@ -95,12 +103,12 @@ public final class GatherKernel {
      * @return a {@code CUresult}
      */
     public int launchUntilEnd(Cuda cuda, PieceBoard board, int request, int likely, long stream) {
-        return launch(cuda, board, request, likely, PieceBoard.MOST_PLACES, stream);
+        return launchBlocks(cuda, board, request, blocks(likely, likely), PieceBoard.MOST_PLACES, stream);
     }
 
-    private int launch(Cuda cuda, PieceBoard board, int request, int likely, int most, long stream) {
-        long shape = (long) most * PieceBoard.UNITS << 16 | PieceBoard.tag(request);
-        return cuda.launchKernel(function, blocks(likely), THREADS, board.address(), shape, stream);
+    private int launchBlocks(Cuda cuda, PieceBoard board, int request, int blocks, long most, long stream) {
+        long shape = most * PieceBoard.UNITS << 16 | PieceBoard.tag(request);
+        return cuda.launchKernel(function, blocks, THREADS, board.address(), shape, stream);
     }
 
     /** Returns whether {@link #launchBell} works. */

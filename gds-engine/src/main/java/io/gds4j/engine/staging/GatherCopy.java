@@ -149,14 +149,19 @@ public final class GatherCopy {
         return true;
     }
 
-    /** Starts the kernel. Without this, {@link #settle} has a copy engine copy everything. */
-    public void launch() {
+    /**
+     * Starts the kernel. Without this, {@link #settle} has a copy engine copy everything.
+     *
+     * @param readers number of threads that read pieces
+     */
+    public void launch(int readers) {
         GatherKernel loaded = gpu.kernel();
         if (loaded != null && lane().push() == Cuda.SUCCESS) {
             long begun = System.nanoTime();
             copying = PieceEvents.copy();
             launched =
-                    loaded.launch(cuda, lane().board(), request, pieces, lane().kernelStream()) == Cuda.SUCCESS;
+                    loaded.launch(cuda, lane().board(), request, pieces, readers,
+                            lane().kernelStream()) == Cuda.SUCCESS;
             long now = System.nanoTime();
             restsUntil = now - begun < TransferCosts.SLOW_LAUNCH_NANOS ? 0 : now + TransferCosts.GATHER_LONG_REST_NANOS;
             lane().pop();

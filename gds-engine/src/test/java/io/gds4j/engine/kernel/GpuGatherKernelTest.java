@@ -87,7 +87,7 @@ class GpuGatherKernelTest {
             int[] order = random.ints(0, pieces).distinct().limit(pieces).toArray();
 
             int request = board.begin();
-            assertThat(kernel.launch(cuda, board, request, pieces, stream)).isZero();
+            assertThat(kernel.launch(cuda, board, request, pieces, pieces, stream)).isZero();
             for (int piece : order) {
                 int from = piece * pieceBytes + random.nextInt(32);
                 int size = random.nextInt(4) > 0 ? pieceBytes - 32 : random.nextInt(pieceBytes - 32);
@@ -207,7 +207,7 @@ class GpuGatherKernelTest {
     @Test
     void blocksLeaveWhenAPieceEnds() {
         int request = board.begin();
-        assertThat(kernel.launch(cuda, board, request, PieceBoard.PIECES, stream)).isZero();
+        assertThat(kernel.launch(cuda, board, request, PieceBoard.PIECES, PieceBoard.PIECES, stream)).isZero();
         while (!board.isAnyAtWork(request)) {
             Thread.onSpinWait();
         }
@@ -225,7 +225,7 @@ class GpuGatherKernelTest {
     void blocksGiveUpWhenNothingArrives() {
         int request = board.begin();
 
-        assertThat(kernel.launch(cuda, board, request, 4, stream)).isZero();
+        assertThat(kernel.launch(cuda, board, request, 4, 4, stream)).isZero();
 
         assertThat(cuda.streamSynchronize(stream)).isZero();
         assertThat(board.isAnyAtWork(request)).isFalse();
@@ -239,7 +239,7 @@ class GpuGatherKernelTest {
             request = board.begin();
         }
         board.arrived(request, 0, host, device, 4096);
-        assertThat(kernel.launch(cuda, board, request, 1, stream)).isZero();
+        assertThat(kernel.launch(cuda, board, request, 1, 1, stream)).isZero();
         assertThat(cuda.streamSynchronize(stream)).isZero();
         assertThat(board.isCopied(request, 0)).isTrue();
     }

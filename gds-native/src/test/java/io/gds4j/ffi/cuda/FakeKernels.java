@@ -38,6 +38,7 @@ abstract class FakeKernels extends FakeSharing {
     private final Map<Long, Module> modules = new HashMap<>();
     private final Map<Long, Function> functions = new HashMap<>();
     private final AtomicLong fragmentKernels = new AtomicLong();
+    private volatile int gatherBlocks;
     private volatile boolean occupied;
 
     private record Module(FakeContext context, String ptx) {
@@ -56,6 +57,11 @@ abstract class FakeKernels extends FakeSharing {
     /** Returns how many kernels that copy fragments were launched. */
     public long fragmentKernels() {
         return fragmentKernels.get();
+    }
+
+    /** Returns the number of blocks of the newest gather kernel. */
+    public int gatherBlocks() {
+        return gatherBlocks;
     }
 
     /** Sets whether kernels of others occupy the GPU, so that no gather kernel begins. */
@@ -124,6 +130,7 @@ abstract class FakeKernels extends FakeSharing {
                 used.enqueueKernel(() -> carryOut(() -> copyFragments(first, blocks / (int) second, used.context)));
                 return SUCCESS;
             }
+            gatherBlocks = blocks;
             Gather gather = new Gather(first, second, blocks, used.context);
             if (gather.waitsUntilExit()) {
                 used.enqueueWaitingKernel(gather::isOver);
