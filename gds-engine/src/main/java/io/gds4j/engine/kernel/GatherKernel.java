@@ -13,12 +13,6 @@ import org.jspecify.annotations.Nullable;
 public final class GatherKernel {
     static final int THREADS = 512;
 
-    /**
-     * Blocks that copy what one thread reads: four pieces of it at a time. More would wait, and a block that waits takes the place of others
-     * and reads over the bus: an H100 has places for 264 blocks, so that two requests with 128 each would keep the kernels of all others out.
-     */
-    private static final int BLOCKS_PER_READER = 4 * PieceBoard.UNITS;
-
     private final long function;
 
     /** Function of the kernel that tells when this one has begun; 0 if the GPU or its driver cannot. */
@@ -77,10 +71,9 @@ public final class GatherKernel {
         return kernel;
     }
 
-    /** Returns the number of blocks for a request of {@code pieces} that arrive from {@code readers} threads. */
-    static int blocks(int pieces, int readers) {
-        int enough = Math.min(readers, PieceBoard.MOST_BLOCKS) * BLOCKS_PER_READER;
-        return Math.min(pieces * PieceBoard.UNITS, Math.min(enough, PieceBoard.MOST_BLOCKS));
+    /** Returns the number of blocks that copy so many pieces at a time. */
+    static int blocks(int pieces) {
+        return Math.min(pieces, PieceBoard.WAITING_PLACES) * PieceBoard.UNITS;
     }
 
     /**
@@ -88,11 +81,11 @@ public final class GatherKernel {
      *
      * @param request its number on the board
      * @param pieces number of pieces that will arrive or end
-     * @param readers number of threads that read pieces: so many are copied at a time
+     * @param ahead number of pieces that it waits for and copies at a time
      * @return a {@code CUresult}
      */
-    public int launch(Cuda cuda, PieceBoard board, int request, int pieces, int readers, long stream) {
-        return launchBlocks(cuda, board, request, blocks(pieces, readers), pieces, stream);
+    public int launch(Cuda cuda, PieceBoard board, int request, int pieces, int ahead, long stream) {
+        return start(cuda, board, request, Math.min(pieces, ahead), pieces, stream);
     }
 
     /**
@@ -103,12 +96,12 @@ public final class GatherKernel {
      * @return a {@code CUresult}
      */
     public int launchUntilEnd(Cuda cuda, PieceBoard board, int request, int likely, long stream) {
-        return launchBlocks(cuda, board, request, blocks(likely, likely), PieceBoard.MOST_PLACES, stream);
+        return start(cuda, board, request, likely, PieceBoard.MOST_PLACES, stream);
     }
 
-    private int launchBlocks(Cuda cuda, PieceBoard board, int request, int blocks, long most, long stream) {
+    private int start(Cuda cuda, PieceBoard board, int request, int ahead, long most, long stream) {
         long shape = most * PieceBoard.UNITS << 16 | PieceBoard.tag(request);
-        return cuda.launchKernel(function, blocks, THREADS, board.address(), shape, stream);
+        return cuda.launchKernel(function, blocks(ahead), THREADS, board.address(), shape, stream);
     }
 
     /** Returns whether {@link #launchBell} works. */

@@ -42,6 +42,9 @@ public final class GatherCopy {
 
     private int request;
     private int pieces;
+
+    /** Bytes of all pieces. */
+    private long total;
     private boolean launched;
 
     /** The event of the kernel's copies; null unless a recording wants it. */
@@ -105,6 +108,7 @@ public final class GatherCopy {
         if (begun) {
             lane = taken;
             pieces = ofRequest;
+            total = bytes;
             launched = false;
             arrivals.set(0);
             request = taken.board().begin();
@@ -160,12 +164,17 @@ public final class GatherCopy {
             long begun = System.nanoTime();
             copying = PieceEvents.copy();
             launched =
-                    loaded.launch(cuda, lane().board(), request, pieces, readers,
+                    loaded.launch(cuda, lane().board(), request, pieces, ahead(readers),
                             lane().kernelStream()) == Cuda.SUCCESS;
             long now = System.nanoTime();
             restsUntil = now - begun < TransferCosts.SLOW_LAUNCH_NANOS ? 0 : now + TransferCosts.GATHER_LONG_REST_NANOS;
             lane().pop();
         }
+    }
+
+    /** Returns how many pieces the kernel waits for at a time: those that threads have soon read. */
+    private int ahead(int readers) {
+        return Math.toIntExact(Math.min(pieces, readers * Math.ceilDiv(TransferCosts.GATHER_AHEAD, total / pieces)));
     }
 
     /** Returns the place of a byte in the slabs, whose offset within a page is the same. Pieces are contiguous. */
