@@ -176,12 +176,26 @@ class FragmentsTest {
     @Test
     void kernelsHaveBlocksForTheirReaders() throws Exception {
         List<ScatterCopy> copies = fragments(0, 16, 128 * KIB, 1);
-        for (int round = 0; round < 50 && cuda.gatherBlocks() < 8; round++) {
-            handle.readScattered(0, 2 << 20, copies);
+        assertThat(blocks(handle, copies)).as("of 3 threads, for all").isEqualTo(16 * 4);
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 1L)
+                .set(CuFileKeys.MAX_REQUEST_PARALLELISM, 2L).build();
+        try (CuFileDriver other = CuFileDriver.open(new CompatBackend(config, posix, cuda.available()));
+                CuFileHandle reader = other.openFile(file, StandardOpenOption.READ)) {
+            assertThat(blocks(reader, copies)).as("of 2 threads, for 256 KiB each").isEqualTo(2 * 2 * 4);
         }
         readModel(0, copies);
         verify("16 fragments");
-        assertThat(cuda.gatherBlocks()).as("of 3 threads for 256 KiB each").isEqualTo(3 * 2 * 4);
+    }
+
+    /** Returns the number of blocks of the kernel of a read, once the driver has one. */
+    private int blocks(CuFileHandle from, List<ScatterCopy> copies) {
+        from.readScattered(0, 2 << 20, copies); // loads the kernels
+        long kernels;
+        do {
+            kernels = cuda.calls(CudaFunction.LAUNCH_KERNEL) - cuda.fragmentKernels();
+            from.readScattered(0, 2 << 20, copies);
+        } while (cuda.calls(CudaFunction.LAUNCH_KERNEL) - cuda.fragmentKernels() != kernels + 1);
+        return cuda.gatherBlocks();
     }
 
     @Test

@@ -62,10 +62,14 @@ public record TransferCosts(
     // Kernels that copy a request.
 
     /**
-     * Bytes of each reading thread that blocks of the kernel wait for. More blocks take the places of others and read over the bus while they
-     * wait: an H100 has places for 264, and with 128 for a request of 2 MiB, two of twelve callers kept the kernels of the others out.
+     * Bytes of each reading thread that blocks of the kernel wait for, if there are few. More blocks take the places of others and read over
+     * the bus while they wait: an H100 has places for 264, and with 128 for a request of 2 MiB, two of twelve callers kept the kernels of the
+     * others out.
      */
     public static final long GATHER_AHEAD = 256 << 10;
+
+    /** Largest number of readers of a request that has many others beside it. Four callers of 16 MiB lose 7 % with half of the blocks. */
+    public static final int FEW_READERS = 2;
 
     /** Looks at the board before the driver is asked how the kernel does: each question takes a lock that launches of others need. */
     public static final int GATHER_QUIET_LOOKS = 16;

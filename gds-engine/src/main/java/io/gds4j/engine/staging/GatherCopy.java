@@ -174,7 +174,9 @@ public final class GatherCopy {
 
     /** Returns how many pieces the kernel waits for at a time: those that threads have soon read. */
     private int ahead(int readers) {
-        return Math.toIntExact(Math.min(pieces, readers * Math.ceilDiv(TransferCosts.GATHER_AHEAD, total / pieces)));
+        return readers > TransferCosts.FEW_READERS
+                ? pieces
+                : (int) Math.min(pieces, readers * Math.ceilDiv(TransferCosts.GATHER_AHEAD, total / pieces));
     }
 
     /** Returns the place of a byte in the slabs, whose offset within a page is the same. Pieces are contiguous. */
