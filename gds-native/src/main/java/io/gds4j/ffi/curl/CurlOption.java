@@ -13,6 +13,7 @@ final class CurlOption {
     static final int PROTOCOLS = 181;
     static final int PATH_AS_IS = 234;
     static final int SUPPRESS_CONNECT_HEADERS = 265;
+    static final int UPLOAD_BUFFERSIZE = 280;
     static final int WRITEDATA = 10001;
     static final int URL = 10002;
     static final int PROXY = 10004;

@@ -163,6 +163,7 @@ final class CurlWire implements NativeHttp.Wire {
         set(easy, CurlOption.WRITEDATA, easy);
         if (request.body().isPresent()) {
             MemorySegment body = request.body().get();
+            set(easy, CurlOption.UPLOAD_BUFFERSIZE, BUFFER_BYTES);
             set(easy, CurlOption.POSTFIELDSIZE_LARGE, body.byteSize());
             set(easy, CurlOption.POSTFIELDS, body.byteSize() == 0 ? arena.allocateFrom("").address() : body.address());
         } else if (request.method().equals("HEAD")) {
