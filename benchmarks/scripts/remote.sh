@@ -9,10 +9,11 @@
 # memory. Both run twice, and the second run counts: some virtual machines take a second per gigabyte to give memory for the first time.
 # Needs a JDK 25 and gcc; without curl its column stays empty, and without openssl there is no https. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
 #
-# A third table is of real servers, where they are installed: nginx by http and https, and versitygw as S3 server. Beside gds load stand
+# A third table is of real servers, where they are installed: nginx, and versitygw and MinIO as S3 servers, by http and https. Beside gds load stand
 # curl processes, rclone into DIR, and boto3 with threads into memory. It gives MB/s and the processor time of each client: that of gds load
-# is without that of gds load --list. With RELAY, a command that relays the connections of a port to another one ("RELAY PORT TO"), the
-# table is of connections through it. Clients and servers that are missing are named in one line each.
+# is without that of gds load --list. With RELAY, a command that relays the connections of a port to another one ("RELAY PORT TO"), such as
+# toxiproxy with 10 ms each way, the table is of connections through it. With ONLY=servers there is no other table. Before each client the
+# script touches and frees memory: some virtual machines take a second per gigabyte to give it. Clients and servers that are missing are named in one line each.
 #
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
@@ -66,9 +67,10 @@ ours() {
     gds load "$url" --target "$target" --json >"$work/out" && gds load "$url" --target "$target" --json >"$work/out" || exit 4
     number bytesPerSecond <"$work/out" | awk '{printf "%.3f\n", $1 / 1e9}' >>"$work/ours"
 }
-for ((round = 0; round < ROUNDS; round++)); do
+[ "${ONLY:-}" = servers ] || for ((round = 0; round < ROUNDS; round++)); do
     if [ $((round % 2)) = 0 ]; then clients; plain; ours; else ours; plain; clients; fi
 done
+if [ "${ONLY:-}" != servers ]; then
 c=$(median "$work/curl") p=$(median "$work/plain") o=$(median "$work/ours")
 echo "$(machine); $((size >> 20)) MiB from serve.c on loopback, medians of $ROUNDS alternations, GB/s"
 echo
@@ -80,6 +82,7 @@ echo
 echo "| in one process, into host memory: plain Java clients | gds4j | ratio |"
 echo "| ---: | ---: | ---: |"
 echo "| ${figures[0]} | ${figures[1]} | $(awk -v p="${figures[0]}" -v o="${figures[1]}" 'BEGIN {printf "%.2f", o / p}') |"
+fi
 
 # --- real servers
 has() { command -v "$1" >/dev/null || { echo "no $1 here: its rows are left out" >&2; return 1; }; }
@@ -114,6 +117,7 @@ fi
 timed() {
     local row=$1 client=$2 wall user sys seconds
     shift 2
+    head -c "$size" /dev/zero | tail -c "$size" >/dev/null
     { time "$@" >"$work/out" 2>"$work/err"; } 2>"$work/time" || { echo "$row: $client failed: $(head -c 300 "$work/err")" >&2; return 1; }
     read -r wall user sys <"$work/time"
     seconds=$wall
@@ -188,6 +192,11 @@ if has nginx; then
         fi
     fi
 fi
+s3() { # row scheme port
+    export AWS_ENDPOINT_URL_S3=$2://localhost:$(through "$3")
+    row "$1-$2" "s3://bench/$base" --s3-provider Other --s3-env-auth --s3-endpoint "$AWS_ENDPOINT_URL_S3" ":s3:bench/$base"
+}
+unset AWS_CA_BUNDLE AWS_PROFILE
 if has versitygw; then
     export AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=benchbench AWS_REGION=us-east-1
     mkdir -p "$data/s3/bench" && ln "$file" "$data/s3/bench/$base"
@@ -197,9 +206,21 @@ if has versitygw; then
         [ $scheme = http ] || tls=(--cert "$work/cert" --key "$work/key")
         versitygw --access bench --secret benchbench --port "127.0.0.1:$port" --quiet "${tls[@]}" posix "$data/s3" >"$work/versity.log" 2>&1 &
         servers+=($!)
+        up "$port" && s3 versitygw $scheme "$port"
+    done
+fi
+if has minio && has curl; then
+    export AWS_ACCESS_KEY_ID=bench AWS_SECRET_ACCESS_KEY=benchbench AWS_REGION=us-east-1 MINIO_ROOT_USER=bench MINIO_ROOT_PASSWORD=benchbench
+    for scheme in http https; do
+        [ $scheme = http ] || [ ${#trust[@]} != 0 ] || continue
+        port=$(free_port) certificates=$work/none
+        [ $scheme = http ] || { certificates=$work/certificates; mkdir "$certificates"; cp "$work/cert" "$certificates/public.crt"; cp "$work/key" "$certificates/private.key"; }
+        minio server --quiet --address "127.0.0.1:$port" --console-address 127.0.0.1:0 --certs-dir "$certificates" "$data/minio" >"$work/minio.log" 2>&1 &
+        servers+=($!)
         up "$port" || continue
-        export AWS_ENDPOINT_URL_S3=$scheme://localhost:$(through "$port")
-        row "s3-$scheme" "s3://bench/$base" --s3-provider Other --s3-env-auth --s3-endpoint "$AWS_ENDPOINT_URL_S3" ":s3:bench/$base"
+        put() { curl -s -f --cacert "$work/cert" --aws-sigv4 aws:amz:us-east-1:s3 -u bench:benchbench --retry 9 --retry-all-errors -X PUT "$@" >/dev/null; }
+        [ $scheme = https ] || { put "$scheme://localhost:$port/bench" && put -T "$file" "$scheme://localhost:$port/bench/$base"; } || continue
+        s3 minio $scheme "$port"
     done
 fi
 [ ! -f "$work/relays" ] || kill $(cat "$work/relays") 2>/dev/null

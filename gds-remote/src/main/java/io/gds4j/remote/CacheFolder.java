@@ -108,18 +108,13 @@ final class CacheFolder {
         if (!fill(channel, sums, size + (long) first * Long.BYTES)) {
             return false;
         }
-        int whole = Math.ceilDiv(from, CHUNK) * CHUNK;
-        int wholeEnd = end == size ? end : end / CHUNK * CHUNK;
-        if (whole < wholeEnd && !fill(
-                channel, target.asSlice(whole - from, wholeEnd - whole).asByteBuffer(), whole)) {
-            return false;
-        }
+        // A piece is checked while it is in the processor's cache.
         for (int start = first * CHUNK; start < end; start += CHUNK) {
             int count = Math.min(CHUNK, size - start);
-            boolean isInTarget = start >= whole && start < wholeEnd;
+            boolean isInTarget = start >= from && start + count <= end;
             MemorySegment chunk = isInTarget ? target.asSlice(start - from, count)
                     : MemorySegment.ofArray(new byte[count]);
-            if (!isInTarget && !fill(channel, chunk.asByteBuffer(), start)
+            if (!fill(channel, chunk.asByteBuffer(), start)
                     || sums.getLong((start / CHUNK - first) * Long.BYTES) != checksum(name, start, chunk)) {
                 return false;
             }

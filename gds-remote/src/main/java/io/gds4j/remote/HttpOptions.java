@@ -20,7 +20,7 @@ import javax.net.ssl.SSLContext;
  * @since 0.1
  */
 public final class HttpOptions {
-    /** Parts of 4 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
+    /** Parts of 4 to 16 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
     public static final HttpOptions DEFAULTS = new HttpOptions(
             Map.of(), 4 << 20, 16, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
             false, 0, Optional.empty(), Optional.empty(), Optional.empty());
@@ -112,7 +112,10 @@ public final class HttpOptions {
         return headers;
     }
 
-    /** {@return bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time} */
+    /**
+     * {@return bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time, and those of long reads
+     * have up to 4 times as many bytes}
+     */
     public int partBytes() {
         return partBytes;
     }

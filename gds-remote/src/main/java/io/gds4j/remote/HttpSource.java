@@ -40,6 +40,9 @@ import java.util.regex.Pattern;
 public final class HttpSource implements RangeSource {
     private static final long POLL_MILLIS = 50;
 
+    /** Longest part of a long read, in parts: fewer requests wait for a distant server, or open a connection to one that closes it. */
+    private static final int MOST_TIMES = 4;
+
     private final HttpConnections connections;
     private final URI uri;
     private final String basic;
@@ -113,7 +116,7 @@ public final class HttpSource implements RangeSource {
 
     @Override
     public long preferredRequestBytes() {
-        return (long) options().partBytes() * options().connections();
+        return (long) options().partBytes() * options().connections() * MOST_TIMES;
     }
 
     /**
@@ -137,7 +140,8 @@ public final class HttpSource implements RangeSource {
     private void readParts(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
         Semaphore wake = new Semaphore(0);
         List<RangePart> parts = new ArrayList<>();
-        long size = options().partBytes();
+        long least = options().partBytes();
+        long size = Math.clamp(Math.ceilDiv(target.byteSize(), options().connections()), least, least * MOST_TIMES);
         for (long at = 0; at < target.byteSize(); at += size) {
             MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
             parts.add(new RangePart(this, offset + at, into, wake::release));

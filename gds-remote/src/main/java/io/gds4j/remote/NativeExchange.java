@@ -133,7 +133,11 @@ final class NativeExchange<T> implements NativeHttp.Answer, Flow.Subscription {
         if (open == null || wantsNoMore) {
             return false;
         }
-        open.onNext(List.of(bytes.asByteBuffer()));
+        if (open instanceof RangeBody range) {
+            range.take(bytes); // for each 16 KiB of https
+        } else {
+            open.onNext(List.of(bytes.asByteBuffer()));
+        }
         return !wantsNoMore;
     }
 

@@ -62,32 +62,32 @@ final class RangeBody implements BodySubscriber<String> {
 
     @Override
     public synchronized void onNext(List<ByteBuffer> buffers) {
-        for (ByteBuffer buffer : buffers) {
-            if (detached) {
-                return;
-            }
-            long room = target.byteSize() - received;
-            if (isText && buffer.remaining() > room) {
-                MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, room);
-                received += room;
-                detach();
-                return;
-            }
-            if (buffer.remaining() > room) {
-                tooLong = true;
-                detach();
-                return;
-            }
-            long count = buffer.remaining();
-            try {
-                MemorySegment.copy(MemorySegment.ofBuffer(buffer), 0, target, received, count);
-            } catch (InternalError e) {
-                // the disk behind a mapped file is full
-                full = true;
-                detach();
-                return;
-            }
-            received += count;
+        buffers.forEach(buffer -> take(MemorySegment.ofBuffer(buffer)));
+    }
+
+    /** Takes the next bytes. */
+    synchronized void take(MemorySegment bytes) {
+        if (detached) {
+            return;
+        }
+        long room = target.byteSize() - received;
+        long count = bytes.byteSize();
+        if (count > room && !isText) {
+            tooLong = true;
+            detach();
+            return;
+        }
+        try {
+            MemorySegment.copy(bytes, 0, target, received, Math.min(count, room));
+        } catch (InternalError e) {
+            // the disk behind a mapped file is full
+            full = true;
+            detach();
+            return;
+        }
+        received += Math.min(count, room);
+        if (count > room) {
+            detach();
         }
     }
 

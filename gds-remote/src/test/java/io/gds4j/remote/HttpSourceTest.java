@@ -91,6 +91,18 @@ class HttpSourceTest {
     }
 
     @Test
+    void longReadsSendFewRequestsOnEachConnection() throws Exception {
+        HttpSource source = HttpSource.open(uri, OPTIONS.withRequests(64 << 10, 2));
+        assertThat(source.preferredRequestBytes()).isEqualTo(512 << 10);
+        int before = server.requests();
+        assertThat(read(source, 0, SIZE)).isEqualTo(BYTES);
+        // parts of 256 KiB, four times as many bytes as those of a short read
+        assertThat(server.requests() - before).isEqualTo(3);
+        assertThat(read(source, 100_000, 128 << 10)).isEqualTo(Arrays.copyOfRange(BYTES, 100_000, 231_072));
+        assertThat(server.requests() - before).isEqualTo(5);
+    }
+
+    @Test
     void rangesHaveAsciiDigitsInEveryLanguage() throws Exception {
         Locale before = Locale.getDefault();
         Locale.setDefault(Locale.forLanguageTag("ar-EG"));

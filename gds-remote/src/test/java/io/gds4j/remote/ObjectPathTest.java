@@ -229,7 +229,7 @@ class ObjectPathTest {
         other[499_999]++;
         AtomicInteger ranges = new AtomicInteger();
         server.on((exchange, request) -> {
-            if (ranges.incrementAndGet() < 4) {
+            if (ranges.incrementAndGet() < 2) {
                 return false;
             }
             server.etag = tag.replace("v1", "v2");

@@ -25,7 +25,8 @@ public interface NativeHttp {
      *
      * @param headers name and value
      * @param body native memory to send; empty for a request without a body
-     * @param authorities certificates to trust, in PEM, in native memory that lives as long as the program; empty trusts none
+     * @param authorities certificates to trust, in PEM, in native memory that lives as long as the program: the same for all requests
+     *            of a program; empty trusts none
      * @param connectTimeout longest time until a server takes the connection
      * @param proxy a proxy of HTTP, which tunnels https; its name is resolved by the library
      * @param proxyHeaders headers for the proxy of a tunnel

@@ -29,7 +29,7 @@ final class CurlFunctions {
     private static final Linker.Option VARIADIC = Linker.Option.firstVariadicArg(2);
     private static final DynamicLoader.Result LIBRARY = DynamicLoader.open("libcurl.so.4");
     private static final Linkage CURL = new Linkage(
-            "libcurl", LIBRARY instanceof DynamicLoader.Loaded loaded ? loaded.symbols() : name -> Optional.empty(),
+            "libcurl", symbols(),
             (address, type, options) -> Linker.nativeLinker().downcallHandle(address, type, options));
     private static final MethodHandle VERSION_TEXT = CURL.function("curl_version", FunctionDescriptor.of(JAVA_LONG));
     private static final MethodHandle GLOBAL_INIT =
@@ -43,6 +43,11 @@ final class CurlFunctions {
             "curl_easy_getinfo", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS), VARIADIC);
     static final MethodHandle EASY_STRERROR =
             CURL.function("curl_easy_strerror", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
+    static final MethodHandle SHARE_INIT = CURL.function("curl_share_init", FunctionDescriptor.of(JAVA_LONG));
+    static final MethodHandle SHARE_SETOPT = CURL.function(
+            "curl_share_setopt", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG), VARIADIC);
+    static final MethodHandle SHARE_CLEANUP =
+            CURL.function("curl_share_cleanup", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
     static final MethodHandle MULTI_INIT = CURL.function("curl_multi_init", FunctionDescriptor.of(JAVA_LONG));
     static final MethodHandle MULTI_CLEANUP =
             CURL.function("curl_multi_cleanup", FunctionDescriptor.of(JAVA_INT, JAVA_LONG));
@@ -70,6 +75,11 @@ final class CurlFunctions {
     /** Returns why libcurl cannot be used. */
     static Optional<String> problem() {
         return PROBLEM;
+    }
+
+    /** Returns the functions of libcurl, and of the libraries that it uses itself. */
+    static SymbolLookup symbols() {
+        return LIBRARY instanceof DynamicLoader.Loaded loaded ? loaded.symbols() : name -> Optional.empty();
     }
 
     private static Optional<String> start() {

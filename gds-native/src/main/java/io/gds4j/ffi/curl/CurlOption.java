@@ -13,6 +13,7 @@ final class CurlOption {
     static final int PROTOCOLS = 181;
     static final int PATH_AS_IS = 234;
     static final int SUPPRESS_CONNECT_HEADERS = 265;
+    static final int UPLOAD_BUFFERSIZE = 280;
     static final int WRITEDATA = 10001;
     static final int URL = 10002;
     static final int PROXY = 10004;
@@ -23,10 +24,13 @@ final class CurlOption {
     static final int CUSTOMREQUEST = 10036;
     static final int CAINFO = 10065;
     static final int CAPATH = 10097;
+    static final int SHARE = 10100;
+    static final int SSL_CTX_DATA = 10109;
     static final int NOPROXY = 10177;
     static final int PROXYHEADER = 10228;
     static final int WRITEFUNCTION = 20011;
     static final int HEADERFUNCTION = 20079;
+    static final int SSL_CTX_FUNCTION = 20108;
     static final int POSTFIELDSIZE_LARGE = 30120;
     static final int CAINFO_BLOB = 40309;
 

@@ -21,7 +21,10 @@ import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
 
-/** A connection of libcurl: a multi handle, which keeps it and can be woken, and a handle for each request, one at a time. */
+/**
+ * A connection of libcurl: a multi handle, which keeps it and can be woken, and a handle for each request, one at a time. A share keeps
+ * what resumes a session of TLS: some servers close the connection after each answer.
+ */
 final class CurlWire implements NativeHttp.Wire {
     private static final FunctionDescriptor CALLBACK =
             FunctionDescriptor.of(JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG, JAVA_LONG);
@@ -38,6 +41,8 @@ final class CurlWire implements NativeHttp.Wire {
     private static final int LONGEST_POLL_MILLIS = 1000;
     private static final int KEPT_CONNECTIONS = 2;
     private static final int MULTI_MAXCONNECTS = 6;
+    private static final int SHARE_DATA = 1;
+    private static final int TLS_SESSIONS = 4;
     private static final int INFO_RESPONSE_TO_CONNECT = 0x200000 + 22;
     private static final int INFO_SIZE_UPLOAD = 0x600000 + 7;
     /** Where a CURLMsg has its result. */
@@ -49,6 +54,7 @@ final class CurlWire implements NativeHttp.Wire {
     private final MemorySegment blob;
     private final MemorySegment out;
 
+    private final long share;
     private long multi;
 
     CurlWire() {
@@ -57,6 +63,8 @@ final class CurlWire implements NativeHttp.Wire {
         blob = arena.allocate(BLOB_BYTES, Long.BYTES);
         out = arena.allocate(JAVA_LONG);
         try {
+            share = some((long) CurlFunctions.SHARE_INIT.invokeExact());
+            check((int) CurlFunctions.SHARE_SETOPT.invokeExact(share, SHARE_DATA, (long) TLS_SESSIONS));
             multi = some((long) CurlFunctions.MULTI_INIT.invokeExact());
             check((int) CurlFunctions.MULTI_SETOPT.invokeExact(multi, MULTI_MAXCONNECTS, (long) KEPT_CONNECTIONS));
         } catch (Throwable t) {
@@ -118,6 +126,7 @@ final class CurlWire implements NativeHttp.Wire {
 
     private void configure(long easy, NativeHttp.Request request, Arena arena) throws Throwable {
         set(easy, CurlOption.NOSIGNAL, 1);
+        set(easy, CurlOption.SHARE, share);
         set(easy, CurlOption.ERRORBUFFER, error.address());
         set(easy, CurlOption.URL, arena.allocateFrom(request.uri().toASCIIString()).address());
         set(easy, CurlOption.PROTOCOLS, CurlOption.HTTP_AND_HTTPS);
@@ -132,9 +141,14 @@ final class CurlWire implements NativeHttp.Wire {
         set(easy, CurlOption.CAPATH, arena.allocateFrom("/dev/null").address());
         MemorySegment authorities = request.authorities();
         if (authorities.byteSize() > 0) {
-            blob.set(ADDRESS, 0, authorities);
-            blob.set(JAVA_LONG, Long.BYTES, authorities.byteSize());
+            CurlTrust trust = CurlTrust.of(authorities);
+            blob.set(ADDRESS, 0, trust.blob());
+            blob.set(JAVA_LONG, Long.BYTES, trust.blob().byteSize());
             set(easy, CurlOption.CAINFO_BLOB, blob.address());
+            if (trust.store() != 0) {
+                set(easy, CurlOption.SSL_CTX_FUNCTION, CurlTrust.USE_STORE.address());
+                set(easy, CurlOption.SSL_CTX_DATA, trust.store());
+            }
         } else {
             set(easy, CurlOption.CAINFO, arena.allocateFrom("/dev/null").address());
         }
@@ -149,6 +163,7 @@ final class CurlWire implements NativeHttp.Wire {
         set(easy, CurlOption.WRITEDATA, easy);
         if (request.body().isPresent()) {
             MemorySegment body = request.body().get();
+            set(easy, CurlOption.UPLOAD_BUFFERSIZE, BUFFER_BYTES);
             set(easy, CurlOption.POSTFIELDSIZE_LARGE, body.byteSize());
             set(easy, CurlOption.POSTFIELDS, body.byteSize() == 0 ? arena.allocateFrom("").address() : body.address());
         } else if (request.method().equals("HEAD")) {
@@ -262,6 +277,7 @@ final class CurlWire implements NativeHttp.Wire {
         }
         try {
             check((int) CurlFunctions.MULTI_CLEANUP.invokeExact(multi));
+            check((int) CurlFunctions.SHARE_CLEANUP.invokeExact(share));
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         } finally {

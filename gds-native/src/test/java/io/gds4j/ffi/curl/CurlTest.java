@@ -18,8 +18,11 @@ import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
+import java.security.KeyStore;
 import java.security.cert.CertificateException;
+import java.security.cert.X509Certificate;
 import java.time.Duration;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -27,6 +30,8 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
+import javax.net.ssl.TrustManagerFactory;
+import javax.net.ssl.X509TrustManager;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -145,6 +150,34 @@ class CurlTest {
             assertThat(head.bytes.size()).isZero();
         }
         assertThat(ports).hasSize(1);
+    }
+
+    @Test
+    void certificatesAreParsedOnceForAllConnections() throws Exception {
+        assumeTrue(curl.problem().isEmpty(), () -> String.valueOf(curl.problem()));
+        TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
+        factory.init((KeyStore) null);
+        StringBuilder pem = new StringBuilder();
+        for (X509Certificate each : ((X509TrustManager) factory.getTrustManagers()[0]).getAcceptedIssuers()) {
+            pem.append("-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n".formatted(
+                    Base64.getMimeEncoder(64, new byte[]{'\n'}).encodeToString(each.getEncoded())));
+        }
+        String all = pem.toString();
+        byte[] first = all.substring(0, all.indexOf("-----BEGIN", 1)).getBytes(StandardCharsets.US_ASCII);
+        CurlTrust trust = CurlTrust.of(segment(all));
+        assertThat(trust.store()).isNotZero();
+        assertThat(trust.blob().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(first);
+        // libcurl itself tells what is wrong with a list that OpenSSL does not take as a whole
+        for (String broken : new String[]{all.replaceFirst("(?s)(BEGIN.*BEGIN CERTIFICATE-----\\n)M", "$1N"), "",
+                "x"}) {
+            MemorySegment given = segment(broken);
+            assertThat(CurlTrust.of(given).store()).isZero();
+            assertThat(CurlTrust.of(given).blob()).isEqualTo(given);
+        }
+    }
+
+    private static MemorySegment segment(String text) {
+        return Arena.global().allocateFrom(ValueLayout.JAVA_BYTE, text.getBytes(StandardCharsets.US_ASCII));
     }
 
     @Test
