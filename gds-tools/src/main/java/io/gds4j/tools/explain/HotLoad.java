@@ -40,14 +40,12 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
     private static final int TENSOR = 8 << 20;
     private static final long GENERATED = 512L << 20;
     private static final long FIRST = 128L << 20;
-    private static final long MOST = 2L << 30;
+    private static final long MOST = 4L << 30;
 
-    private static final int REPEATS = 4;
+    /** A load of the measurement takes at most this part of the available memory; all five together take half. */
+    private static final int SHARE = 10;
 
-    /** A load of the measurement takes at most this part of the available memory; all together take half. */
-    private static final int SHARE = 2 * (2 + REPEATS);
-
-    /** A load of the measurement takes about so long, and the ones that tell the speed take it together. */
+    /** A load of the measurement takes about so long at most. */
     private static final double SECONDS = 0.2;
 
     /** Measures; empty if neither the page cache nor /dev/shm has enough, or the loads fail. */
@@ -124,19 +122,35 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
             this.plan = plan;
         }
 
+        /**
+         * Two loads are cold: what they take longer than warm ones is the cost of a first load. Two warm sizes tell the speed, apart from
+         * what any load needs to begin and to end.
+         */
         HotLoad measure(boolean own, long room) {
-            LoadPlan few = part(plan, Math.min(FIRST, room));
+            long most = Math.min(room, plan.bytes());
+            LoadPlan few = part(plan, Math.min(FIRST, most));
             double first = seconds(few);
-            LoadPlan many = part(plan, Math.min(room, Math.max(FIRST, (long) (few.bytes() / first * SECONDS))));
-            double second = seconds(many);
-            double warm = 0;
-            int count = 0;
-            do {
-                warm += seconds(many);
-                count++;
-            } while (warm < SECONDS && count < REPEATS);
-            double rate = count * many.bytes() / warm;
-            return new HotLoad(Math.max(0, first + second - (few.bytes() + many.bytes()) / rate), rate, own);
+            LoadPlan some = part(plan, Math.min(Math.max(few.bytes(), most / 4), within(few, first)));
+            double second = seconds(some);
+            double warm = seconds(some);
+            LoadPlan many = part(plan, Math.min(most, within(some, warm)));
+            double longest = seconds(many);
+            if (longest < SECONDS) {
+                longest = (longest + seconds(many)) / 2;
+            }
+            double rate = many.bytes() / longest;
+            double slope = (many.bytes() - some.bytes()) / (longest - warm);
+            if (many.bytes() > 2 * some.bytes() && slope > rate && slope < 2 * rate) {
+                rate = slope;
+            }
+            double each = longest - many.bytes() / rate;
+            double fixed = first + second - each - (few.bytes() + some.bytes()) / rate;
+            return new HotLoad(Math.max(0, fixed), rate, own);
+        }
+
+        /** What a load of about {@link #SECONDS} moves, after one that took so long; not less than that one moved. */
+        private static long within(LoadPlan part, double seconds) {
+            return Math.max(part.bytes(), (long) (part.bytes() / seconds * SECONDS));
         }
 
         /** Time of a load, without that of the headers. */
