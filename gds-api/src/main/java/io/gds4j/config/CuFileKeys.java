@@ -443,16 +443,15 @@ public final class CuFileKeys {
     // ---- properties: later versions
 
     /**
-     * {@code properties.gpu_bounce_buffer_slab_config.slab_size_kb}: sizes of GPU bounce buffers; replaces
-     * max_device_cache_size_kb and per_buffer_cache_size_kb unless empty; gds4j's engine only reports it.
+     * {@code properties.gpu_bounce_buffer_slab_config.slab_size_kb}: sizes of GPU bounce buffers instead of
+     * max_device_cache_size_kb; gds4j's engine only reports it.
      * Allowed: an array of 0 to 16, each an integer, 4 to 16777216, a multiple of 4. Default: {@code []}. Unit: KiB.
      * Since cuFile 1.17. Used by gds4j's engine and libcufile.
      */
     public static final ConfigKey<List<Long>> GPU_BOUNCE_BUFFER_SLAB_SIZE_KB = KEY.longs(
             "properties.gpu_bounce_buffer_slab_config.slab_size_kb")
             .allow(numbers(0, MAX_SLAB_CLASSES, 4, MAX_SLAB_KB, 4)).unit("KiB").since("1.17").engine()
-            .about("sizes of GPU bounce buffers; replaces max_device_cache_size_kb and per_buffer_cache_size_kb unless empty;"
-                    + " gds4j's engine only reports it");
+            .about("sizes of GPU bounce buffers instead of max_device_cache_size_kb; gds4j's engine only reports it");
     /**
      * {@code properties.gpu_bounce_buffer_slab_config.slab_count}: number of buffers of each size; as many entries as
      * slab_size_kb.
@@ -472,22 +471,22 @@ public final class CuFileKeys {
             .parameter(BoolParameter.PROPERTIES_POSIX_IO_MODE).since("1.19").compat()
             .about("use plain POSIX I/O without checks of the platform; gds4j's engine always does");
     /**
-     * {@code properties.gds_fallback_io}: repeat requests with POSIX I/O after GPUDirect Storage fails; backend auto
-     * always does if compat mode is allowed.
+     * {@code properties.gds_fallback_io}: repeat requests by POSIX I/O if direct storage fails; backend auto does if
+     * compat mode is allowed.
      * Allowed: true or false. Default: {@code false}. Since cuFile 1.17. Used by libcufile.
      */
     public static final ConfigKey<Boolean> GDS_FALLBACK_IO = KEY.flag("properties.gds_fallback_io", false)
             .parameter(BoolParameter.GDS_FALLBACK_IO).since("1.17")
             .compat()
-            .about("repeat requests with POSIX I/O after GPUDirect Storage fails; backend auto always does if compat mode is allowed");
+            .about("repeat requests by POSIX I/O if direct storage fails; backend auto does if compat mode is allowed");
     /**
-     * {@code properties.compat_odirect_unaligned_read_split}: in compat mode, bypass the page cache for the aligned
-     * middle of an unaligned read; gds4j's engine always does.
+     * {@code properties.compat_odirect_unaligned_read_split}: in compat mode, bypass the page cache for the middle of
+     * an unaligned read; gds4j's engine does.
      * Allowed: true or false. Default: {@code false}. Since cuFile 1.19. Used by libcufile.
      */
     public static final ConfigKey<Boolean> COMPAT_ODIRECT_UNALIGNED_READ_SPLIT =
             KEY.flag("properties.compat_odirect_unaligned_read_split", false).since("1.19").compat()
-                    .about("in compat mode, bypass the page cache for the aligned middle of an unaligned read; gds4j's engine always does");
+                    .about("in compat mode, bypass the page cache for the middle of an unaligned read; gds4j's engine does");
     /**
      * {@code properties.compat_odirect_unaligned_read_split_min_size_kb}: smallest read that
      * compat_odirect_unaligned_read_split applies to.
@@ -891,8 +890,8 @@ public final class CuFileKeys {
                     .about("do not check whether registered memory was freed");
 
     /**
-     * {@code GDS4J_IO_POLICY}: source of reads by the compat backend. auto: page cache if the bytes are cached, else
-     * disk; direct: disk; buffered: page cache. For measurements.
+     * {@code GDS4J_IO_POLICY}: source of reads by the compat backend. auto: the page cache if the bytes are there;
+     * direct: disk; buffered: cache.
      * Allowed: one of "auto", "direct", "buffered". Default: {@code "auto"}. Environment: {@code GDS4J_IO_POLICY}. Used
      * by gds4j's engine.
      */
@@ -900,8 +899,7 @@ public final class CuFileKeys {
             .allow(oneOf("auto", "direct", "buffered")).variable("GDS4J_IO_POLICY", TEXT, "a text").compat()
             .onlyEnvironment()
             .engine()
-            .about("source of reads by the compat backend. auto: page cache if the bytes are cached, else disk; direct: disk;"
-                    + " buffered: page cache. For measurements");
+            .about("source of reads by the compat backend. auto: the page cache if the bytes are there; direct: disk; buffered: cache");
 
     private static final List<ConfigKey<?>> ALL = KEY.all();
 

@@ -16,9 +16,9 @@ import picocli.CommandLine.Mixin;
                 "  gds explain Llama-3-8B/                  to gpu:0, or host memory",
                 "  gds explain Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
                 "",
-                "Reads headers, a fifth of a second from each device, and a generated",
-                "checkpoint in /dev/shm. Writes nothing else. What could not be measured is",
-                "unknown."})
+                "Reads headers, a fifth of a second from each device, and tensors that are in",
+                "the page cache, or a generated checkpoint in /dev/shm. Writes nothing else.",
+                "What could not be measured is unknown."})
 final class ExplainCommand implements Callable<Integer> {
     private final Terminal terminal;
 

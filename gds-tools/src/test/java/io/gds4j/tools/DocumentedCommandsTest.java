@@ -1,5 +1,6 @@
 package io.gds4j.tools;
 
+import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.tools.terminal.Terminal;
@@ -14,6 +15,7 @@ import java.util.regex.Pattern;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.DynamicTest;
 import org.junit.jupiter.api.TestFactory;
+import org.junit.jupiter.api.io.TempDir;
 import picocli.CommandLine;
 
 /** The command accepts every command line of the documents: commands, options and values. */
@@ -39,6 +41,19 @@ class DocumentedCommandsTest {
             } catch (CommandLine.MissingParameterException incomplete) {
                 assertThat(incomplete).hasMessageStartingWith("Missing required");
             }
+        }));
+    }
+
+    /** As a newcomer types them: in the order of the page, after a demo whose checkpoint stays. */
+    @TestFactory
+    Stream<DynamicTest> commandOfTheReadmeWorksAfterADemo(@TempDir Path folder) throws IOException {
+        List<String> lines = LINE.matcher(Files.readString(ROOT.resolve("README.md"))).results()
+                .map(match -> match.group(1)).toList();
+        assertThat(lines).hasSizeGreaterThan(5).first().asString().startsWith("demo");
+        assertThat(gds("demo", "--keep", "-q", "--size", "64M", "--dir", folder.toString()).status()).isZero();
+        return lines.stream().skip(1).map(line -> DynamicTest.dynamicTest("gds " + line, () -> {
+            GdsRun run = gds(words(line.replace("target/", folder + "/")));
+            assertThat(run.status()).as(run.err()).isZero();
         }));
     }
 

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.IOException;
+import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.stream.Stream;
@@ -40,6 +41,7 @@ class ExplainCommandTest {
         assertThat(json.get("files")).hasSize(load.get("files").asInt());
         assertThat(json.get("hotSeconds").asDouble()).isGreaterThan(0);
         assertThat(json.get("hotBytesPerSecond").asLong()).isGreaterThan(1_000_000);
+        assertThat(json.get("hotMeasured").asText()).as("of files that have just been written").isEqualTo("checkpoint");
         JsonNode file = json.get("files").get(0);
         assertThat(load.get("ioPaths").has(file.get("ioPath").asText())).isTrue();
         assertThat(file.get("reason").asText()).isNotEmpty();
@@ -59,6 +61,7 @@ class ExplainCommandTest {
 
             assertThat(json.get("coldSeconds")).isEqualTo(json.get("hotSeconds")).isEqualTo(json.get("nowSeconds"));
             assertThat(json.get("files").get(0).get("coldBytesPerSecond").isNull()).isTrue();
+            assertThat(json.get("hotMeasured").asText()).isEqualTo("checkpoint");
             assertThat(gds("explain", file.toString(), "-t", "host").out()).contains("in memory");
         } finally {
             Files.delete(file);
@@ -74,6 +77,24 @@ class ExplainCommandTest {
         assertThat(json.get("coldSeconds").isNull()).as("200 ms of a file of some bytes tell nothing").isTrue();
         assertThat(gds("explain", file.toString(), "-t", "host").out())
                 .contains("unknown from storage").contains("delivers an unknown rate");
+    }
+
+    @Test
+    void fileThatIsNotInThePageCacheIsNotReadToExpectALoadFromIt() throws IOException {
+        Path file = folder.resolve("sparse.safetensors");
+        String header = "{\"t\":{\"dtype\":\"U8\",\"shape\":[4194304],\"data_offsets\":[0,4194304]}}";
+        try (RandomAccessFile sparse = new RandomAccessFile(file.toFile(), "rw")) {
+            sparse.writeLong(Long.reverseBytes(header.length()));
+            sparse.writeBytes(header);
+            sparse.setLength(8 + header.length() + (4 << 20)); // a hole, of which the page cache has nothing
+        }
+
+        JsonNode json = gds("explain", file.toString(), "-t", "host", "--json").json();
+
+        assertThat(json.get("hotMeasured").asText()).isEqualTo("generated");
+        assertThat(json.get("hotSeconds").asDouble()).isGreaterThan(0);
+        assertThat(gds("explain", file.toString(), "-t", "host").out()).contains("by loads of a generated checkpoint");
+        assertThat(probes()).as("files in /dev/shm").isZero();
     }
 
     @Test

@@ -139,9 +139,14 @@ class TopCommandTest {
     /** A shell that waits for another process does not ask for the status of a JVM that has ended. */
     @Test
     void endedJvmWhoseParentDoesNotCareIsOver() throws Exception {
-        Process shell = new ProcessBuilder("sh", "-c", "true & echo $!; exec sleep 60").start();
+        // The shell itself would ask, so the process ends only when the shell has become another program.
+        Process shell = new ProcessBuilder("sh", "-c", "exec 3<&0; read line <&3 & echo $!; exec sleep 60").start();
         try {
             long ended = Long.parseLong(shell.inputReader().readLine());
+            while (!Files.readString(Path.of("/proc/" + shell.pid() + "/comm")).equals("sleep\n")) {
+                Thread.onSpinWait();
+            }
+            shell.outputWriter().append('\n').close();
             while (!Files.readString(Path.of("/proc/" + ended + "/stat")).contains(") Z ")) {
                 Thread.onSpinWait();
             }

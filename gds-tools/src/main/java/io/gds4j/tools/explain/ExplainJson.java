@@ -25,6 +25,7 @@ final class ExplainJson {
         fields.put("hotSeconds", orNull(estimate.hotSeconds()));
         fields.put("coldSeconds", orNull(estimate.coldSeconds()));
         fields.put("hotBytesPerSecond", estimate.hot().map(hot -> Math.round(hot.bytesPerSecond())).orElse(null));
+        fields.put("hotMeasured", estimate.hot().map(hot -> hot.own() ? "checkpoint" : "generated").orElse(null));
         fields.put("files", estimate.files().stream().map(file -> file(file, explanation)).toList());
         fields.put("ranks", explanation.ranks().stream().map(ExplainJson::rank).toList());
         fields.put("advice", explanation.advice().stream().map(CheckJson::advice).toList());

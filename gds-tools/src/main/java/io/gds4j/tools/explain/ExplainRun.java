@@ -62,7 +62,8 @@ public final class ExplainRun {
         }
         // slices together are one copy of the model, as one target receives it
         List<LoadDestination> measured = arguments.mode().divides() ? destinations.subList(0, 1) : destinations;
-        Estimate estimate = new Estimate(files, HotLoad.measure(driver, measured), devices(files));
+        Estimate estimate = new Estimate(
+                files, HotLoad.measure(driver, measured, plan, files), devices(files));
         boolean direct = arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isPresent();
         return new Explanation(
                 arguments.path(), plan.checkpoint().format().id(), plan.tensors().size(), plan.bytes(), direct,

@@ -29,8 +29,10 @@ final class ExplainText {
         lines.add(Text.row("cached", "%s of %s".formatted(
                 Units.bytes(estimate.cachedBytes()),
                 Units.bytes(estimate.bytes()))));
-        lines.add(Text.row("memory", estimate.hot().map(hot -> "%s to the target, and %s before".formatted(
-                Units.rate(hot.bytesPerSecond()), Units.seconds(hot.fixedSeconds()))).orElse("unknown")));
+        lines.add(Text.row("memory",
+                estimate.hot().map(hot -> "%s to the target, and %s before, by loads of %s".formatted(
+                        Units.rate(hot.bytesPerSecond()), Units.seconds(hot.fixedSeconds()),
+                        hot.own() ? "this checkpoint" : "a generated checkpoint")).orElse("unknown")));
         estimate.files().stream().filter(file -> !file.inMemory()).map(ReadFile::device).distinct()
                 .forEach(device -> lines.add(Text.row("storage", "%s delivers %s".formatted(
                         device, estimate.devices().containsKey(device)

@@ -4,77 +4,96 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadDestination;
+import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelTensors;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.tools.demo.DemoFolder;
 import java.io.IOException;
-import java.nio.file.FileStore;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.stream.Collectors;
 
 /**
- * Time of the first load of a process from memory on this machine: a constant and a part for each byte, from real loads of two generated
- * checkpoints in /dev/shm. The first of them loads classes, as the load does that is explained; the fastest tell the speed.
+ * Time of the first load of a process from memory on this machine: a constant and a part for each byte. Both come from real loads of
+ * tensors of the checkpoint that are in the page cache, or else of a generated checkpoint in /dev/shm. The first loads create classes,
+ * threads and slabs, as the load does that is explained; those after them tell the speed.
  *
  * @param fixedSeconds time of a first load of nothing, without headers
  * @param bytesPerSecond speed of what follows
+ * @param own true if measured by loads of the checkpoint, false if by loads of a generated one
  */
-record HotLoad(double fixedSeconds, double bytesPerSecond) {
+record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
+
     private static final Path MEMORY = Path.of("/dev/shm");
     private static final int TENSOR = 8 << 20;
-    private static final int FEW = 4;
-    private static final int MANY = 16;
-    private static final int REPEATS = 2;
+    private static final long GENERATED = 512L << 20;
+    private static final long FIRST = 128L << 20;
+    private static final long MOST = 4L << 30;
 
-    /** Measures; empty if /dev/shm has no room, or the loads fail. */
-    static Optional<HotLoad> measure(CuFileDriver driver, List<LoadDestination> destinations) {
+    /** A load of the measurement takes at most this part of the available memory; all five together take half. */
+    private static final int SHARE = 10;
+
+    /** A load of the measurement takes about so long at most. */
+    private static final double SECONDS = 0.2;
+
+    /** Measures; empty if neither the page cache nor /dev/shm has enough, or the loads fail. */
+    static Optional<HotLoad> measure(
+            CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, List<ReadFile> files) {
+        long room = Math.min(MOST, driver.allocator().available(MemoryKind.HOST, MemoryRange.NO_DEVICE) / SHARE);
+        for (LoadDestination destination : destinations) {
+            room = Math.min(room, driver.allocator().available(destination.kind(), destination.device()) / SHARE
+                    / destinations.size());
+        }
+        Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
+        LoadPlan own = plan.select(tensor -> cached.contains(tensor.file()));
         try {
-            FileStore store = Files.getFileStore(MEMORY);
-            if (store.getUsableSpace() < 2L * MANY * TENSOR) {
+            if (part(own, Math.min(FIRST, room)).bytes() >= Math.min(FIRST / 2, plan.bytes())) {
+                return measure(driver, destinations, own, true, room);
+            }
+            long bytes = Math.min(Math.min(GENERATED, room), Files.getFileStore(MEMORY).getUsableSpace() / 2);
+            if (bytes < TENSOR) {
                 return Optional.empty();
             }
             try (DemoFolder folder = DemoFolder.in(MEMORY, "gds-explain-")) {
                 Path file = folder.path().resolve("generated.safetensors");
-                write(file, FEW);
-                double first = load(driver, destinations, file);
-                double few = fastest(driver, destinations, file);
-                write(file, MANY);
-                double many = fastest(driver, destinations, file);
-                double rate = many > few
-                        ? (double) (MANY - FEW) * TENSOR / (many - few)
-                        : (double) MANY * TENSOR / many;
-                return Optional.of(new HotLoad(Math.max(0, first - (double) FEW * TENSOR / rate), rate));
+                write(file, (int) (bytes / TENSOR));
+                return measure(driver, destinations, Checkpoint.open(file).plan(), false, room);
             }
         } catch (IOException | CuFileException e) {
             return Optional.empty();
         }
     }
 
-    private static double fastest(CuFileDriver driver, List<LoadDestination> destinations, Path file) {
-        double fastest = Double.MAX_VALUE;
-        for (int i = 0; i < REPEATS; i++) {
-            fastest = Math.min(fastest, load(driver, destinations, file));
+    private static Optional<HotLoad> measure(
+            CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, boolean own, long room) {
+        try (Loads loads = new Loads(driver, destinations, plan)) {
+            return Optional.of(loads.measure(own, room));
         }
-        return fastest;
     }
 
-    private static double load(CuFileDriver driver, List<LoadDestination> destinations, Path file) {
-        Checkpoint checkpoint = Checkpoint.open(file);
-        if (destinations.size() > 1) {
-            try (ParallelTensors loaded = checkpoint.plan().across(destinations, ParallelPlan.replicate())
-                    .load(driver)) {
-                return loaded.report().load().seconds();
+    /** Chooses tensors in the order of the plan, of these bytes at most. */
+    private static LoadPlan part(LoadPlan plan, long bytes) {
+        Set<String> names = new HashSet<>();
+        long left = bytes;
+        for (TensorInfo tensor : plan.tensors()) {
+            if (tensor.length() <= left) {
+                left -= tensor.length();
+                names.add(tensor.name());
             }
         }
-        LoadDestination only = destinations.getFirst();
-        try (LoadedTensors loaded = checkpoint.plan().to(only.kind(), only.device()).load(driver)) {
-            return loaded.report().seconds();
-        }
+        return plan.select(tensor -> names.contains(tensor.name()));
     }
 
     private static void write(Path file, int tensors) {
@@ -88,5 +107,73 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
     /** Time of a load of this many bytes. */
     double seconds(long bytes) {
         return fixedSeconds + bytes / bytesPerSecond;
+    }
+
+    /** Loads of parts of a plan from memory. Their tensors stay until the end: a load of a program has memory that nobody has touched. */
+    private static final class Loads implements AutoCloseable {
+        private final CuFileDriver driver;
+        private final List<LoadDestination> destinations;
+        private final LoadPlan plan;
+        private final List<Runnable> loaded = new ArrayList<>();
+
+        Loads(CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan) {
+            this.driver = driver;
+            this.destinations = destinations;
+            this.plan = plan;
+        }
+
+        /**
+         * Two loads are cold: what they take longer than warm ones is the cost of a first load. Two warm sizes tell the speed, apart from
+         * what any load needs to begin and to end.
+         */
+        HotLoad measure(boolean own, long room) {
+            long most = Math.min(room, plan.bytes());
+            LoadPlan few = part(plan, Math.min(FIRST, most));
+            double first = seconds(few);
+            LoadPlan some = part(plan, Math.min(Math.max(few.bytes(), most / 4), within(few, first)));
+            double second = seconds(some);
+            double warm = seconds(some);
+            LoadPlan many = part(plan, Math.min(most, within(some, warm)));
+            double longest = seconds(many);
+            if (longest < SECONDS) {
+                longest = (longest + seconds(many)) / 2;
+            }
+            double rate = many.bytes() / longest;
+            double slope = (many.bytes() - some.bytes()) / (longest - warm);
+            if (many.bytes() > 2 * some.bytes() && slope > rate && slope < 2 * rate) {
+                rate = slope;
+            }
+            double each = longest - many.bytes() / rate;
+            double fixed = first + second - each - (few.bytes() + some.bytes()) / rate;
+            return new HotLoad(Math.max(0, fixed), rate, own);
+        }
+
+        /** What a load of about {@link #SECONDS} moves, after one that took so long; not less than that one moved. */
+        private static long within(LoadPlan part, double seconds) {
+            return Math.max(part.bytes(), (long) (part.bytes() / seconds * SECONDS));
+        }
+
+        /** Time of a load, without that of the headers. */
+        private double seconds(LoadPlan part) {
+            LoadReport report = load(part);
+            return report.seconds() - report.headerSeconds();
+        }
+
+        private LoadReport load(LoadPlan part) {
+            if (destinations.size() > 1) {
+                ParallelTensors tensors = part.across(destinations, ParallelPlan.replicate()).load(driver);
+                loaded.add(tensors::close);
+                return tensors.report().load();
+            }
+            LoadDestination only = destinations.getFirst();
+            LoadedTensors tensors = part.to(only.kind(), only.device()).load(driver);
+            loaded.add(tensors::close);
+            return tensors.report();
+        }
+
+        @Override
+        public void close() {
+            loaded.forEach(Runnable::run);
+        }
     }
 }

@@ -62,6 +62,11 @@ record ReadFile(Path path, long bytes, OptionalLong cachedBytes, Optional<PathRe
         return report.flatMap(PathReport::mount).filter(mount -> IN_MEMORY.contains(mount.fileSystem())).isPresent();
     }
 
+    /** True if the load finds all that it reads in memory. */
+    boolean isCached() {
+        return inMemory() || cachedBytes.orElse(0) >= bytes;
+    }
+
     /** The device that holds the file, as its mount names it. */
     String device() {
         return report.flatMap(PathReport::mount).map(Mount::source).orElse(isLocal(path) ? "unknown" : "remote");

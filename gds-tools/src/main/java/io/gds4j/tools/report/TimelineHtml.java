@@ -35,7 +35,8 @@ final class TimelineHtml {
         }
         html.raw("</p>");
         lanes(files, "Files", "The height is the number of threads at work on a file");
-        lanes(timeline.gpus(), "GPUs", "The height is the number of copies under way, and of threads that wait");
+        lanes(timeline.gpus(), "GPUs",
+                "The height is the number of copies that no thread has seen end, and of threads that wait");
         html.raw("<div class=axis><span>0</span><span>").text(time(timeline.seconds() / 2)).raw("</span><span>")
                 .text(time(timeline.seconds())).raw("</span></div>");
         html.raw("<p>").text(limit()).raw("</p>");
