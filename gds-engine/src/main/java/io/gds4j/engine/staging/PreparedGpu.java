@@ -10,7 +10,6 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
@@ -45,7 +44,6 @@ public final class PreparedGpu {
     private long boards;
     private volatile boolean hasLanes;
     private volatile @Nullable GatherKernel kernel;
-    private final AtomicBoolean kernelTaken = new AtomicBoolean();
 
     /** Numbers of the pool's trims before which all was made, and before which the context was first used; -1 if never. */
     private volatile long preparedAt = -1;
@@ -98,11 +96,8 @@ public final class PreparedGpu {
         if (preparedAt != since && pool.trims() == since) {
             firstUse();
             makeLanes();
-            if (kernelTaken.compareAndSet(false, true)) {
-                loadKernel(); // takes as long as pinning all slabs, which other threads do meanwhile
-            }
             pool.prepare(since);
-            loadKernel(); // or waits for the thread that does
+            loadKernel();
             preparedAt = since;
         }
     }
