@@ -12,6 +12,7 @@ import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.libcufile.process.LibrarySettings;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.process.Registrations;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
@@ -168,7 +169,7 @@ public final class Transfers {
             long size,
             long fileOffset,
             long bufferOffset) {
-        boolean writesBehind = !write && (file.isDirect() || !base.kind().isHost());
+        boolean writesBehind = !write && (file.isDirect() || isKnownToCuda(base.kind()));
         boolean throughSlabs = file.servedBy() == IoPath.LIBCUFILE_POSIX && !base.kind().isHost();
         boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
@@ -211,6 +212,11 @@ public final class Transfers {
 
     private static String function(boolean write) {
         return write ? "cuFileWrite" : "cuFileRead";
+    }
+
+    /** Returns whether CUDA knows memory: to the library it then is a GPU's, even if it is pinned memory of the host. */
+    private static boolean isKnownToCuda(MemoryKind kind) {
+        return kind != MemoryKind.HOST && kind != MemoryKind.HOST_HUGEPAGE;
     }
 
     private static CuFileException.Builder reason(boolean write, long moved) {
