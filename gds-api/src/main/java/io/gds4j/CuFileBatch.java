@@ -103,7 +103,7 @@ public final class CuFileBatch implements AutoCloseable {
         try {
             submitAll(copy);
             submitted = true;
-        } catch (CuFileException e) {
+        } catch (RuntimeException | Error e) {
             refuse(copy, copy.size(), e);
             throw e;
         } finally {
@@ -148,10 +148,10 @@ public final class CuFileBatch implements AutoCloseable {
         }
     }
 
-    private static void refuse(List<Request> requests, int count, CuFileException e) {
+    private static void refuse(List<Request> requests, int count, Throwable thrown) {
         for (Request request : requests.subList(0, count)) {
             if (request.report != null) {
-                request.report.failAfter(0, e);
+                request.report.fail(request.check(), thrown);
             }
         }
     }
@@ -405,6 +405,10 @@ public final class CuFileBatch implements AutoCloseable {
         /** {@return the report that it fills; empty without one} */
         public Optional<IoResult> report() {
             return Optional.ofNullable(report);
+        }
+
+        RequestCheck check() {
+            return new RequestCheck(BatchLedger.SUBMIT, handle.path(), write, size, fileOffset, bufferOffset);
         }
 
         /** {@return the file} */

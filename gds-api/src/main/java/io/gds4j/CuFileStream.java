@@ -171,13 +171,14 @@ public final class CuFileStream implements AutoCloseable {
 
     private void reported(
             String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write, IoResult result) {
-        StreamReport report = new StreamReport(result, function, handle.path());
+        StreamReport report =
+                new StreamReport(result, new RequestCheck(function, handle.path(), write, -1, -1, 0));
         boolean isGpu = memory.range().kind().isCuda();
         result.begin(function, cells.asked());
         try {
             result.about(handle.file(), isGpu);
             submit(function, handle, memory, cells, write, report);
-        } catch (CuFileException e) {
+        } catch (RuntimeException | Error e) {
             report.refuse(e);
             throw e;
         }
@@ -264,7 +265,7 @@ public final class CuFileStream implements AutoCloseable {
                 checkOutlivesCall(request, checked.memory(i));
             }
             Cells cells = Cells.of(length, fileOffset, 0);
-            submit(function, () -> RequestCall.whileEntered(handle, request, checked, () -> {
+            submit(request, () -> RequestCall.whileEntered(handle, request, checked, () -> {
                 queue(request(handle, checked.memory(0), cells).scattered(checked.forBackend()), write);
                 return 0;
             }));
@@ -289,12 +290,14 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    private void submit(String function, Runnable queueing) {
+    private void submit(RequestCheck request, Runnable queueing) {
         if (!lifetime.enter()) {
-            throw Failures.invalid(function, "the stream is deregistered");
+            throw request.invalid("the stream is deregistered");
         }
         try {
             queueing.run();
+        } catch (CuFileException e) {
+            throw request.named(e);
         } finally {
             lifetime.exit();
         }
@@ -308,7 +311,7 @@ public final class CuFileStream implements AutoCloseable {
         checkSession(checked, handle);
         checked.checkAccess(memory);
         checkOutlivesCall(checked, memory);
-        submit(function, () -> {
+        submit(checked, () -> {
             handle.enter(checked, memory);
             try {
                 StreamRequest request = request(handle, memory, cells);

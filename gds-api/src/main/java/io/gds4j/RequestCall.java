@@ -36,8 +36,8 @@ final class RequestCall {
             } finally {
                 handle.exit(memory);
             }
-        } catch (CuFileException e) {
-            result.fail(e);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
             throw e;
         } finally {
             result.over();
@@ -57,8 +57,8 @@ final class RequestCall {
             CompletableFuture<Long> future = handle.start(request, memory, call::release, call);
             started = true;
             return future;
-        } catch (CuFileException e) {
-            result.fail(e);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
             throw e;
         } finally {
             if (!started) {
@@ -87,8 +87,8 @@ final class RequestCall {
             begun = true;
             try {
                 return plain(handle, request, memory, result);
-            } catch (CuFileException e) {
-                result.fail(e);
+            } catch (RuntimeException | Error e) {
+                result.fail(request, e);
                 throw e;
             }
         }
@@ -138,8 +138,8 @@ final class RequestCall {
         result.begin(request.function(), length);
         try {
             return scattered(handle, request, copies, result);
-        } catch (CuFileException e) {
-            result.fail(e);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
             throw e;
         } finally {
             result.over();
@@ -200,6 +200,9 @@ final class RequestCall {
         try {
             moved = handle.session().backend().transfer(request);
             return moved;
+        } catch (CuFileException e) {
+            throw handle.request(request.write(), request.size(), request.fileOffset(), request.bufferOffset())
+                    .named(e);
         } finally {
             handle.endRange(range);
             if (event != null) {
