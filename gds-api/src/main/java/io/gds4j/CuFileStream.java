@@ -171,10 +171,10 @@ public final class CuFileStream implements AutoCloseable {
 
     private void reported(
             String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write, IoResult result) {
-        StreamReport report =
-                new StreamReport(result, new RequestCheck(function, handle.path(), write, -1, -1, 0));
+        RequestCheck request = check(function, handle, write, cells);
+        StreamReport report = new StreamReport(result, request);
         boolean isGpu = memory.range().kind().isCuda();
-        result.begin(function, cells.asked());
+        result.begin(function, request.size());
         try {
             result.about(handle.file(), isGpu);
             submit(function, handle, memory, cells, write, report);
@@ -282,6 +282,11 @@ public final class CuFileStream implements AutoCloseable {
                 cells.bytesDone(), stream);
     }
 
+    private static RequestCheck check(String function, CuFileHandle handle, boolean write, Cells cells) {
+        return new RequestCheck(
+                function, handle.path(), write, Cells.valueOf(cells.size), Cells.valueOf(cells.fileOffset), 0);
+    }
+
     private void checkSession(RequestCheck request, CuFileHandle handle) {
         if (handle.session() != use.session()) {
             throw request.failure(CuFileError.HANDLE_NOT_REGISTERED)
@@ -307,7 +312,7 @@ public final class CuFileStream implements AutoCloseable {
             String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write, ResultSink sink) {
         IoMemory memory = MemoryUse.plain(anyMemory);
         Objects.requireNonNull(cells, "cells");
-        RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
+        RequestCheck checked = check(function, handle, write, cells);
         checkSession(checked, handle);
         checked.checkAccess(memory);
         checkOutlivesCall(checked, memory);
@@ -425,10 +430,10 @@ public final class CuFileStream implements AutoCloseable {
             return (long) CELL.getAcquire(bytesDone, 0L);
         }
 
-        /** Returns the size at submission; 0 if this thread may not read its cell, which the submission refuses. */
-        private long asked() {
+        /** Returns what a cell says at submission; 0 if this thread may not read it: the submission refuses it then. */
+        private static long valueOf(MemorySegment cell) {
             try {
-                return (long) CELL.getAcquire(size, 0L);
+                return (long) CELL.getAcquire(cell, 0L);
             } catch (IllegalStateException | WrongThreadException e) {
                 return 0;
             }

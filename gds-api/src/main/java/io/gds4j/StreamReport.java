@@ -12,8 +12,10 @@ import java.util.function.Supplier;
 final class StreamReport implements ResultSink, Supplier<CuFileException> {
     private final IoResult result;
     private final RequestCheck request;
-    private long fileOffset = -1;
-    private long size = -1;
+
+    /** As the cells say at submission, until the stream reaches the operation. */
+    private long fileOffset;
+    private long size;
     private long code;
 
     /** Whether the operation is over, or its submission has thrown: the stream may pass an operation of which CUDA took a part only. */
@@ -22,6 +24,8 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
     StreamReport(IoResult result, RequestCheck request) {
         this.result = result;
         this.request = request;
+        this.fileOffset = request.fileOffset();
+        this.size = request.size();
     }
 
     @Override

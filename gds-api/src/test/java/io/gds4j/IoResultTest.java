@@ -196,6 +196,20 @@ class IoResultTest {
         serves(result);
     }
 
+    /** A failed allocation before the stream reaches the operation, for example. */
+    @Test
+    void anOperationThatEndsBeforeTheStreamReachesItNamesItsRange() {
+        queueing.set(() -> queued.get().sink().end(-CuFileError.NOMEM_ERROR.code()));
+        try (CuFileStream stream = driver.stream(9, Set.of())) {
+            stream.read(handle, memory, SIZE, 77, 0, result);
+        }
+        CuFileException error = result.error().orElseThrow();
+        assertThat(error.error()).isEqualTo(CuFileError.NOMEM_ERROR);
+        assertThat(error.path()).contains(FILE);
+        assertThat(error.fileOffset()).hasValue(77);
+        assertThat(error.size()).hasValue(SIZE);
+    }
+
     @Test
     void aDefectOfAStreamFreesTheReport() {
         IllegalStateException defect = new IllegalStateException("broken");
