@@ -9,9 +9,12 @@ import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 import jdk.jfr.Recording;
 import org.jspecify.annotations.Nullable;
@@ -80,6 +83,10 @@ public final class Report {
         if (!Files.isDirectory(folder)) {
             throw CommandFailure.badInput(file.toString(), file + ": there is no folder " + folder);
         }
+        String name = file.toString().toLowerCase(Locale.ROOT);
+        if (!name.endsWith(".html") && !name.endsWith(".htm")) {
+            throw CommandFailure.usage("--report %s: a page's name ends in .html".formatted(file)); // it may be a file of data
+        }
     }
 
     private static Timeline timeline(Recording recording) throws IOException {
@@ -99,15 +106,20 @@ public final class Report {
         Machine machine = CheckRun.machine(local, output.environment());
         String page = new ReportPage(
                 command, subjects.stream().map(Text::name).toList(), fields, lines, timeline, machine, version).html();
-        try {
-            Files.writeString(file, page);
-        } catch (IOException e) {
-            if (Files.isRegularFile(file)) {
-                Files.deleteIfExists(file); // a browser would show half a page
-            }
-            throw e;
-        }
+        replace(page);
         output.note("the report is in " + Text.name(file));
+    }
+
+    /** Writes the page beside its place and moves it there: an earlier page stays whole, and a link's target as it is. */
+    private void replace(String page) throws IOException {
+        Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent());
+        Path part = folder.resolve("." + file.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+        try {
+            Files.writeString(part, page);
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+        } finally {
+            Files.deleteIfExists(part);
+        }
     }
 
     /** Runs a command with or without a report. */
