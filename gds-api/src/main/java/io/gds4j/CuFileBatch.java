@@ -138,7 +138,7 @@ public final class CuFileBatch implements AutoCloseable {
             for (; next < requests.size(); next++) {
                 IoResult report = requests.get(next).report;
                 if (report != null) {
-                    report.begin(BatchLedger.SUBMIT, requests.get(next).size);
+                    report.begin(requests.get(next).check());
                 }
             }
         } catch (CuFileException e) {

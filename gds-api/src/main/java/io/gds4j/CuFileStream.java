@@ -174,7 +174,7 @@ public final class CuFileStream implements AutoCloseable {
         RequestCheck request = check(function, handle, write, cells);
         StreamReport report = new StreamReport(result, request);
         boolean isGpu = memory.range().kind().isCuda();
-        result.begin(function, request.size());
+        result.begin(request);
         try {
             result.about(handle.file(), isGpu);
             submit(function, handle, memory, cells, write, report);
@@ -430,12 +430,12 @@ public final class CuFileStream implements AutoCloseable {
             return (long) CELL.getAcquire(bytesDone, 0L);
         }
 
-        /** Returns what a cell says at submission; 0 if this thread may not read it: the submission refuses it then. */
+        /** Returns what a cell says at submission; -1 if this thread may not read it: the submission refuses it then. */
         private static long valueOf(MemorySegment cell) {
             try {
                 return (long) CELL.getAcquire(cell, 0L);
             } catch (IllegalStateException | WrongThreadException e) {
-                return 0;
+                return -1;
             }
         }
 

@@ -37,7 +37,7 @@ final class HeapCopies {
             return allocate(arena, handle, false, bytes, fileOffset);
         } catch (CuFileException e) {
             RequestCheck request = handle.request(false, bytes, fileOffset, 0);
-            result.begin(request.function(), bytes);
+            result.begin(request);
             result.fail(request, e);
             result.over();
             throw e;

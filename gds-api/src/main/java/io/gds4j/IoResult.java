@@ -163,11 +163,11 @@ public final class IoResult {
      *
      * @throws CuFileException INVALID_VALUE while another request fills it
      */
-    void begin(String function, long size) {
+    void begin(RequestCheck request) {
         if (!take()) {
-            throw Failures.invalid(function, "another request fills this report");
+            throw request.invalid("another request fills this report");
         }
-        clear(size);
+        clear(request.size());
     }
 
     /** Keeps it from other requests until {@link #over}; returns false if one fills it. */
@@ -187,7 +187,7 @@ public final class IoResult {
         moved = 0;
         error = null;
         failure = null;
-        asked = size;
+        asked = Math.max(0, size);
     }
 
     /** Corrects the number of bytes: a stream has bound the size of its operation. */

@@ -36,7 +36,7 @@ public final class IoResults implements Iterable<IoResult> {
                 results.add(new IoResult());
             }
             for (; size < ranges.size(); size++) {
-                results.get(size).begin("cuFileRead", ranges.get(size).size());
+                results.get(size).begin(ranges.get(size).request());
             }
             begun = true;
         } finally {

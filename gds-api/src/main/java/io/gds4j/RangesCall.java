@@ -99,10 +99,9 @@ final class RangesCall {
 
     /** Tells a range, unless it has been read or has failed, of what ends the call. */
     private void failRange(int range, Throwable thrown) {
-        RangeRead read = ranges.get(range);
         IoResult result = results.get(range);
         if (!result.hasFailed() && (thrown instanceof CuFileException || !result.isComplete())) {
-            result.fail(read.handle().request(false, read.size(), read.fileOffset(), read.bufferOffset()), thrown);
+            result.fail(ranges.get(range).request(), thrown);
         }
     }
 

@@ -26,7 +26,7 @@ final class RequestCall {
             CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
         RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
-        result.begin(request.function(), size);
+        result.begin(request);
         try {
             IoMemory memory = MemoryUse.plain(any);
             request.checkWithin(memory);
@@ -49,7 +49,7 @@ final class RequestCall {
             CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
         RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
-        result.begin(request.function(), size);
+        result.begin(request);
         boolean started = false;
         try {
             IoMemory memory = MemoryUse.plain(any);
@@ -135,7 +135,7 @@ final class RequestCall {
             return scattered(handle, handle.request(write, length, fileOffset, 0), copies, null);
         }
         RequestCheck request = handle.request(write, length, fileOffset, 0);
-        result.begin(request.function(), length);
+        result.begin(request);
         try {
             return scattered(handle, request, copies, result);
         } catch (RuntimeException | Error e) {
