@@ -4,17 +4,17 @@ import io.gds4j.tools.check.CheckRun;
 import io.gds4j.tools.check.Machine;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.OutputFile;
 import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardCopyOption;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
 import jdk.jfr.Recording;
 import org.jspecify.annotations.Nullable;
@@ -106,20 +106,8 @@ public final class Report {
         Machine machine = CheckRun.machine(local, output.environment());
         String page = new ReportPage(
                 command, subjects.stream().map(Text::name).toList(), fields, lines, timeline, machine, version).html();
-        replace(page);
+        OutputFile.replace(file, page.getBytes(StandardCharsets.UTF_8));
         output.note("the report is in " + Text.name(file));
-    }
-
-    /** Writes the page beside its place and moves it there: an earlier page stays whole, and a link's target as it is. */
-    private void replace(String page) throws IOException {
-        Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent());
-        Path part = folder.resolve("." + file.getFileName() + "." + ProcessHandle.current().pid() + ".part");
-        try {
-            Files.writeString(part, page);
-            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
-        } finally {
-            Files.deleteIfExists(part);
-        }
     }
 
     /** Runs a command with or without a report. */
