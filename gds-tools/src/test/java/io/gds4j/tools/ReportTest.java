@@ -93,6 +93,19 @@ class ReportTest {
         assertThat(page()).doesNotExist();
     }
 
+    /** Found by attack: where the page could not be written, there were two objects. */
+    @Test
+    void aPageThatCannotBeWrittenIsTheOnlyObject() {
+        Path tooLong = folder.resolve("p".repeat(300) + ".html");
+        GdsRun run = gds("load", "-t", "host", "--json", "--report", tooLong.toString(), checkpoint().toString());
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).contains(tooLong + ": ");
+        assertThat(run.out().lines()).singleElement().asString().contains("\"error\":", tooLong.toString());
+        GdsRun text = gds("load", "-t", "host", "--report", tooLong.toString(), checkpoint().toString());
+        assertThat(text.status()).isEqualTo(4);
+        assertThat(text.out()).as("the result is not lost").contains("loaded in");
+    }
+
     @Test
     void linksAndEarlierPagesAreReplaced() throws IOException {
         Path model = checkpoint();

@@ -7,6 +7,7 @@ import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.OutputFile;
 import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -17,6 +18,7 @@ import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import jdk.jfr.Recording;
+import jdk.jfr.RecordingState;
 import org.jspecify.annotations.Nullable;
 
 /** Records a run of a command and writes a page about it. */
@@ -68,10 +70,24 @@ public final class Report {
             int status = body.run(output.told((object, text) -> {
                 fields = new LinkedHashMap<>(object);
                 lines = text;
+                if (output.json()) {
+                    finish(recording, output); // before the object is printed: if this fails, another object says so
+                }
             }));
-            recording.stop();
-            write(timeline(recording), output);
+            finish(recording, output);
             return status;
+        }
+    }
+
+    /** Writes the page, once. */
+    private void finish(Recording recording, Output output) {
+        if (recording.getState() == RecordingState.RUNNING) {
+            recording.stop();
+            try {
+                write(timeline(recording), output);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
         }
     }
 

@@ -20,7 +20,7 @@ public final class OutputFile {
      */
     public static void replace(Path file, byte[] content) throws FileSystemException {
         Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent(), "a file has a folder");
-        Path part = folder.resolve("." + file.getFileName() + "." + ProcessHandle.current().pid() + ".part");
+        Path part = folder.resolve(".gds-" + ProcessHandle.current().pid() + ".part");
         try {
             try {
                 Files.write(part, content);
