@@ -386,15 +386,15 @@ public final class CopyPipeline {
         CopyLane lane = used.getFirst().lane();
         if (collects) {
             collects = false;
-            int result = fragments().end(bytes);
+            int result = fragments().end(bytes, single);
             if (result != Cuda.SUCCESS) {
                 failed(slot, lane, "cuMemcpyHtoDAsync", result);
             }
-        } else {
+        } else if (!single) {
             record(slot, lane, bytes);
         }
-        if (single && lane.isByKernel(slot.number)) {
-            await(slot);
+        if (single && lane.isBusy(slot.number)) {
+            await(slot); // for a kernel, which has a stream of its own
         } else if (single) {
             synchronize(slot, lane, bytes);
             lane.free(slot.number);
@@ -612,7 +612,7 @@ public final class CopyPipeline {
      */
     public void endOfSlot(Slot slot, int target, long piece, long bytes) {
         slot.piece = piece;
-        int result = fragments().end(bytes / used.size());
+        int result = fragments().end(bytes / used.size(), false);
         if (result != Cuda.SUCCESS) {
             failed(slot, used.get(target).lane(), "cuMemcpyAsync", result);
         }

@@ -106,9 +106,10 @@ final class FragmentCopies {
      * Starts what has not begun, and has the event of the slot pass when all copies are complete.
      *
      * @param bytes of the slot, which decide how long a wait for it sleeps
+     * @param awaited whether the caller waits for the stream at once: copies by a copy engine have no event then
      * @return a {@code CUresult}
      */
-    int end(long bytes) {
+    int end(long bytes, boolean awaited) {
         FragmentTable known = table;
         FragmentKernel launched = kernel;
         if (known != null && launched != null && isWorthKernel(known)
@@ -116,7 +117,7 @@ final class FragmentCopies {
             return lane().recordKernel(slot, bytes, toGpu);
         }
         int copied = byEngine(); // or an earlier call's failure
-        int recorded = lane().record(slot, bytes);
+        int recorded = awaited ? Cuda.SUCCESS : lane().record(slot, bytes);
         return copied == Cuda.SUCCESS ? recorded : copied;
     }
 
