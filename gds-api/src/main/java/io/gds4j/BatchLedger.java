@@ -126,13 +126,7 @@ final class BatchLedger {
 
     private BatchRequest enter(CuFileBatch.Request request) {
         CuFileHandle handle = request.handle();
-        RequestCheck checked = new RequestCheck(
-                SUBMIT,
-                handle.path(),
-                request.write(),
-                request.size(),
-                request.fileOffset(),
-                request.bufferOffset());
+        RequestCheck checked = request.check();
         if (handle.session() != session) {
             throw checked.failure(CuFileError.HANDLE_NOT_REGISTERED)
                     .detail("the handle belongs to another driver session")

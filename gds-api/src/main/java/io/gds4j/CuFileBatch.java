@@ -103,7 +103,7 @@ public final class CuFileBatch implements AutoCloseable {
         try {
             submitAll(copy);
             submitted = true;
-        } catch (CuFileException e) {
+        } catch (RuntimeException | Error e) {
             refuse(copy, copy.size(), e);
             throw e;
         } finally {
@@ -138,7 +138,7 @@ public final class CuFileBatch implements AutoCloseable {
             for (; next < requests.size(); next++) {
                 IoResult report = requests.get(next).report;
                 if (report != null) {
-                    report.begin(BatchLedger.SUBMIT, requests.get(next).size);
+                    report.begin(requests.get(next).check());
                 }
             }
         } catch (CuFileException e) {
@@ -148,10 +148,10 @@ public final class CuFileBatch implements AutoCloseable {
         }
     }
 
-    private static void refuse(List<Request> requests, int count, CuFileException e) {
+    private static void refuse(List<Request> requests, int count, Throwable thrown) {
         for (Request request : requests.subList(0, count)) {
             if (request.report != null) {
-                request.report.failAfter(0, e);
+                request.report.fail(request.check(), thrown);
             }
         }
     }
@@ -405,6 +405,10 @@ public final class CuFileBatch implements AutoCloseable {
         /** {@return the report that it fills; empty without one} */
         public Optional<IoResult> report() {
             return Optional.ofNullable(report);
+        }
+
+        RequestCheck check() {
+            return new RequestCheck(BatchLedger.SUBMIT, handle.path(), write, size, fileOffset, bufferOffset);
         }
 
         /** {@return the file} */

@@ -391,8 +391,7 @@ public final class CuFileDriver implements DriverAccess, AutoCloseable {
     @Override
     public void readRanges(List<RangeRead> ranges, IoResults results) {
         Objects.requireNonNull(results, "results");
-        use.checkOpen("cuFileRead");
-        new RangesCall(session, ranges, results).run();
+        new RangesCall(use, ranges, results).run();
     }
 
     /**

@@ -482,6 +482,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
                     ? backend.write(file, base, size, fileOffset, offset)
                     : backend.read(file, base, size, fileOffset, offset);
             return moved;
+        } catch (CuFileException e) {
+            throw request(write, size, fileOffset, offset).named(e);
         } finally {
             endRange(range);
             if (event != null) {
@@ -621,6 +623,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
                 held++;
             }
             return vectored(copy, fileOffset, write, request.size());
+        } catch (CuFileException e) {
+            throw request.named(e);
         } finally {
             copy.subList(0, held).reversed().forEach(range -> MemoryUse.exit(range, here));
             lifetime.exit(here);

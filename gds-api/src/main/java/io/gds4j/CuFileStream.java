@@ -171,13 +171,14 @@ public final class CuFileStream implements AutoCloseable {
 
     private void reported(
             String function, CuFileHandle handle, IoMemory memory, Cells cells, boolean write, IoResult result) {
-        StreamReport report = new StreamReport(result, function, handle.path());
+        RequestCheck request = check(function, handle, write, cells);
+        StreamReport report = new StreamReport(result, request);
         boolean isGpu = memory.range().kind().isCuda();
-        result.begin(function, cells.asked());
+        result.begin(request);
         try {
             result.about(handle.file(), isGpu);
             submit(function, handle, memory, cells, write, report);
-        } catch (CuFileException e) {
+        } catch (RuntimeException | Error e) {
             report.refuse(e);
             throw e;
         }
@@ -264,7 +265,7 @@ public final class CuFileStream implements AutoCloseable {
                 checkOutlivesCall(request, checked.memory(i));
             }
             Cells cells = Cells.of(length, fileOffset, 0);
-            submit(function, () -> RequestCall.whileEntered(handle, request, checked, () -> {
+            submit(request, () -> RequestCall.whileEntered(handle, request, checked, () -> {
                 queue(request(handle, checked.memory(0), cells).scattered(checked.forBackend()), write);
                 return 0;
             }));
@@ -281,6 +282,11 @@ public final class CuFileStream implements AutoCloseable {
                 cells.bytesDone(), stream);
     }
 
+    private static RequestCheck check(String function, CuFileHandle handle, boolean write, Cells cells) {
+        return new RequestCheck(
+                function, handle.path(), write, Cells.valueOf(cells.size), Cells.valueOf(cells.fileOffset), 0);
+    }
+
     private void checkSession(RequestCheck request, CuFileHandle handle) {
         if (handle.session() != use.session()) {
             throw request.failure(CuFileError.HANDLE_NOT_REGISTERED)
@@ -289,12 +295,14 @@ public final class CuFileStream implements AutoCloseable {
         }
     }
 
-    private void submit(String function, Runnable queueing) {
+    private void submit(RequestCheck request, Runnable queueing) {
         if (!lifetime.enter()) {
-            throw Failures.invalid(function, "the stream is deregistered");
+            throw request.invalid("the stream is deregistered");
         }
         try {
             queueing.run();
+        } catch (CuFileException e) {
+            throw request.named(e);
         } finally {
             lifetime.exit();
         }
@@ -304,11 +312,11 @@ public final class CuFileStream implements AutoCloseable {
             String function, CuFileHandle handle, IoMemory anyMemory, Cells cells, boolean write, ResultSink sink) {
         IoMemory memory = MemoryUse.plain(anyMemory);
         Objects.requireNonNull(cells, "cells");
-        RequestCheck checked = new RequestCheck(function, handle.path(), write, -1, -1, 0);
+        RequestCheck checked = check(function, handle, write, cells);
         checkSession(checked, handle);
         checked.checkAccess(memory);
         checkOutlivesCall(checked, memory);
-        submit(function, () -> {
+        submit(checked, () -> {
             handle.enter(checked, memory);
             try {
                 StreamRequest request = request(handle, memory, cells);
@@ -422,12 +430,12 @@ public final class CuFileStream implements AutoCloseable {
             return (long) CELL.getAcquire(bytesDone, 0L);
         }
 
-        /** Returns the size at submission; 0 if this thread may not read its cell, which the submission refuses. */
-        private long asked() {
+        /** Returns what a cell says at submission; -1 if this thread may not read it: the submission refuses it then. */
+        private static long valueOf(MemorySegment cell) {
             try {
-                return (long) CELL.getAcquire(size, 0L);
+                return (long) CELL.getAcquire(cell, 0L);
             } catch (IllegalStateException | WrongThreadException e) {
-                return 0;
+                return -1;
             }
         }
 

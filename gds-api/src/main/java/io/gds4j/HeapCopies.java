@@ -24,10 +24,23 @@ final class HeapCopies {
 
     static long read(CuFileHandle handle, byte[] array, long fileOffset, IoResult result) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment copy = allocate(arena, handle, false, array.length, fileOffset);
+            MemorySegment copy = allocate(arena, handle, array.length, fileOffset, result);
             long bytes = handle.read(MemoryRange.ofSegment(copy), array.length, fileOffset, 0, result);
             MemorySegment.copy(copy, 0, MemorySegment.ofArray(array), 0, bytes);
             return bytes;
+        }
+    }
+
+    private static MemorySegment allocate(
+            Arena arena, CuFileHandle handle, long bytes, long fileOffset, IoResult result) {
+        try {
+            return allocate(arena, handle, false, bytes, fileOffset);
+        } catch (CuFileException e) {
+            RequestCheck request = handle.request(false, bytes, fileOffset, 0);
+            result.begin(request);
+            result.fail(request, e);
+            result.over();
+            throw e;
         }
     }
 

@@ -1,5 +1,6 @@
 package io.gds4j;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.ResultSink;
@@ -162,11 +163,16 @@ public final class IoResult {
      *
      * @throws CuFileException INVALID_VALUE while another request fills it
      */
-    void begin(String function, long size) {
-        if (busy.getAndSet(true)) {
-            throw Failures.invalid(function, "another request fills this report");
+    void begin(RequestCheck request) {
+        if (!take()) {
+            throw request.invalid("another request fills this report");
         }
-        clear(size);
+        clear(request.size());
+    }
+
+    /** Keeps it from other requests until {@link #over}; returns false if one fills it. */
+    boolean take() {
+        return !busy.getAndSet(true);
     }
 
     /** Another request may use it. */
@@ -181,7 +187,7 @@ public final class IoResult {
         moved = 0;
         error = null;
         failure = null;
-        asked = size;
+        asked = Math.max(0, size);
     }
 
     /** Corrects the number of bytes: a stream has bound the size of its operation. */
@@ -213,9 +219,14 @@ public final class IoResult {
         end(count);
     }
 
-    /** Notes what the request threw. */
-    void fail(CuFileException thrown) {
-        failAfter(Math.max(0, thrown.bytesTransferred()), thrown);
+    /** Notes what the request threw. A defect, or an exhausted heap, is an error of the report, too: without one it tells of the end of a file. */
+    void fail(RequestCheck request, Throwable thrown) {
+        if (thrown instanceof CuFileException known) {
+            failAfter(Math.max(0, known.bytesTransferred()), known);
+        } else {
+            failLater(0,
+                    () -> request.failure(CuFileError.INTERNAL_ERROR).detail(thrown.toString()).cause(thrown).build());
+        }
     }
 
     void failAfter(long count, CuFileException thrown) {

@@ -29,16 +29,27 @@ public final class IoResults implements Iterable<IoResult> {
         if (busy.getAndSet(true)) {
             throw Failures.invalid("cuFileRead", "another call fills these reports");
         }
-        size = ranges.size();
-        while (results.size() < size) {
-            results.add(new IoResult());
-        }
-        for (int i = 0; i < size; i++) {
-            results.get(i).clear(ranges.get(i).size());
+        size = 0;
+        boolean begun = false;
+        try {
+            while (results.size() < ranges.size()) {
+                results.add(new IoResult());
+            }
+            for (; size < ranges.size(); size++) {
+                results.get(size).begin(ranges.get(size).request());
+            }
+            begun = true;
+        } finally {
+            if (!begun) {
+                over();
+            }
         }
     }
 
     void over() {
+        for (int i = 0; i < size; i++) {
+            results.get(i).over();
+        }
         busy.set(false);
     }
 

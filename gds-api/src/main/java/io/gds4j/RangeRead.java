@@ -107,13 +107,17 @@ public final class RangeRead {
         return fragments.size() == 1 ? size : fragments.get(fragment).range().length();
     }
 
+    RequestCheck request() {
+        return handle.request(false, size, fileOffset, bufferOffset);
+    }
+
     /**
      * Checks the arguments.
      *
      * @param number of the range in its call, for messages
      */
     RequestCheck check(Session session, int number) {
-        RequestCheck request = handle.request(false, size, fileOffset, bufferOffset);
+        RequestCheck request = request();
         try {
             if (handle.session() != session) {
                 throw request.failure(CuFileError.HANDLE_NOT_REGISTERED)

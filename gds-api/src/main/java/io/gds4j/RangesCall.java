@@ -39,6 +39,7 @@ final class RangesCall {
     /** Largest number of fragments of merged ranges: one kernel copies as many. */
     private static final int MOST_FRAGMENTS = 512;
 
+    private final SessionUse use;
     private final Session session;
     private final List<RangeRead> ranges;
     private final IoResults results;
@@ -56,8 +57,9 @@ final class RangesCall {
     /** What a backend threw that is no failure of a request. */
     private volatile @Nullable Throwable defect;
 
-    RangesCall(Session session, List<RangeRead> ranges, IoResults results) {
-        this.session = session;
+    RangesCall(SessionUse use, List<RangeRead> ranges, IoResults results) {
+        this.use = use;
+        this.session = use.session();
         this.ranges = List.copyOf(ranges);
         this.results = results;
     }
@@ -79,16 +81,27 @@ final class RangesCall {
 
     private void checkAndRead() {
         try {
+            use.checkOpen(FUNCTION);
             for (int i = 0; i < ranges.size(); i++) {
                 checks.add(ranges.get(i).check(session, i));
             }
             checkDisjoint();
             group();
             enterAndRead(ThreadState.current());
-        } catch (CuFileException e) {
-            // Nothing was read, and a report without an error would tell of the end of a file.
-            results.forEach(result -> result.failAfter(0, e));
+        } catch (RuntimeException | Error e) {
+            // A report without an error would tell of the end of a file.
+            for (int i = 0; i < ranges.size(); i++) {
+                failRange(i, e);
+            }
             throw e;
+        }
+    }
+
+    /** Tells a range, unless it has been read or has failed, of what ends the call. */
+    private void failRange(int range, Throwable thrown) {
+        IoResult result = results.get(range);
+        if (!result.hasFailed() && (thrown instanceof CuFileException || !result.isComplete())) {
+            result.fail(ranges.get(range).request(), thrown);
         }
     }
 
@@ -232,6 +245,7 @@ final class RangesCall {
             } catch (Throwable e) {
                 defect = e;
                 stopped = true;
+                groups.get(group).members.forEach(member -> failRange(member, e));
             }
         }
         return group;
@@ -313,7 +327,9 @@ final class RangesCall {
                 if (isUnanswered(e)) {
                     dead.putIfAbsent(handle(), e);
                 }
-                stopped |= e instanceof CuFileInterruptedException;
+                if (e instanceof CuFileInterruptedException) {
+                    stopped = true; // no |=, which could undo what another thread has set since
+                }
                 if (members.size() > 1 && !stopped && !dead.containsKey(handle())) {
                     readOneByOne();
                 } else {
@@ -410,8 +426,13 @@ final class RangesCall {
             return e instanceof CuFileInterruptedException ? own.buildInterrupted() : own.build();
         }
 
-        /** Tells each range that the call was interrupted before it was read. */
+        /** Tells each range that the call was interrupted, or ended by a defect, before it was read. */
         void skip() {
+            Throwable known = defect;
+            if (known != null) {
+                members.forEach(member -> failRange(member, known));
+                return;
+            }
             for (int member : members) {
                 results.get(member).failLater(0, () -> checks.get(member).failure(CuFileError.IO_ERROR)
                         .errno(Errno.EINTR).detail("interrupted").buildInterrupted());

@@ -26,7 +26,7 @@ final class RequestCall {
             CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
         RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
-        result.begin(request.function(), size);
+        result.begin(request);
         try {
             IoMemory memory = MemoryUse.plain(any);
             request.checkWithin(memory);
@@ -36,8 +36,8 @@ final class RequestCall {
             } finally {
                 handle.exit(memory);
             }
-        } catch (CuFileException e) {
-            result.fail(e);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
             throw e;
         } finally {
             result.over();
@@ -49,7 +49,7 @@ final class RequestCall {
             CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
         RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
-        result.begin(request.function(), size);
+        result.begin(request);
         boolean started = false;
         try {
             IoMemory memory = MemoryUse.plain(any);
@@ -57,8 +57,8 @@ final class RequestCall {
             CompletableFuture<Long> future = handle.start(request, memory, call::release, call);
             started = true;
             return future;
-        } catch (CuFileException e) {
-            result.fail(e);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
             throw e;
         } finally {
             if (!started) {
@@ -87,8 +87,8 @@ final class RequestCall {
             begun = true;
             try {
                 return plain(handle, request, memory, result);
-            } catch (CuFileException e) {
-                result.fail(e);
+            } catch (RuntimeException | Error e) {
+                result.fail(request, e);
                 throw e;
             }
         }
@@ -135,11 +135,11 @@ final class RequestCall {
             return scattered(handle, handle.request(write, length, fileOffset, 0), copies, null);
         }
         RequestCheck request = handle.request(write, length, fileOffset, 0);
-        result.begin(request.function(), length);
+        result.begin(request);
         try {
             return scattered(handle, request, copies, result);
-        } catch (CuFileException e) {
-            result.fail(e);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
             throw e;
         } finally {
             result.over();
@@ -200,6 +200,9 @@ final class RequestCall {
         try {
             moved = handle.session().backend().transfer(request);
             return moved;
+        } catch (CuFileException e) {
+            throw handle.request(request.write(), request.size(), request.fileOffset(), request.bufferOffset())
+                    .named(e);
         } finally {
             handle.endRange(range);
             if (event != null) {

@@ -2,6 +2,7 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.RegisteredMemory;
@@ -73,5 +74,19 @@ record RequestCheck(
         OptionalInt errno = e.errno();
         errno.ifPresent(builder::errno);
         return builder.build();
+    }
+
+    /**
+     * Returns a failure that a backend threw with the file and the range of this request, if it names none: it may be one of a CUDA call
+     * that only helps the request.
+     */
+    CuFileException named(CuFileException e) {
+        if ((size < 0 || e.size().isPresent()) && (path.isEmpty() || e.path().isPresent())) {
+            return e;
+        }
+        String why = e.detail().isEmpty() ? e.error().text() : e.detail();
+        CuFileException.Builder named = failure(e.error()).errno(e.errno().orElse(0)).transferred(e.bytesTransferred())
+                .detail(e.function().equals(function) ? why : e.function() + ": " + why).cause(e);
+        return e instanceof CuFileInterruptedException ? named.buildInterrupted() : named.build();
     }
 }

@@ -3,9 +3,6 @@ package io.gds4j;
 import io.gds4j.error.CuFileException;
 import io.gds4j.spi.ResultSink;
 import io.gds4j.statistics.IoPath;
-import java.nio.file.Path;
-import java.util.Optional;
-import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.function.Supplier;
 
 /**
@@ -14,24 +11,26 @@ import java.util.function.Supplier;
  */
 final class StreamReport implements ResultSink, Supplier<CuFileException> {
     private final IoResult result;
-    private final String function;
-    private final Optional<Path> path;
-    private long fileOffset = -1;
-    private long size = -1;
+    private final RequestCheck request;
+
+    /** As the cells say at submission, until the stream reaches the operation. */
+    private long fileOffset;
+    private long size;
     private long code;
 
     /** Whether the operation is over, or its submission has thrown: the stream may pass an operation of which CUDA took a part only. */
-    private final AtomicBoolean ended = new AtomicBoolean();
+    private volatile boolean ended;
 
-    StreamReport(IoResult result, String function, Optional<Path> path) {
+    StreamReport(IoResult result, RequestCheck request) {
         this.result = result;
-        this.function = function;
-        this.path = path;
+        this.request = request;
+        this.fileOffset = request.fileOffset();
+        this.size = request.size();
     }
 
     @Override
     public void moved(IoPath by, long offset, long bytes) {
-        if (!ended.get()) {
+        if (!ended) {
             result.sink().moved(by, offset, bytes);
         }
     }
@@ -44,10 +43,11 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
     }
 
     @Override
-    public void end(long outcome) {
-        if (ended.getAndSet(true)) {
+    public synchronized void end(long outcome) {
+        if (ended) {
             return;
         }
+        ended = true;
         code = outcome;
         if (outcome < 0) {
             result.failLater(0, this);
@@ -57,10 +57,15 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
         result.over();
     }
 
-    /** Ends the report of an operation whose submission has failed. */
-    void refuse(CuFileException e) {
-        if (!ended.getAndSet(true)) {
-            result.fail(e);
+    /**
+     * Ends the report of an operation whose submission has failed. The stream may have passed it: CUDA then refused a call that follows the
+     * operation's own.
+     */
+    synchronized void refuse(Throwable thrown) {
+        boolean isOurs = !ended || result.take();
+        ended = true;
+        if (isOurs) {
+            result.fail(request, thrown);
             result.over();
         }
     }
@@ -68,7 +73,9 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
     /** Returns the failure that the result stands for. */
     @Override
     public CuFileException get() {
-        return Failures.ofResult(CuFileException.builder(function).path(path).range(fileOffset, size), code)
+        return Failures
+                .ofResult(CuFileException.builder(request.function()).path(request.path()).range(fileOffset, size),
+                        code)
                 .detail("an operation of a stream failed").build();
     }
 }

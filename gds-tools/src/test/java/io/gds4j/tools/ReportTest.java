@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -80,6 +81,7 @@ class ReportTest {
                     load --list --report FOLDER/page.html MODEL       | 2 | not allowed with --list
                     io --series /dev/null --report FOLDER/page.html   | 2 | not allowed with --series
                     load -t host --report FOLDER/page.html FOLDER/no  | 3 | no such file
+                    load -t host --report MODEL MODEL                 | 2 | a page's name ends in .html
                     """)
     void whatCannotBeReportedIsRefusedFirst(String line, int status, String message) {
         GdsRun run =
@@ -89,6 +91,34 @@ class ReportTest {
         assertThat(run.errorLine()).contains(message);
         assertThat(run.out()).isEmpty();
         assertThat(page()).doesNotExist();
+    }
+
+    /** Found by attack: where the page could not be written, there were two objects. */
+    @Test
+    void aPageThatCannotBeWrittenIsTheOnlyObject() {
+        Path tooLong = folder.resolve("p".repeat(300) + ".html");
+        GdsRun run = gds("load", "-t", "host", "--json", "--report", tooLong.toString(), checkpoint().toString());
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).contains(tooLong + ": ");
+        assertThat(run.out().lines()).singleElement().asString().contains("\"error\":", tooLong.toString());
+        GdsRun text = gds("load", "-t", "host", "--report", tooLong.toString(), checkpoint().toString());
+        assertThat(text.status()).isEqualTo(4);
+        assertThat(text.out()).as("the result is not lost").contains("loaded in");
+    }
+
+    @Test
+    void linksAndEarlierPagesAreReplaced() throws IOException {
+        Path model = checkpoint();
+        byte[] before = Files.readAllBytes(model);
+        Files.createSymbolicLink(page(), model);
+
+        assertThat(gds("load", "-t", "host", "--report", page().toString(), model.toString()).status()).isZero();
+        assertThat(Files.readAllBytes(model)).isEqualTo(before);
+        assertThat(gds("load", "-t", "host", "--report", page().toString(), model.toString()).status()).isZero();
+        assertThat(Files.readString(page())).startsWith("<!DOCTYPE html>");
+        try (Stream<Path> files = Files.list(folder)) {
+            assertThat(files).containsExactlyInAnyOrder(page(), model);
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.gds4j.compat.stream;
 import static io.gds4j.compat.FakeStreams.UNTOUCHED;
 import static io.gds4j.compat.FakeStreams.result;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
@@ -11,6 +12,7 @@ import io.gds4j.compat.FakeStreams;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
@@ -85,6 +87,33 @@ class CudaStreamTest {
                 target.expectWrite(0, file.expected(0, SIZE));
             }
             target.verify();
+        });
+    }
+
+    /** Found by attack: streams were refused for ever once the GPU's memory was exhausted while a request loaded the kernel. */
+    @Test
+    void exhaustedMemoryRefusesAStreamNotTheNextOne() throws Exception {
+        cuda.failAlways(CudaFunction.MODULE_LOAD_DATA, Cuda.ERROR_OUT_OF_MEMORY);
+        streams.inContext(() -> {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            long raw = streams.make();
+            CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
+            try (CuFileHandle handle = rig.open(file)) {
+                assertThat(handle.read(memory.range(), 0)).isEqualTo(SIZE);
+                CuFileException refused = catchThrowableOfType(
+                        CuFileException.class,
+                        () -> rig.driver().stream(raw, Set.of()).read(handle, memory.range(), read));
+                assertThat(refused.error()).isEqualTo(CuFileError.NOMEM_ERROR);
+                cuda.heal();
+                try (CuFileStream stream = rig.driver().stream(raw, Set.of())) {
+                    stream.read(handle, memory.range(), read);
+                    assertThat(cuda.streamSynchronize(raw)).isZero();
+                }
+            }
+            assertThat(result(read)).isEqualTo(SIZE);
+            memory.expect(0, file.expected(0, SIZE));
+            memory.verify();
         });
     }
 

@@ -1,5 +1,6 @@
 package io.gds4j.engine.kernel;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaFunction;
@@ -47,8 +48,8 @@ public final class GatherKernel {
         try {
             return load(cuda, all[candidate]);
         } catch (CuFileException e) {
-            if (candidate == all.length - 1) {
-                throw e;
+            if (candidate == all.length - 1 || e.error() == CuFileError.NOMEM_ERROR) {
+                throw e; // an older program needs as much memory
             }
             return load(cuda, candidate + 1);
         }

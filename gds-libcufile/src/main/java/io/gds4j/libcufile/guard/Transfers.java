@@ -12,6 +12,7 @@ import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.libcufile.process.LibrarySettings;
 import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.process.Registrations;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.statistics.IoPath;
@@ -150,6 +151,17 @@ public final class Transfers {
         };
     }
 
+    /**
+     * Returns whether a vector may have a range: not one that {@link #run} moves in several pieces, nor memory of the host with a file that
+     * is open for direct I/O, as the kernel may refuse its address.
+     */
+    boolean fitsVector(LibraryFile file, MemoryRange range, long fileOffset) {
+        boolean host = range.kind().isHost();
+        long size = range.length();
+        return size <= largestPiece && !(host && file.isDirect())
+                && (host || size <= ODD_PIECE || isPageAligned(fileOffset | size));
+    }
+
     private Registrations.@Nullable Registration enterRegistration(long base) {
         buffers.showToLibrary(base);
         return registrations.enter(base);
@@ -168,7 +180,7 @@ public final class Transfers {
             long size,
             long fileOffset,
             long bufferOffset) {
-        boolean writesBehind = !write && (file.isDirect() || !base.kind().isHost());
+        boolean writesBehind = !write && (file.isDirect() || isKnownToCuda(base.kind()));
         boolean throughSlabs = file.servedBy() == IoPath.LIBCUFILE_POSIX && !base.kind().isHost();
         boolean alignsAddress = file.isDirect() && base.kind().isHost();
         long done = 0;
@@ -211,6 +223,11 @@ public final class Transfers {
 
     private static String function(boolean write) {
         return write ? "cuFileWrite" : "cuFileRead";
+    }
+
+    /** Returns whether CUDA knows memory: to the library it then is a GPU's, even if it is pinned memory of the host. */
+    private static boolean isKnownToCuda(MemoryKind kind) {
+        return kind != MemoryKind.HOST && kind != MemoryKind.HOST_HUGEPAGE;
     }
 
     private static CuFileException.Builder reason(boolean write, long moved) {

@@ -120,8 +120,10 @@ public final class VectorTransfers {
         long at = fileOffset;
         int count = 0;
         for (MemoryRange range : ranges) {
+            long from = at;
             at += range.length();
-            if (at > end || count == MOST_RANGES || transfers.contextOf(range) != context) {
+            if (at > end || count == MOST_RANGES || transfers.contextOf(range) != context
+                    || !transfers.fitsVector(file, range, from)) {
                 break;
             }
             count++;

@@ -31,6 +31,7 @@ import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -162,13 +163,14 @@ class TransfersTest extends SessionRig {
         assertThat(backend.read(file, memory.range(), 4096, 16384, 0)).isZero();
     }
 
-    @ParameterizedTest(name = "{0}")
-    @ValueSource(booleans = {false, true})
-    void gpuReadLeavesMemoryBehindTheEndUntouched(boolean direct) throws Exception {
+    /** Pinned memory of the host is CUDA's, too. */
+    @ParameterizedTest(name = "{0}, {1}")
+    @CsvSource({"false, CUDA_DEVICE", "true, CUDA_DEVICE", "false, HOST_PINNED", "true, HOST_PINNED"})
+    void gpuReadLeavesMemoryBehindTheEndUntouched(boolean direct, MemoryKind kind) throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
                 new FileSource.Named(path, true, false, false, false, false, direct, false, false));
-        MemoryAllocation memory = allocate(MemoryKind.CUDA_DEVICE, 65536);
+        MemoryAllocation memory = allocate(kind, 65536);
         backend.allocator().fill(memory.range(), (byte) 7);
 
         assertThat(backend.read(file, memory.range(), 65536, 0, 0)).isEqualTo(9192);

@@ -13,11 +13,14 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.FileSource;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** One call moves several ranges. */
 class VectorTransfersTest extends SessionRig {
@@ -45,6 +48,23 @@ class VectorTransfersTest extends SessionRig {
         assertThat(backend.writev(file, pages(memory, 4), SIZE, 0)).isEqualTo(4 * PAGE);
         assertThat(file.size()).isEqualTo(SIZE + 4 * PAGE);
         assertThat(fake.transfers().vectors()).isEqualTo(2);
+    }
+
+    /** Found by attack: the library chooses its direct descriptor by offset and size, and the kernel refuses an odd address. */
+    @ParameterizedTest(name = "{0}")
+    @ValueSource(booleans = {false, true})
+    void oddHostMemoryOfADirectFileIsNoVector(boolean write) {
+        MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * PAGE);
+        BackendFile file = backend.handleRegister(
+                new FileSource.Named(path, true, true, false, false, false, true, false, false));
+        List<ScatterCopy> fragments = List.of(
+                new ScatterCopy(0, PAGE, memory.range(), PAGE + 1), new ScatterCopy(PAGE, PAGE, memory.range(), 1));
+        backend.allocator().fill(memory.range(), (byte) 7);
+        assertThat(backend.transfer(BatchRequest.scattered(file, write, 0, 2 * PAGE, fragments))).isEqualTo(2 * PAGE);
+        if (!write) {
+            assertThat(bytes(memory, PAGE + 1, PAGE)).isEqualTo(expected(0, PAGE));
+            assertThat(bytes(memory, 1, PAGE)).isEqualTo(expected(PAGE, PAGE));
+        }
     }
 
     /** Found by attack: libcufile 1.19.1 and 1.20.0 abort the process at a range of 0 bytes. */

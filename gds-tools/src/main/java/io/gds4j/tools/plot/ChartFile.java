@@ -1,8 +1,8 @@
 package io.gds4j.tools.plot;
 
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.OutputFile;
 import java.io.IOException;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Locale;
 import java.util.function.Supplier;
@@ -41,7 +41,7 @@ public final class ChartFile {
      */
     public static long write(Path output, Supplier<LineChart> drawing) throws IOException {
         byte[] chart = drawn(drawing, isSvg(output));
-        Files.write(output, chart);
+        OutputFile.replace(output, chart);
         return chart.length;
     }
 

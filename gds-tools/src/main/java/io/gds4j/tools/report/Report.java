@@ -4,16 +4,21 @@ import io.gds4j.tools.check.CheckRun;
 import io.gds4j.tools.check.Machine;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.OutputFile;
 import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
 import jdk.jfr.Recording;
+import jdk.jfr.RecordingState;
 import org.jspecify.annotations.Nullable;
 
 /** Records a run of a command and writes a page about it. */
@@ -65,10 +70,24 @@ public final class Report {
             int status = body.run(output.told((object, text) -> {
                 fields = new LinkedHashMap<>(object);
                 lines = text;
+                if (output.json()) {
+                    finish(recording, output); // before the object is printed: if this fails, another object says so
+                }
             }));
-            recording.stop();
-            write(timeline(recording), output);
+            finish(recording, output);
             return status;
+        }
+    }
+
+    /** Writes the page, once. */
+    private void finish(Recording recording, Output output) {
+        if (recording.getState() == RecordingState.RUNNING) {
+            recording.stop();
+            try {
+                write(timeline(recording), output);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
         }
     }
 
@@ -79,6 +98,10 @@ public final class Report {
         }
         if (!Files.isDirectory(folder)) {
             throw CommandFailure.badInput(file.toString(), file + ": there is no folder " + folder);
+        }
+        String name = file.toString().toLowerCase(Locale.ROOT);
+        if (!name.endsWith(".html") && !name.endsWith(".htm")) {
+            throw CommandFailure.usage("--report %s: a page's name ends in .html".formatted(file)); // it may be a file of data
         }
     }
 
@@ -99,14 +122,7 @@ public final class Report {
         Machine machine = CheckRun.machine(local, output.environment());
         String page = new ReportPage(
                 command, subjects.stream().map(Text::name).toList(), fields, lines, timeline, machine, version).html();
-        try {
-            Files.writeString(file, page);
-        } catch (IOException e) {
-            if (Files.isRegularFile(file)) {
-                Files.deleteIfExists(file); // a browser would show half a page
-            }
-            throw e;
-        }
+        OutputFile.replace(file, page.getBytes(StandardCharsets.UTF_8));
         output.note("the report is in " + Text.name(file));
     }
 
