@@ -173,9 +173,26 @@ public final class GdsCommand implements Runnable {
                 .setErr(new PrintWriter(terminal.err(), true, terminal.err().charset()))
                 .setUsageHelpLongOptionsMaxWidth(30)
                 .setExpandAtFiles(false)
+                .setExecutionStrategy(parsed -> {
+                    checkLists(parsed);
+                    return new CommandLine.RunLast().execute(parsed);
+                })
                 .setExecutionExceptionHandler((failure, command, parsed) -> fail(terminal, args, failure))
                 .setParameterExceptionHandler((failure, given) -> fail(terminal, args, usage(failure)));
         return line.execute(args);
+    }
+
+    /** Refuses a list without values, such as a comma alone: the command would do nothing, and succeed. */
+    private static void checkLists(CommandLine.ParseResult parsed) {
+        for (CommandLine.Model.OptionSpec option : parsed.matchedOptions()) {
+            if (!option.splitRegex().isEmpty() && option.stringValues().isEmpty()) {
+                throw new ParameterException(parsed.commandSpec().commandLine(),
+                        "Invalid value for option '%s': the list is empty".formatted(option.longestName()));
+            }
+        }
+        if (parsed.hasSubcommand()) {
+            checkLists(parsed.subcommand());
+        }
     }
 
     /** Returns a text whose URLs have neither user and password nor query. */

@@ -135,6 +135,9 @@ class BadInputTest {
                     demo --size 1K                     | --size 1024: allowed here is 1048576 to
                     demo --size 7E                     | a quarter of the free
                     check --frob                       | Unknown option: '--frob'
+                    check --require ,                  | Invalid value for option '--require': the list is empty
+                    load FILE --target ,               | Invalid value for option '--target': the list is empty
+                    patterns -p ,                      | Invalid value for option '--patterns': the list is empty
                     """)
     void wrongUsageIsStatusTwo(String line, String expected) {
         Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));

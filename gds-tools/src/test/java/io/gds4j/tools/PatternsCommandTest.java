@@ -107,11 +107,23 @@ class PatternsCommandTest {
                 .isEqualTo("gds: " + result + ": is not output of gds patterns --json");
     }
 
+    @Test
+    void placeOfTheChartIsCheckedBeforeTheMeasurement() {
+        Path chart = folder.resolve("missing/chart.svg");
+        GdsRun run = gds("patterns", "-p", "2", "-s", "64K", "-i", "64K", "-r", "1", "--dir", folder.toString(), "-o",
+                chart.toString());
+
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.errorLine()).isEqualTo("gds: %s: there is no folder %s".formatted(chart, chart.getParent()));
+    }
+
     @ParameterizedTest
     @CsvSource(delimiter = '|', textBlock = """
             patterns -p 8           | there is no pattern 8
             patterns -p 6 -i 1M     | pattern 6 uses small requests: --io must start at 64K or less
             patterns -r 0           | --rounds is 0, allowed: 1 to 99
+            patterns -s 1T          | --size is 1099511627776, allowed: 1 to 536870912
+            patterns -i 4G          | --io is 4294967296, allowed: 1 to 536870912
             patterns -o chart.gif   | a chart's name ends in .svg or .png
             patterns --memory flash | --memory is 'flash'
             """)

@@ -103,6 +103,8 @@ class SampleCommandTest {
             sample no-such                    | there is no sample 'no-such'
             sample pattern-1 --size many      | --size is 'many', which is no number
             sample pattern-1 --size 1000G     | allowed: 1 to
+            sample pattern-1 --size 99999999999999999999 | --size is 99999999999999999999, allowed: 1 to 536870912
+            sample pattern-1 --gpu 4294967296 | --gpu is 4294967296, allowed: 0 to 2147483647
             sample pattern-1 --memory flash   | --memory is 'flash', known: [host,
             sample pattern-1 --backend fast   | 'fast' is not a backend: allowed are auto, compat, libcufile
             sample pattern-1 --threads 0      | --threads is 0, allowed: 1 to 256

@@ -1,8 +1,11 @@
 package io.gds4j.samples;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.IoResult;
+import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
+import java.util.Optional;
 
 /** Copies between memory of any kind and Java arrays. */
 final class Bytes {
@@ -19,5 +22,14 @@ final class Bytes {
     /** Copies the bytes to the memory. */
     static void put(CuFileDriver driver, byte[] bytes, MemoryRange range) {
         driver.allocator().copyFromHost(MemorySegment.ofArray(bytes), range);
+    }
+
+    /** Returns the bytes of an operation that its stream has passed; throws if it has failed. */
+    static long moved(IoResult operation) {
+        Optional<CuFileException> error = operation.error();
+        if (error.isPresent()) {
+            throw error.get();
+        }
+        return operation.moved();
     }
 }

@@ -1,12 +1,15 @@
 package io.gds4j.samples;
 
 import io.gds4j.CuFileStream;
+import io.gds4j.IoResult;
 import io.gds4j.StreamFlag;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.EnumSet;
+import java.util.List;
+import java.util.stream.Stream;
 
 /** Pattern 7: reads in the order of a stream. The program only queues them; later work in the stream sees the bytes. */
 public final class Pattern7Stream {
@@ -24,6 +27,7 @@ public final class Pattern7Stream {
     static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {
         int count = Math.ceilDiv(arguments.size(), arguments.ioSize());
         MemorySegment cells = Arena.ofAuto().allocate(ValueLayout.JAVA_LONG, 4L * count); // outlive the operations
+        List<IoResult> results = Stream.generate(IoResult::new).limit(count).toList();
         return PatternFile.run(arguments, 0, pattern -> {
             try (SampleStream raw = arguments.openStream(pattern.driver());
                     CuFileStream stream = pattern.driver().stream(raw.address(), EnumSet.noneOf(StreamFlag.class))) {
@@ -35,14 +39,11 @@ public final class Pattern7Stream {
                         four.setAtIndex(ValueLayout.JAVA_LONG, 1, offset);
                         four.setAtIndex(ValueLayout.JAVA_LONG, 2, offset);
                         stream.read(file, memory.range(), new CuFileStream.Cells(
-                                four.asSlice(0, 8), four.asSlice(8, 8), four.asSlice(16, 8), four.asSlice(24, 8)));
+                                four.asSlice(0, 8), four.asSlice(8, 8), four.asSlice(16, 8), four.asSlice(24, 8)),
+                                results.get(i));
                     }
                     raw.synchronize();
-                    long bytes = 0;
-                    for (int i = 0; i < count; i++) {
-                        bytes += cells.getAtIndex(ValueLayout.JAVA_LONG, 4L * i + 3); // negative where a read failed
-                    }
-                    return bytes;
+                    return results.stream().mapToLong(Bytes::moved).sum();
                 });
             }
         });

@@ -5,6 +5,7 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Locale;
@@ -76,12 +77,13 @@ public record SampleArguments(
             case "--size" -> sized(bytes(name, value), ioSize);
             case "--io" -> sized(size, bytes(name, value));
             case "--threads" ->
-                new SampleArguments(folder, size, ioSize, number(name, value), memory, gpu, backend, listener, shared);
+                new SampleArguments(folder, size, ioSize, number(name, value, 1, MOST_THREADS), memory, gpu, backend,
+                        listener, shared);
             case "--memory" ->
                 new SampleArguments(folder, size, ioSize, threads, kind(value), gpu, backend, listener, shared);
             case "--gpu" ->
-                new SampleArguments(folder, size, ioSize, threads, memory, number(name, value), backend, listener,
-                        shared);
+                new SampleArguments(folder, size, ioSize, threads, memory, number(name, value, 0, Integer.MAX_VALUE),
+                        backend, listener, shared);
             case "--backend" ->
                 new SampleArguments(folder, size, ioSize, threads, memory, gpu, value, listener, shared);
             default -> throw new IllegalArgumentException(
@@ -187,21 +189,29 @@ public record SampleArguments(
             case 'G' -> KIB * KIB * KIB;
             default -> 1;
         };
-        long bytes = (long) number(name, factor == 1 ? value : value.substring(0, value.length() - 1)) * factor;
-        within(name, bytes, 1, MOST_BYTES);
-        return (int) bytes;
+        return number(name, factor == 1 ? value : value.substring(0, value.length() - 1), factor, 1, MOST_BYTES);
     }
 
-    private static int number(String name, String value) {
+    private static int number(String name, String value, long least, long most) {
+        return number(name, value, 1, least, most);
+    }
+
+    private static int number(String name, String value, int factor, long least, long most) {
         try {
-            return Integer.parseInt(value);
+            BigInteger number = new BigInteger(value).multiply(BigInteger.valueOf(factor));
+            within(name, number, least, most);
+            return number.intValueExact();
         } catch (NumberFormatException e) {
             throw new IllegalArgumentException("%s is '%s', which is no number".formatted(name, value), e);
         }
     }
 
     private static void within(String name, long value, long least, long most) {
-        if (value < least || value > most) {
+        within(name, BigInteger.valueOf(value), least, most);
+    }
+
+    private static void within(String name, BigInteger value, long least, long most) {
+        if (value.compareTo(BigInteger.valueOf(least)) < 0 || value.compareTo(BigInteger.valueOf(most)) > 0) {
             throw new IllegalArgumentException("%s is %d, allowed: %d to %d".formatted(name, value, least, most));
         }
     }

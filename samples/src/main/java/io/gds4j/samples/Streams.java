@@ -8,6 +8,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.CuFileStream;
+import io.gds4j.IoResult;
 import io.gds4j.StreamFlag;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
@@ -71,10 +72,13 @@ public final class Streams {
             for (int i = 0; i < STREAMS; i++) {
                 streams.add(arguments.openStream(driver));
             }
-            program.pass("own stream", streams.subList(0, 1), none);
-            program.pass("four streams", streams, none);
-            program.pass("four streams, all flags", streams, EnumSet.allOf(StreamFlag.class));
-            streams.reversed().forEach(SampleStream::close);
+            try {
+                program.pass("own stream", streams.subList(0, 1), none);
+                program.pass("four streams", streams, none);
+                program.pass("four streams, all flags", streams, EnumSet.allOf(StreamFlag.class));
+            } finally {
+                streams.reversed().forEach(SampleStream::close);
+            }
             return new SampleResult(
                     program.bytes, program.seconds, program.verified, driver.bytesByPath(), LESSON);
         }
@@ -84,7 +88,7 @@ public final class Streams {
             throws IOException, InterruptedException {
         Path path = arguments.folder().resolve("target");
         List<CuFileStream> streams = new ArrayList<>();
-        List<CuFileStream.Cells> cells = new ArrayList<>();
+        List<IoResult> results = new ArrayList<>();
         try (CuFileHandle target = driver.openFile(path, CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
                 MemoryAllocation memory = arguments.allocate(driver, expected.length)) {
             driver.allocator().fill(memory.range(), (byte) 0); // the flags promise nothing about old content
@@ -93,11 +97,11 @@ public final class Streams {
             for (int i = 0; i < STREAMS; i++) {
                 CuFileStream stream = streams.get(i % raw.size());
                 MemoryRange part = memory.range().slice((long) i * PART, PART);
-                cells.add(CuFileStream.Cells.of(PART, (long) i * PART, 0));
-                stream.read(source, part, cells.getLast());
+                results.add(new IoResult());
+                stream.read(source, part, CuFileStream.Cells.of(PART, (long) i * PART, 0), results.getLast());
                 raw.get(i % raw.size()).increment(part);
-                cells.add(CuFileStream.Cells.of(PART, (long) i * PART, 0));
-                stream.write(target, part, cells.getLast());
+                results.add(new IoResult());
+                stream.write(target, part, CuFileStream.Cells.of(PART, (long) i * PART, 0), results.getLast());
             }
             for (SampleStream stream : raw) {
                 stream.synchronize();
@@ -105,8 +109,8 @@ public final class Streams {
             seconds += (System.nanoTime() - start) / 1e9;
             streams.forEach(CuFileStream::close);
         }
-        for (CuFileStream.Cells done : cells) {
-            bytes += done.result();
+        for (IoResult done : results) {
+            bytes += Bytes.moved(done);
         }
         boolean equal = Arrays.equals(Files.readAllBytes(path), expected);
         arguments.say("%s: %s", what, equal ? "equal" : "DIFFERENT");

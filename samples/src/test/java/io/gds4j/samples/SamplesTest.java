@@ -1,7 +1,14 @@
 package io.gds4j.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
+import io.gds4j.testkit.Call;
+import io.gds4j.testkit.FakeGpu;
+import io.gds4j.testkit.FaultInjectingBackend;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -10,6 +17,7 @@ import java.util.List;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** All samples in host memory. */
@@ -41,6 +49,24 @@ class SamplesTest {
         assertThat(result.paths()).isNotEmpty();
         assertThat(result.lesson()).endsWith(".");
         assertThat(result.lines()).anyMatch(line -> line.matches(".* GB/s, by (COMPAT_|USER_SOURCE).*"));
+    }
+
+    /** A failed operation of a stream has no bytes: its result is an error number. */
+    @ParameterizedTest
+    @CsvSource({"pattern-7, STREAM_READ", "streams, STREAM_READ", "streams, STREAM_WRITE"})
+    void failedOperationOfAStreamEndsTheSample(String name, Call call) {
+        NamedSample sample = Samples.all().stream().filter(any -> any.name().equals(name)).findFirst().orElseThrow();
+        FaultInjectingBackend backend = new FaultInjectingBackend(FakeGpu.create().backend());
+        backend.on(call).nth(2).fails(Errno.ENOSPC);
+
+        try (CuFileDriver driver = CuFileDriver.open(backend)) {
+            SampleArguments arguments = SampleArguments.read(folder, line -> {
+            }, "--size", "300003", "--io", "64K", "--memory", "host").sharing(driver);
+
+            assertThatThrownBy(() -> sample.sample().run(arguments)).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("ENOSPC");
+        }
+        backend.verify();
     }
 
     @ParameterizedTest

@@ -20,7 +20,8 @@ public final class ChartFile {
     /**
      * Returns whether the name ends in .svg, rather than .png.
      *
-     * @throws CommandFailure with status 2 for other names, with status 4 for a Java runtime that cannot draw
+     * @throws CommandFailure with status 2 for other names, with status 3 if no file can be there, with status 4 for a Java
+     *         runtime that cannot draw
      */
     public static boolean isSvg(Path output) {
         String name = output.toString().toLowerCase(Locale.ROOT);
@@ -30,6 +31,7 @@ public final class ChartFile {
         if (ModuleLayer.boot().findModule("java.desktop").isEmpty()) {
             throw CommandFailure.device("NO_FONTS", NO_DESKTOP);
         }
+        OutputFile.checkPlace(output, "chart");
         return name.endsWith(".svg");
     }
 

@@ -92,13 +92,7 @@ public final class Report {
     }
 
     private void checkPlace() {
-        Path folder = file.toAbsolutePath().getParent();
-        if (Files.isDirectory(file) || folder == null) {
-            throw CommandFailure.badInput(file.toString(), file + ": is a folder, not a place for a report");
-        }
-        if (!Files.isDirectory(folder)) {
-            throw CommandFailure.badInput(file.toString(), file + ": there is no folder " + folder);
-        }
+        OutputFile.checkPlace(file, "report");
         String name = file.toString().toLowerCase(Locale.ROOT);
         if (!name.endsWith(".html") && !name.endsWith(".htm")) {
             throw CommandFailure.usage("--report %s: a page's name ends in .html".formatted(file)); // it may be a file of data

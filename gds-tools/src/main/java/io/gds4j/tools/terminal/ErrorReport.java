@@ -20,6 +20,7 @@ import java.util.Map;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.Set;
+import java.util.concurrent.CompletionException;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -74,6 +75,7 @@ public record ErrorReport(
             case CuFileConfigException wrong -> ofConfig(wrong);
             case CuFileException gds -> ofCuFile(gds);
             case UncheckedIOException wrapped -> of(wrapped.getCause());
+            case CompletionException wrapped when wrapped.getCause() != null -> of(wrapped.getCause());
             case FileSystemException files -> ofFileSystem(files);
             case IOException io -> new ErrorReport(
                     ExitStatus.IO_FAILURE, "IO_ERROR", null, Text.oneLine(text(io)), null);
@@ -136,12 +138,18 @@ public record ErrorReport(
                 + (failure.fileOffset().isPresent() ? " (at byte %s)".formatted(failure.fileOffset().getAsLong()) : "");
     }
 
+    /** Returns whether a description names the file. A name such as {@code data} may be a word of it. */
+    private static boolean names(String detail, String file) {
+        boolean word = file.chars().allMatch(Character::isLetterOrDigit);
+        return word ? detail.startsWith(file + ":") : detail.contains(file);
+    }
+
     /** Returns file, description, range and the kernel's reason. */
     private static String forPeople(CuFileException failure) {
         String detail = failure.detail().isEmpty() ? failure.error().text() : failure.detail();
         StringBuilder text = new StringBuilder();
         String file = failure.path().map(Text::name).orElse("");
-        if (!file.isEmpty() && !detail.contains(file)) {
+        if (!file.isEmpty() && !names(detail, file)) {
             text.append(file).append(": ");
         }
         text.append(detail);

@@ -4,6 +4,7 @@ import java.io.IOException;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.Objects;
@@ -30,10 +31,28 @@ public final class OutputFile {
             }
         } catch (AccessDeniedException e) {
             throw new AccessDeniedException(file.toString());
+        } catch (NoSuchFileException e) {
+            throw named(file, "there is no folder " + folder, e);
         } catch (FileSystemException e) {
             throw named(file, e.getReason(), e);
         } catch (IOException e) {
             throw named(file, e.getMessage(), e); // the exception of a full disk names no file
+        }
+    }
+
+    /**
+     * Throws if a file cannot be there: before a measurement, not after it.
+     *
+     * @param what what the file would be
+     */
+    public static void checkPlace(Path file, String what) {
+        Path folder = file.toAbsolutePath().getParent();
+        if (Files.isDirectory(file) || folder == null) {
+            throw CommandFailure.badInput(file.toString(),
+                    "%s: is a folder, not a place for a %s".formatted(file, what));
+        }
+        if (!Files.isDirectory(folder)) {
+            throw CommandFailure.badInput(file.toString(), file + ": there is no folder " + folder);
         }
     }
 

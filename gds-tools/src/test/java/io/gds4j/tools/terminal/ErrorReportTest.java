@@ -13,6 +13,7 @@ import java.nio.file.FileSystemException;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Map;
+import java.util.concurrent.CompletionException;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -48,6 +49,7 @@ class ErrorReportTest {
                 arguments(new UncheckedIOException(new AccessDeniedException("/x")), ExitStatus.BAD_INPUT),
                 arguments(new FileSystemException("/x", null, "No space left on device"), ExitStatus.IO_FAILURE),
                 arguments(new IOException("Input/output error"), ExitStatus.IO_FAILURE),
+                arguments(new CompletionException(cuFile(CuFileError.IO_ERROR, Errno.ENOSPC)), ExitStatus.IO_FAILURE),
                 arguments(new IllegalStateException("oops"), ExitStatus.INTERNAL_ERROR),
                 arguments(new OutOfMemoryError("Java heap space"), ExitStatus.IO_FAILURE));
     }
@@ -60,6 +62,14 @@ class ErrorReportTest {
         assertThat(report.status()).isEqualTo(status);
         assertThat(report.message()).isNotBlank().doesNotContain("\n");
         assertThat(report.name()).isNotBlank();
+    }
+
+    @Test
+    void fileWhoseNameIsAWordOfTheDescriptionIsNamed() {
+        CuFileException failure = CuFileException.builder("cuFileRead").error(CuFileError.INVALID_VALUE)
+                .path(Path.of("file")).detail("the file is a folder").build();
+
+        assertThat(ErrorReport.of(failure).message()).isEqualTo("file: the file is a folder");
     }
 
     @Test
