@@ -34,6 +34,7 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
+            io.gds4j.loader,
             io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.registration to
