@@ -11,8 +11,12 @@ module io.gds4j {
     exports io.gds4j.error;
     exports io.gds4j.memory;
     exports io.gds4j.internal.file to
+            io.gds4j.compat,
             io.gds4j.dataset,
-            io.gds4j.loader;
+            io.gds4j.engine,
+            io.gds4j.libcufile,
+            io.gds4j.loader,
+            io.gds4j.rdma;
     exports io.gds4j.internal.http to
             io.gds4j.ffi,
             io.gds4j.remote;
@@ -34,7 +38,6 @@ module io.gds4j {
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,
-            io.gds4j.loader,
             io.gds4j.rdma,
             io.gds4j.testkit;
     exports io.gds4j.internal.registration to

@@ -1,7 +1,7 @@
 package io.gds4j.spi;
 
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;

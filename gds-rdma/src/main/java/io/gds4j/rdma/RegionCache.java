@@ -2,9 +2,9 @@ package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.memory.MemoryAccess;
-import io.gds4j.internal.memory.Pages;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.Registrar;
 import io.gds4j.internal.registration.RegistrationCache;

@@ -12,7 +12,7 @@ import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.IoUring;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;

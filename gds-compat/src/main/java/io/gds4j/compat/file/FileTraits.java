@@ -2,7 +2,7 @@ package io.gds4j.compat.file;
 
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import java.util.Set;
 
 /**

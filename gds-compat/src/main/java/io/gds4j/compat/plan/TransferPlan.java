@@ -1,7 +1,7 @@
 package io.gds4j.compat.plan;
 
 import io.gds4j.engine.staging.CopyPipeline;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.ResultSink;
 
 /**

@@ -10,7 +10,7 @@ import static io.gds4j.ffi.posix.PosixConstants.PROT_WRITE;
 
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.HostPages;
 import java.lang.foreign.MemorySegment;
 

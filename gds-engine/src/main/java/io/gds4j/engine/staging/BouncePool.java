@@ -8,7 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;

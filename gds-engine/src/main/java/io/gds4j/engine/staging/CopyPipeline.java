@@ -8,7 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.trace.PieceCopyEvent;
 import io.gds4j.internal.trace.PieceEvents;
 import io.gds4j.internal.trace.PieceWaitEvent;

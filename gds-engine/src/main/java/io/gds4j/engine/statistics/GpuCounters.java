@@ -1,6 +1,6 @@
 package io.gds4j.engine.statistics;
 
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.IoPath;

@@ -1,8 +1,8 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.machine.TransferCosts;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
-import io.gds4j.internal.memory.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import org.jspecify.annotations.Nullable;

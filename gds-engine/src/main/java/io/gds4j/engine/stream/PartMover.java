@@ -4,7 +4,7 @@ import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import java.lang.foreign.MemorySegment;

@@ -7,7 +7,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cufile.CuFileLibrary;
 import io.gds4j.ffi.cufile.CuFileResults;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.libcufile.process.LibrarySettings;

@@ -1,7 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.internal.SafetensorsText;
 import java.util.Arrays;
 import java.util.LinkedHashMap;

@@ -1,7 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.save.SnapshotBlocks.Pool;
 import io.gds4j.memory.MemoryAllocator;

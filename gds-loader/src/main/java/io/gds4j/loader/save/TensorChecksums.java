@@ -3,7 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;

@@ -1,6 +1,6 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import java.util.ArrayList;
 import java.util.List;
 

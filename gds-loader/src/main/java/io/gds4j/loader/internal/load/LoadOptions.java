@@ -1,7 +1,7 @@
 package io.gds4j.loader.internal.load;
 
 import io.gds4j.config.DirectStorage;
-import io.gds4j.internal.memory.Pages;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;

@@ -1,4 +1,4 @@
-package io.gds4j.internal.memory;
+package io.gds4j.internal.file;
 
 /**
  * The block of direct I/O: offsets in a file and in memory have to agree within it. Machines whose pages are larger have it, too; NVIDIA's

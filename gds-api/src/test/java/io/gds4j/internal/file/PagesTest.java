@@ -1,4 +1,4 @@
-package io.gds4j.internal.memory;
+package io.gds4j.internal.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
