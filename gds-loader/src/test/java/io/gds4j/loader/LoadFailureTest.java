@@ -300,6 +300,33 @@ class LoadFailureTest {
         assertThatThrownBy(future::join).isInstanceOf(CancellationException.class);
     }
 
+    /** Who waits for the future may use the destination again when it is done. */
+    @Test
+    void futureOfACancelledLoadIsDoneWhenItsThreadsHaveEnded() throws InterruptedException {
+        CountDownLatch reading = new CountDownLatch(1);
+        AtomicReference<CompletableFuture<LoadedTensors>> future = new AtomicReference<>();
+        AtomicBoolean tooEarly = new AtomicBoolean();
+        Thread canceller = Thread.currentThread();
+        backend.hook((path, offset) -> {
+            reading.countDown();
+            try {
+                Thread.currentThread().join(); // until the cancel interrupts the threads
+            } catch (InterruptedException e) {
+                while (canceller.getState() != Thread.State.WAITING) {
+                    Thread.onSpinWait();
+                }
+                tooEarly.compareAndSet(false, future.get().isDone());
+                throw e;
+            }
+        });
+        future.set(plan.loadAsync(driver));
+        assertThat(reading.await(60, TimeUnit.SECONDS)).isTrue();
+
+        assertThat(future.get().cancel(true)).isTrue();
+        assertThat(tooEarly).isFalse();
+        assertThat(future.get()).isCancelled();
+    }
+
     @Test
     void listenerMayCancelItsOwnLoad() throws InterruptedException {
         AtomicReference<CompletableFuture<LoadedTensors>> future = new AtomicReference<>();

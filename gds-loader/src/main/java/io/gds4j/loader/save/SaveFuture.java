@@ -82,10 +82,11 @@ final class SaveFuture extends CompletableFuture<SaveReport> {
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
         cancelling = true;
-        boolean cancelled = job.cancel() && super.cancel(mayInterruptIfRunning);
+        boolean cancelled = job.cancel();
         if (!job.isOwnThread()) {
+            // first: who waits for the future may use the tensors and the folder again
             Workers.awaitUninterruptibly(ended);
         }
-        return cancelled;
+        return cancelled && super.cancel(mayInterruptIfRunning);
     }
 }

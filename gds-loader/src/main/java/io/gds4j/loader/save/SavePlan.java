@@ -492,7 +492,8 @@ public final class SavePlan {
      *
      * <p>
      * {@code cancel} of this future (not of a dependent one) waits for the writes in flight and removes the files before it
-     * returns; its argument has no effect. It returns false if the new checkpoint is already complete. A failure of the snapshot
+     * returns; its argument has no effect. The future is done then, not before, unless a listener cancels. It returns false if the new
+     * checkpoint is already complete. A failure of the snapshot
      * is reported by the future, too.
      *
      * @param listener receives progress

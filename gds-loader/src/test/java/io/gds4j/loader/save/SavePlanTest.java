@@ -44,7 +44,9 @@ import java.util.SplittableRandom;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.atomic.AtomicReference;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -414,16 +416,25 @@ class SavePlanTest {
         save(1, 100_000);
         try (Tensors tensors = Tensors.small(driver, 2)) {
             CountDownLatch begun = new CountDownLatch(1);
-            CompletableFuture<SaveReport> saved = tensors.plan().toFolder(folder).saveAsync(driver, new SaveListener() {
+            AtomicReference<CompletableFuture<SaveReport>> future = new AtomicReference<>();
+            AtomicBoolean tooEarly = new AtomicBoolean();
+            Thread canceller = Thread.currentThread();
+            future.set(tensors.plan().toFolder(folder).saveAsync(driver, new SaveListener() {
                 @Override
                 public void progress(long bytesDone, long bytesTotal) {
                     begun.countDown();
                     // until the cancelled save interrupts its threads
                     awaitQuietly(new CountDownLatch(1));
+                    while (canceller.getState() != Thread.State.WAITING) {
+                        Thread.onSpinWait();
+                    }
+                    tooEarly.compareAndSet(false, future.get().isDone());
                 }
-            });
+            }));
+            CompletableFuture<SaveReport> saved = future.get();
             awaitQuietly(begun);
             assertThat(saved.cancel(true)).isTrue();
+            assertThat(tooEarly).as("done while its files are there").isFalse();
             assertThatThrownBy(saved::join).isInstanceOf(CancellationException.class);
             assertThat(Tensors.seedOf(folder, 1, 2)).isEqualTo(1);
             assertThat(names()).hasSize(3);

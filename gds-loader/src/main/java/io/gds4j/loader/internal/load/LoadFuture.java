@@ -24,7 +24,10 @@ public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture
     }
 
     private final Job<T> job;
+    /** No thread of the load moves bytes any more. */
+    private final CountDownLatch over = new CountDownLatch(1);
     private final CountDownLatch ended = new CountDownLatch(1);
+    private volatile boolean cancelling;
     private volatile @Nullable T loaded;
 
     private LoadFuture(Job<T> job) {
@@ -42,13 +45,17 @@ public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture
         try {
             T result = job.run();
             loaded = result;
-            if (!complete(result)) {
+            over.countDown();
+            if (cancelling || !complete(result)) {
                 result.close(); // the program does not receive it
             }
         } catch (Throwable e) {
             // first: completing runs dependent actions, for which a cancel does not wait
+            over.countDown();
             ended.countDown();
-            completeExceptionally(e);
+            if (!cancelling) {
+                completeExceptionally(e);
+            }
         } finally {
             ended.countDown();
         }
@@ -61,10 +68,18 @@ public final class LoadFuture<T extends AutoCloseable> extends CompletableFuture
 
     @Override
     public boolean cancel(boolean mayInterruptIfRunning) {
-        boolean cancelled = super.cancel(mayInterruptIfRunning);
+        boolean own = job.isOwnThread();
+        if (!own) {
+            cancelling = true;
+        }
         // needed even if the future was completed by other means: the load may still run
         job.cancel();
-        if (!isDelivered() && !job.isOwnThread()) {
+        if (!own) {
+            // first: who waits for the future may use the destination again
+            Workers.awaitUninterruptibly(over);
+        }
+        boolean cancelled = super.cancel(mayInterruptIfRunning);
+        if (!isDelivered() && !own) {
             Workers.awaitUninterruptibly(ended);
         }
         return cancelled;
