@@ -367,7 +367,8 @@ public final class LoadPlan {
 
     /**
      * Starts a load and returns its future. {@code cancel} of this future (not of a dependent one) waits for the pieces in
-     * flight and frees everything before it returns; its argument has no effect. The future is done then, not before, unless a listener cancels. It returns false if the tensors came first: then
+     * flight and frees everything before it returns; its argument has no effect. The future is done then, not before, unless a
+     * listener cancels. It returns false if the tensors came first: then
      * they belong to the program, which closes them. If the program completes the future by other means, the load frees its tensors.
      *
      * @throws CuFileException INVALID_VALUE if the choice leaves none of the checkpoint's tensors; the future reports what
