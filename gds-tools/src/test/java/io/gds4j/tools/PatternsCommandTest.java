@@ -102,6 +102,12 @@ class PatternsCommandTest {
         assertThat(gds("patterns", "--from", result.toString(), "-o", chart.toString()).out())
                 .containsPattern("pattern 3: no registration +16 KiB");
         assertThat(chart).isNotEmptyFile();
+        Files.writeString(result, printed.replace("\"rounds\":1", "\"rounds\":-1"));
+        assertThat(gds("patterns", "--from", result.toString()).errorLine())
+                .isEqualTo("gds: " + result + ": has a negative number of bytes or rounds");
+        Files.writeString(result, printed.replaceAll("(_[A-Z]+\":)", "$1-"));
+        assertThat(gds("patterns", "--from", result.toString()).errorLine())
+                .isEqualTo("gds: " + result + ": has a negative number of bytes");
         Files.writeString(result, "{\"schema\":\"gds4j.io/1\"}");
         assertThat(gds("patterns", "--from", result.toString()).errorLine())
                 .isEqualTo("gds: " + result + ": is not output of gds patterns --json");

@@ -62,7 +62,8 @@ public final class SourceIo {
     }
 
     FileVersion version() {
-        String version = call("RangeSource.contentVersion", this::identity, -1, -1, source::contentVersion).orElse("");
+        String version = call("RangeSource.contentVersion", this::identity, -1, -1,
+                () -> source.contentVersion().orElse(""));
         return new FileVersion(size(), "", version);
     }
 

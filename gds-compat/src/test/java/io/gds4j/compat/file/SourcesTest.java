@@ -170,6 +170,16 @@ class SourcesTest {
                 tagged.bytes[0] = 0;
                 assertThatThrownBy(handle::version).isInstanceOf(CuFileException.class).hasMessageContaining("no tag");
             }
+            ArraySource wrong = new ArraySource(SIZE) {
+                @Override
+                @SuppressWarnings("NullAway")
+                public Optional<String> contentVersion() {
+                    return null;
+                }
+            };
+            try (CuFileHandle handle = rig.driver().openSource(wrong)) {
+                assertThatThrownBy(handle::version).isInstanceOf(CuFileException.class).hasMessageContaining("null");
+            }
         }
     }
 

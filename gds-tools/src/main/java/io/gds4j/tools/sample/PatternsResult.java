@@ -95,6 +95,9 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
             if (points.getLast().ioSize() < 1 || !(points.getLast().bytesPerSecond() > 0)) {
                 throw wrong(file, "has a result without size or throughput");
             }
+            if (moved.values().stream().anyMatch(count -> count < 0)) {
+                throw wrong(file, "has a negative number of bytes");
+            }
             if (!LineChart.shows(points.getLast().bytesPerSecond() / GIGA)
                     || !LineChart.shows(points.getLast().micros())) {
                 throw wrong(file, "has a throughput that no machine has");
@@ -102,6 +105,9 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
         }
         if (points.isEmpty()) {
             throw wrong(file, "has no results");
+        }
+        if (object.path("bytes").asLong() < 0 || object.path("rounds").asInt() < 0) {
+            throw wrong(file, "has a negative number of bytes or rounds");
         }
         List<String> paths = new ArrayList<>();
         object.path("ioPaths").forEach(path -> paths.add(path.asText()));
