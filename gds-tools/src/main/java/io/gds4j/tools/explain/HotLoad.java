@@ -6,6 +6,7 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadReport;
+import io.gds4j.loader.LoadRequest;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelTensors;
 import io.gds4j.loader.SafetensorsWriter;
@@ -59,7 +60,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
         LoadPlan own = plan.select(tensor -> cached.contains(tensor.file()));
         try {
-            if (part(own, Math.min(FIRST, room)).bytes() >= Math.min(FIRST / 2, plan.bytes())) {
+            if (part(own, Math.min(FIRST, room)).bytes() >= Math.clamp(plan.bytes(), 1, FIRST / 2)) {
                 return measure(driver, destinations, own, true, room);
             }
             long bytes = Math.min(Math.min(GENERATED, room), Files.getFileStore(MEMORY).getUsableSpace() / 2);
@@ -138,14 +139,19 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
             if (longest < SECONDS) {
                 longest = (longest + seconds(many)) / 2;
             }
-            double rate = many.bytes() / longest;
-            double slope = (many.bytes() - some.bytes()) / (longest - warm);
+            double rate = read(many) / longest;
+            double slope = (read(many) - read(some)) / (longest - warm);
             if (many.bytes() > 2 * some.bytes() && slope > rate && slope < 2 * rate) {
                 rate = slope;
             }
-            double each = longest - many.bytes() / rate;
-            double fixed = first + second - each - (few.bytes() + some.bytes()) / rate;
+            double each = longest - read(many) / rate;
+            double fixed = first + second - each - (read(few) + read(some)) / rate;
             return new HotLoad(Math.max(0, fixed), rate, own);
+        }
+
+        /** Bytes that a load reads, which an estimate counts: more than those of its tensors, where it reads what lies between. */
+        private static double read(LoadPlan part) {
+            return part.requests().stream().mapToLong(LoadRequest::length).sum();
         }
 
         /** What a load of about {@link #SECONDS} moves, after one that took so long; not less than that one moved. */
