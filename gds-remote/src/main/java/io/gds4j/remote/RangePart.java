@@ -121,6 +121,7 @@ final class RangePart {
         filled.detach();
         long start = position();
         received += filled.received();
+        restarted &= filled.received() == 0; // a place that served bytes may expire, too
         if (sent.isCompletedExceptionally()) {
             attempts.progress(received);
             pause(attempts.failed(sent.exceptionNow()));

@@ -20,7 +20,10 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -105,6 +108,29 @@ class HttpSourceFaultTest {
             return true;
         });
         assertThatThrownBy(() -> assertReads(source, 100_000, 500_000)).hasMessageContaining("refuses access");
+    }
+
+    /** Such a part failed at the second place that had expired. */
+    @Test
+    void partMayOutliveManySignedPlaces() throws Exception {
+        server.put("/signed", BYTES);
+        AtomicInteger place = new AtomicInteger();
+        Set<String> used = ConcurrentHashMap.newKeySet();
+        HttpSource source = HttpSource.open(uri, OPTIONS.withRequests(64 << 10, 1));
+        server.on((exchange, request) -> {
+            if (exchange.getRequestURI().getPath().equals("/object.bin")) {
+                return redirect(exchange, "/signed?" + place.incrementAndGet());
+            }
+            if (used.add(exchange.getRequestURI().getQuery())) {
+                int[] range = RangeServer.range(exchange, SIZE);
+                server.send(exchange, BYTES, range[0], range[1], Math.min(64 << 10, range[1] - range[0] + 1));
+            } else {
+                exchange.sendResponseHeaders(403, -1);
+            }
+            return true;
+        });
+        assertReads(source, 100_000, 256 << 10);
+        assertThat(place.get()).isGreaterThanOrEqualTo(4);
     }
 
     @Test

@@ -81,13 +81,8 @@ class ExplainCommandTest {
 
     @Test
     void fileThatIsNotInThePageCacheIsNotReadToExpectALoadFromIt() throws IOException {
-        Path file = folder.resolve("sparse.safetensors");
-        String header = "{\"t\":{\"dtype\":\"U8\",\"shape\":[4194304],\"data_offsets\":[0,4194304]}}";
-        try (RandomAccessFile sparse = new RandomAccessFile(file.toFile(), "rw")) {
-            sparse.writeLong(Long.reverseBytes(header.length()));
-            sparse.writeBytes(header);
-            sparse.setLength(8 + header.length() + (4 << 20)); // a hole, of which the page cache has nothing
-        }
+        // a hole, of which the page cache has nothing
+        Path file = checkpoint("{\"t\":{\"dtype\":\"U8\",\"shape\":[4194304],\"data_offsets\":[0,4194304]}}", 4 << 20);
 
         JsonNode json = gds("explain", file.toString(), "-t", "host", "--json").json();
 
@@ -95,6 +90,42 @@ class ExplainCommandTest {
         assertThat(json.get("hotSeconds").asDouble()).isGreaterThan(0);
         assertThat(gds("explain", file.toString(), "-t", "host").out()).contains("by loads of a generated checkpoint");
         assertThat(probes()).as("files in /dev/shm").isZero();
+    }
+
+    private Path checkpoint(String header, int bytes) throws IOException {
+        Path path = folder.resolve("made.safetensors");
+        try (RandomAccessFile file = new RandomAccessFile(path.toFile(), "rw")) {
+            file.writeLong(Long.reverseBytes(header.length()));
+            file.writeBytes(header);
+            file.setLength(8 + header.length() + bytes);
+        }
+        return path;
+    }
+
+    @Test
+    void checkpointWithoutBytesHasATimeToo() throws IOException {
+        for (String header : new String[]{"{}", "{\"t\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}"}) {
+            Path file = checkpoint(header, 0);
+
+            JsonNode json = gds("explain", file.toString(), "-t", "host", "--json").json();
+
+            assertThat(json.get("hotSeconds").isNumber()).as(json.toString()).isTrue();
+            assertThat(json.get("hotBytesPerSecond").asLong()).isGreaterThan(1_000_000);
+            assertThat(json.get("hotMeasured").asText()).isEqualTo("generated");
+            Files.delete(file);
+        }
+    }
+
+    @Test
+    void bytesThatALoadReadsAlongAreNoReasonForMoreTime() throws IOException {
+        // 1 byte of a tensor, with which a load reads the 4000 before it
+        String header = "{\"t\":{\"dtype\":\"U8\",\"shape\":[1],\"data_offsets\":[0,1]}}";
+        Path file = checkpoint(header + " ".repeat(3992 - header.length()), 1);
+
+        JsonNode json = gds("explain", file.toString(), "-t", "host", "--json").json();
+
+        assertThat(json.get("hotMeasured").asText()).isEqualTo("checkpoint");
+        assertThat(json.get("hotSeconds").asDouble()).isBetween(0.0, 8.0);
     }
 
     @Test

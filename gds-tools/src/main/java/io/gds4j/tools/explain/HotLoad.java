@@ -31,7 +31,7 @@ import java.util.stream.Collectors;
  * threads and slabs, as the load does that is explained; those after them tell the speed.
  *
  * @param fixedSeconds time of a first load of nothing, without headers
- * @param bytesPerSecond speed of what follows
+ * @param bytesPerSecond speed of what follows, of all bytes that a load reads
  * @param own true if measured by loads of the checkpoint, false if by loads of a generated one
  */
 record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
@@ -59,7 +59,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
         LoadPlan own = plan.select(tensor -> cached.contains(tensor.file()));
         try {
-            if (part(own, Math.min(FIRST, room)).bytes() >= Math.min(FIRST / 2, plan.bytes())) {
+            if (part(own, Math.min(FIRST, room)).bytes() >= Math.clamp(plan.bytes(), 1, FIRST / 2)) {
                 return measure(driver, destinations, own, true, room);
             }
             long bytes = Math.min(Math.min(GENERATED, room), Files.getFileStore(MEMORY).getUsableSpace() / 2);
@@ -128,38 +128,39 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
          */
         HotLoad measure(boolean own, long room) {
             long most = Math.min(room, plan.bytes());
-            LoadPlan few = part(plan, Math.min(FIRST, most));
-            double first = seconds(few);
-            LoadPlan some = part(plan, Math.min(Math.max(few.bytes(), most / 4), within(few, first)));
-            double second = seconds(some);
-            double warm = seconds(some);
-            LoadPlan many = part(plan, Math.min(most, within(some, warm)));
-            double longest = seconds(many);
+            LoadReport first = load(Math.min(FIRST, most));
+            long some = Math.min(most, Math.min(Math.max(first.bytesAsked(), most / 4), within(first)));
+            LoadReport second = load(some);
+            LoadReport warm = load(some);
+            long many = Math.min(most, within(warm));
+            LoadReport last = load(many);
+            double longest = seconds(last);
             if (longest < SECONDS) {
-                longest = (longest + seconds(many)) / 2;
+                longest = (longest + seconds(load(many))) / 2;
             }
-            double rate = many.bytes() / longest;
-            double slope = (many.bytes() - some.bytes()) / (longest - warm);
-            if (many.bytes() > 2 * some.bytes() && slope > rate && slope < 2 * rate) {
+            double rate = last.bytesAsked() / longest;
+            double slope = (last.bytesAsked() - warm.bytesAsked()) / (longest - seconds(warm));
+            if (last.bytesAsked() > 2 * warm.bytesAsked() && slope > rate && slope < 2 * rate) {
                 rate = slope;
             }
-            double each = longest - many.bytes() / rate;
-            double fixed = first + second - each - (few.bytes() + some.bytes()) / rate;
+            double each = longest - last.bytesAsked() / rate;
+            double fixed = seconds(first) + seconds(second) - each
+                    - (first.bytesAsked() + second.bytesAsked()) / rate;
             return new HotLoad(Math.max(0, fixed), rate, own);
         }
 
-        /** What a load of about {@link #SECONDS} moves, after one that took so long; not less than that one moved. */
-        private static long within(LoadPlan part, double seconds) {
-            return Math.max(part.bytes(), (long) (part.bytes() / seconds * SECONDS));
+        /** What a load of about {@link #SECONDS} reads, after another one; not less than that one read. */
+        private static long within(LoadReport load) {
+            return Math.max(load.bytesAsked(), (long) (load.bytesAsked() / seconds(load) * SECONDS));
         }
 
         /** Time of a load, without that of the headers. */
-        private double seconds(LoadPlan part) {
-            LoadReport report = load(part);
-            return report.seconds() - report.headerSeconds();
+        private static double seconds(LoadReport load) {
+            return load.seconds() - load.headerSeconds();
         }
 
-        private LoadReport load(LoadPlan part) {
+        private LoadReport load(long bytes) {
+            LoadPlan part = part(plan, bytes);
             if (destinations.size() > 1) {
                 ParallelTensors tensors = part.across(destinations, ParallelPlan.replicate()).load(driver);
                 loaded.add(tensors::close);
