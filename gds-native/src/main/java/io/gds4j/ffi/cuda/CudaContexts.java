@@ -81,11 +81,36 @@ public final class CudaContexts {
 
     /**
      * Returns true for a primary context that was retained here and hence lives as long as the process. Any other context may be
-     * destroyed, and the driver does not always notice: it was seen to crash on the handle of a destroyed context. So objects in a
-     * context of the program's own are not freed; they end with the context.
+     * destroyed, and the driver does not always notice: it was seen to crash on the handle of a destroyed context. So objects in such a
+     * context are freed only if memory tells that it {@link #isAlive}; else they end with the context.
      */
     public boolean isRetained(long context) {
         return primaries.containsValue(context);
+    }
+
+    /**
+     * Returns whether a context is alive, whoever made it, without a call that a destroyed one might crash: memory ends with the context that
+     * allocated it, and the driver knows the context of memory. The program must not destroy the context meanwhile.
+     *
+     * @param id of the context when the memory was allocated
+     * @param memory allocated in the context and not freed; 0 if there is none, and then only a retained context is known to live
+     */
+    public boolean isAlive(long context, long id, long memory) {
+        boolean retained = isRetained(context);
+        if (memory == 0) {
+            return retained;
+        }
+        long[] answer = CallState.current().answer();
+        int result = cuda.pointerGetAttribute(answer, CudaAttributes.POINTER_CONTEXT, memory);
+        if (retained) {
+            return result != Cuda.ERROR_INVALID_VALUE; // the program may have reset its GPU
+        }
+        // A later context may have the same handle, and memory at the same address.
+        return result == Cuda.SUCCESS
+                && answer[0] == context
+                && cuda.has(CudaFunction.CTX_GET_ID)
+                && cuda.ctxGetId(context, answer) == Cuda.SUCCESS
+                && answer[0] == id;
     }
 
     /** Returns the GPU of a primary context that was retained here; -1 for another context. */
