@@ -17,6 +17,7 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -114,6 +115,7 @@ class GpuContextsTest {
                         CuFileHandle handle = driver.openFile(file)) {
                     MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE, 1);
                     assertThat(handle.read(range, 0)).isEqualTo(SIZE);
+                    driver.allocator().copyToHost(range, MemorySegment.ofArray(new byte[SIZE]));
                 }
                 freeIn(cuda, context, pointer);
                 left.add(cuda.leaks().size());

@@ -31,6 +31,7 @@ import java.lang.reflect.Proxy;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.FutureTask;
@@ -129,6 +130,41 @@ class RoutedGpuTest {
         }
         assertThat(cuda.violations()).isEmpty();
         assertThat(cuda.leaks()).isEmpty();
+    }
+
+    /** Memory and stream are those of a context that the program made, and that lives longer than each driver. */
+    @Test
+    void driversLeaveNothingOfStreamsInAContextOfTheProgram(@TempDir Path folder) throws Exception {
+        Path first = file(folder, "first");
+        Path second = file(folder, "second");
+        long context = cuda.createContext(0);
+        assertThat(cuda.ctxPushCurrent(context)).isZero();
+        long[] raw = new long[1];
+        assertThat(cuda.streamCreate(raw, Cuda.STREAM_NON_BLOCKING)).isZero();
+        long[] memory = new long[1];
+        assertThat(cuda.memAlloc(memory, SIZE)).isZero();
+        MemoryRange range = MemoryRange.ofAddress(memory[0], SIZE, MemoryKind.CUDA_DEVICE, 0);
+        List<String> before = cuda.leaks();
+        for (int i = 0; i < OPENS; i++) {
+            try (Arena arena = Arena.ofShared();
+                    CuFileDriver driver = open();
+                    CuFileHandle ofFirst = driver.openFile(first);
+                    CuFileHandle ofSecond = driver.openFile(second);
+                    CuFileStream stream = driver.stream(raw[0], Set.of())) {
+                for (CuFileHandle handle : List.of(ofFirst, ofSecond)) {
+                    CuFileStream.Cells cells = new CuFileStream.Cells(
+                            cell(arena, SIZE), cell(arena, 0), cell(arena, 0), cell(arena, -77));
+                    stream.read(handle, range, cells);
+                    assertThat(cuda.streamSynchronize(raw[0])).isZero();
+                    assertThat(cells.bytesDone().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(SIZE);
+                }
+            }
+            assertThat(cuda.leaks()).as("driver %s", i).containsExactlyInAnyOrderElementsOf(before);
+        }
+        cuda.memFree(memory[0]);
+        cuda.streamDestroy(raw[0]);
+        cuda.ctxPopCurrent(new long[1]);
+        assertThat(cuda.violations()).isEmpty();
     }
 
     private static MemorySegment cell(Arena arena, long value) {

@@ -17,6 +17,8 @@ import java.util.function.IntSupplier;
  * Thread-safe. Allocates nothing in the steady state.
  */
 public final class CudaContexts {
+    private static final long MARK_BYTES = 4096;
+
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
@@ -111,6 +113,24 @@ public final class CudaContexts {
                 && cuda.has(CudaFunction.CTX_GET_ID)
                 && cuda.ctxGetId(context, answer) == Cuda.SUCCESS
                 && answer[0] == id;
+    }
+
+    /**
+     * Allocates memory that tells whether a context {@link #isAlive}; its owner frees it ({@link #unmark}). Both are calls that may synchronise. The
+     * context is current.
+     *
+     * @return 0 for a retained context, which needs none, and if the driver refuses
+     */
+    public long mark(long context) {
+        long[] memory = new long[1];
+        return isRetained(context) || cuda.memHostAlloc(memory, MARK_BYTES, 0) != Cuda.SUCCESS ? 0 : memory[0];
+    }
+
+    /** Frees what {@link #mark} allocated. The context is current. */
+    public void unmark(long memory) {
+        if (memory != 0) {
+            cuda.memFreeHost(memory);
+        }
     }
 
     /** Returns the GPU of a primary context that was retained here; -1 for another context. */
