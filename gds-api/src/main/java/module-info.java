@@ -11,8 +11,12 @@ module io.gds4j {
     exports io.gds4j.error;
     exports io.gds4j.memory;
     exports io.gds4j.internal.file to
+            io.gds4j.compat,
             io.gds4j.dataset,
-            io.gds4j.loader;
+            io.gds4j.engine,
+            io.gds4j.libcufile,
+            io.gds4j.loader,
+            io.gds4j.rdma;
     exports io.gds4j.internal.http to
             io.gds4j.ffi,
             io.gds4j.remote;

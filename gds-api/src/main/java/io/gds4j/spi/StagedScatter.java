@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -16,7 +17,6 @@ import org.jspecify.annotations.Nullable;
  * {@link CuFileBackend#stage}. Writes go the other way. Used by one thread.
  */
 final class StagedScatter implements AutoCloseable {
-    private static final long PAGE = 4096;
     /** Most bytes that are read at a time into a destination from which others are copied. */
     private static final long PIECE = 16L << 20;
     /** Fewest bytes that are worth a read of their own. */
@@ -123,7 +123,7 @@ final class StagedScatter implements AutoCloseable {
         if (end - from <= most) {
             return end;
         }
-        long cut = (fileOffset + from + most & -PAGE) - fileOffset;
+        long cut = Pages.down(fileOffset + from + most) - fileOffset;
         return cut > from ? cut : from + most;
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.spi;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.ScatterCopy;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -23,7 +24,6 @@ public final class StreamArguments {
     private static final int PAGE_ALIGNED = 8;
 
     private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
-    private static final long PAGE_MASK = 4095;
 
     /** A thread that no confined memory belongs to. */
     private static final Thread STRANGER = Thread.ofPlatform().unstarted(() -> {
@@ -117,7 +117,7 @@ public final class StreamArguments {
         if (size > largest) {
             throw CuFileException.invalid(function, "size %s is larger than %s at submission".formatted(size, largest));
         }
-        if ((flags & PAGE_ALIGNED) != 0 && ((size | fileOffset | memoryBits(bufferOffset)) & PAGE_MASK) != 0) {
+        if ((flags & PAGE_ALIGNED) != 0 && !Pages.isAligned(size | fileOffset | memoryBits(bufferOffset))) {
             throw CuFileException.invalid(function, "the stream is registered for page-aligned requests");
         }
         BatchRequest bound;

@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
@@ -56,7 +57,6 @@ public final class LoadPlan {
     public static final CheckpointRule SEARCH_LIMIT = NameSearch.LIMIT;
 
     private static final String FUNCTION = "LoadPlan";
-    private static final long PAGE = 4096;
     private static final long MIN_ALIGNMENT = 256;
     private static final long MAX_ALIGNMENT = 1L << 30;
     private static final long MIN_REQUEST = 1L << 20;
@@ -211,7 +211,7 @@ public final class LoadPlan {
                     "request size must be at least %s bytes: %s".formatted(MIN_REQUEST, bytes));
         }
         Io io = options.io();
-        return with(new Io(io.stagingBudget(), bytes & -PAGE, io.requestsInFlight(), io.direct()));
+        return with(new Io(io.stagingBudget(), Pages.down(bytes), io.requestsInFlight(), io.direct()));
     }
 
     /**

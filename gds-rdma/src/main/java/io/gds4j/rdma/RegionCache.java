@@ -2,6 +2,7 @@ package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.internal.registration.CachedRegistration;
@@ -34,7 +35,6 @@ import java.util.Set;
  */
 @Experimental
 public final class RegionCache implements AutoCloseable {
-    private static final long PAGE = 4096;
 
     /** Registers with the domain. Refers to no cache: the release of that uses it. */
     private static final class Regions implements Registrar {
@@ -74,7 +74,7 @@ public final class RegionCache implements AutoCloseable {
                             .formatted(budgetBytes, rights));
         }
         regions = new Regions(domain, Set.copyOf(rights));
-        RegistrationCache made = RegistrationCache.of(regions, allocator, budgetBytes, PAGE);
+        RegistrationCache made = RegistrationCache.of(regions, allocator, budgetBytes, Pages.SIZE);
         registrations = made;
         lifetime = Lifetime.of(this, "RegionCache of " + domain.handle().device(), made::close);
     }

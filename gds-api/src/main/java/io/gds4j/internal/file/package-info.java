@@ -1,4 +1,4 @@
-/** Which files belong to a folder that a user named. For the loader and for data sets only. */
+/** What modules share about files: which belong to a folder that a user named, and the pages of direct I/O. */
 @NullMarked
 package io.gds4j.internal.file;
 

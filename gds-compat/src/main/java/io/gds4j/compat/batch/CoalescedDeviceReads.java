@@ -12,6 +12,7 @@ import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.IoUring;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.Cancellation;
@@ -31,7 +32,6 @@ import org.jspecify.annotations.Nullable;
  */
 public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     private static final String FUNCTION = "cuFileRead";
-    private static final long PAGE = 4096;
 
     /** Numbers of pieces for a pipeline: it waits at once for the copies of a single one. */
     private static final long ONE = 1;
@@ -221,7 +221,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
 
     /** Returns the bytes that an entry needs in a slab. It has the same offset in a page as in the file, as direct I/O requires. */
     private static long room(BatchRequest entry) {
-        return TransferPlan.roundUp(CopyPipeline.skew(entry.fileOffset()) + entry.size(), PAGE);
+        return Pages.up(CopyPipeline.skew(entry.fileOffset()) + entry.size());
     }
 
     /** Returns the context of an entry that can be grouped; null for others. */
@@ -273,7 +273,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
                 } else if (queued.size() == uring.capacity()) {
                     run(uring, into, results);
                 }
-                place = TransferPlan.roundUp(stretch.host() + stretch.size(), PAGE);
+                place = Pages.up(stretch.host() + stretch.size());
                 from = to;
             }
             succeeded = true;

@@ -7,6 +7,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.FileSource;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -29,7 +30,6 @@ public final class DescriptorTable {
     private static final Path PROC_LOCKS = Path.of("/proc/locks");
     private static final int CREATE_MODE = 0666;
     private static final int MODE_BITS = 07777;
-    private static final long PAGE = 4096;
 
     /** Unused descriptors to check for each opened or closed handle: more than one handle may have added. */
     private static final int CHECKS_PER_HANDLE = 2;
@@ -178,7 +178,7 @@ public final class DescriptorTable {
         FileDescriptors.Key key = new FileDescriptors.Key(FileKey.of(status), access, sync);
         synchronized (this) {
             SharedState file = files.computeIfAbsent(
-                    key.file(), any -> new SharedState(new RangeLocks(Math.max(PAGE, traits.alignment()))));
+                    key.file(), any -> new SharedState(new RangeLocks(Math.max(Pages.SIZE, traits.alignment()))));
             file.users++;
             FileDescriptors descriptors =
                     new FileDescriptors(posix, key, traits, fd, status.mode() & MODE_BITS, file.locks);

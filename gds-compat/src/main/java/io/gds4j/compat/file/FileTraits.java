@@ -2,6 +2,7 @@ package io.gds4j.compat.file;
 
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.Pages;
 import java.util.Set;
 
 /**
@@ -16,8 +17,6 @@ import java.util.Set;
  */
 public record FileTraits(
         boolean block, long alignment, long memoryAlignment, boolean network, boolean local, boolean inMemory) {
-
-    private static final long PAGE = 4096;
 
     /** Largest {@code st_blksize} in bytes that is taken for a block: network file systems report larger hints. */
     private static final long LARGEST_BLOCK = 65536;
@@ -54,10 +53,10 @@ public record FileTraits(
         boolean inMemory = IN_MEMORY.contains(magic & 0xFFFFFFFFL) && !status.isBlockDevice();
         boolean known = (status.mask() & StatxResult.MASK_DIRECT_ALIGNMENT) != 0;
         long alignment = 0;
-        long memoryAlignment = PAGE;
+        long memoryAlignment = Pages.SIZE;
         // In-memory file systems may accept O_DIRECT, but there is nothing behind the page cache.
         if (!inMemory && (!known || status.directOffsetAlignment() > 0)) {
-            alignment = Math.max(PAGE, status.directOffsetAlignment());
+            alignment = Math.max(Pages.SIZE, status.directOffsetAlignment());
             long block = status.blockSize();
             if (Long.bitCount(block) == 1 && block <= LARGEST_BLOCK) {
                 alignment = Math.max(alignment, block);

@@ -1,6 +1,7 @@
 package io.gds4j.compat.plan;
 
 import io.gds4j.engine.staging.CopyPipeline;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.ResultSink;
 
 /**
@@ -8,7 +9,6 @@ import io.gds4j.spi.ResultSink;
  * cache. Pure arithmetic. Reused, so that a request allocates nothing.
  */
 public final class TransferPlan {
-    private static final long PAGE = 4096;
 
     private long offset;
     private long size;
@@ -76,7 +76,7 @@ public final class TransferPlan {
      */
     public TransferPlan direct(long offset, long size, long pieceSize, long alignment, long limit) {
         buffered(offset, size, pieceSize);
-        long from = roundUp(offset, alignment);
+        long from = Pages.up(offset, alignment);
         long to = roundDown(Math.min(offset + size, limit), alignment);
         if (from >= offset && to > from) {
             directFrom = from;
@@ -167,11 +167,6 @@ public final class TransferPlan {
 
     public static long roundDown(long value, long alignment) {
         return value & -alignment;
-    }
-
-    /** Wraps to a negative number near the end of the range. */
-    public static long roundUp(long value, long alignment) {
-        return (value + alignment - 1) & -alignment;
     }
 
     /** Returns the offset of the first byte in the file. */

@@ -10,6 +10,7 @@ import static io.gds4j.ffi.posix.PosixConstants.PROT_WRITE;
 
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.HostPages;
 import java.lang.foreign.MemorySegment;
 
@@ -39,7 +40,7 @@ public record HostMapping(long address, long length, long mapped, HostPages page
         if (length >= HUGE_PAGE) {
             return transparentHuge(posix, length);
         }
-        long mapped = roundUp(length, posix.pageSize());
+        long mapped = Pages.up(length, posix.pageSize());
         return new HostMapping(anonymous(posix, mapped, 0, length), length, mapped, HostPages.BASE);
     }
 
@@ -49,7 +50,7 @@ public record HostMapping(long address, long length, long mapped, HostPages page
      * @throws io.gds4j.error.CuFileException NOMEM_ERROR when the kernel grants no such mapping
      */
     public static HostMapping mapHuge(Posix posix, long length) {
-        long mapped = roundUp(length, HUGE_PAGE);
+        long mapped = Pages.up(length, HUGE_PAGE);
         if (mapped > 0) {
             long address = posix.mmap(
                     0, mapped, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_HUGETLB, -1, 0);
@@ -78,9 +79,9 @@ public record HostMapping(long address, long length, long mapped, HostPages page
     }
 
     private static HostMapping transparentHuge(Posix posix, long length) {
-        long mapped = roundUp(length, posix.pageSize());
+        long mapped = Pages.up(length, posix.pageSize());
         long raw = anonymous(posix, mapped, HUGE_PAGE, length);
-        long address = roundUp(raw, HUGE_PAGE);
+        long address = Pages.up(raw, HUGE_PAGE);
         if (address > raw) {
             posix.munmap(raw, address - raw);
         }
@@ -105,9 +106,5 @@ public record HostMapping(long address, long length, long mapped, HostPages page
             throw PosixErrors.failure(FUNCTION, "mmap", address).range(-1, length).build();
         }
         return address;
-    }
-
-    private static long roundUp(long bytes, long unit) {
-        return (bytes + unit - 1) & -unit;
     }
 }

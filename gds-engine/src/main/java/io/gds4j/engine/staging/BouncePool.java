@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.file.Pages;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -44,7 +45,6 @@ public final class BouncePool {
     private static final CopyPipeline.PieceFailures PATIENT = (piece, cause) -> {
     };
     private static final long KIB = 1024;
-    private static final long PAGE = 4096;
     private static final long HUGE_PAGE = 2L << 20;
 
     private final Posix posix;
@@ -107,7 +107,7 @@ public final class BouncePool {
             }
         }
         if (classes.isEmpty()) {
-            classes.add(new SlabClass(PAGE, PAGE, 1));
+            classes.add(new SlabClass(Pages.SIZE, Pages.SIZE, 1));
         }
         classes.sort((a, b) -> Long.compare(a.size(), b.size()));
     }
@@ -425,7 +425,7 @@ public final class BouncePool {
                 PosixConstants.MAP_PRIVATE | PosixConstants.MAP_ANONYMOUS,
                 -1,
                 0);
-        if (address < 0 && address > -PAGE) {
+        if (address < 0 && address > -Pages.SIZE) {
             return null;
         }
         if (size >= HUGE_PAGE) {

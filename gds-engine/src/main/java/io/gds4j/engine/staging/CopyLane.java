@@ -5,6 +5,7 @@ import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.trace.PieceCopyEvent;
 import io.gds4j.internal.trace.PieceEvents;
 import java.util.Objects;
@@ -22,11 +23,10 @@ public final class CopyLane {
     /** Number of events. */
     public static final int EVENTS = 2;
 
-    private static final long PAGE = 4096;
-    private static final long TABLES = Math.ceilDiv(PieceBoard.BYTES, PAGE) * PAGE;
+    private static final long TABLES = Pages.up(PieceBoard.BYTES);
 
     /** Bytes of pinned memory for the kernels of a lane, a multiple of a page. */
-    static final long KERNEL_BYTES = TABLES + Math.ceilDiv(EVENTS * FragmentTable.BYTES, PAGE) * PAGE;
+    static final long KERNEL_BYTES = TABLES + Pages.up(EVENTS * FragmentTable.BYTES);
 
     /** The driver takes the highest priority that the GPU has. */
     private static final int HIGHEST_PRIORITY = -100;

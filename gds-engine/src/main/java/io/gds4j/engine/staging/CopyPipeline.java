@@ -8,6 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.trace.PieceCopyEvent;
 import io.gds4j.internal.trace.PieceEvents;
 import io.gds4j.internal.trace.PieceWaitEvent;
@@ -28,8 +29,6 @@ import org.jspecify.annotations.Nullable;
 public final class CopyPipeline {
     /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
     public static final int DEPTH = CopyLane.EVENTS;
-
-    private static final long PAGE_MASK = 4095;
 
     private final @Nullable PreparedGpus gpus;
     private final BouncePool pool;
@@ -146,7 +145,7 @@ public final class CopyPipeline {
 
     /** Returns the offset in a slab at which a piece begins. Direct I/O requires the same offset in a page as in the file. */
     public static long skew(long start) {
-        return start & PAGE_MASK;
+        return Pages.offset(start);
     }
 
     /**

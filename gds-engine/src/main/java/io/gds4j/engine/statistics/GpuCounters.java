@@ -1,5 +1,6 @@
 package io.gds4j.engine.statistics;
 
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.statistics.GpuStatistics;
 import io.gds4j.statistics.IoPath;
@@ -8,7 +9,6 @@ import java.util.concurrent.atomic.LongAdder;
 
 /** The counters of one GPU at level 3. Lock-free. */
 final class GpuCounters {
-    private static final long PAGE_MASK = 4095;
     private static final long PERCENT = 100;
     private static final long MICRO = 1000;
 
@@ -75,7 +75,7 @@ final class GpuCounters {
         direction.end(ended);
         direction.transfers.count(succeeded, moved, size, begun, ended, false);
         direction.paths.count(path, succeeded);
-        if (((size | fileOffset | memory.address() + bufferOffset) & PAGE_MASK) != 0) {
+        if (!Pages.isAligned(size | fileOffset | memory.address() + bufferOffset)) {
             direction.unaligned.increment();
         }
     }

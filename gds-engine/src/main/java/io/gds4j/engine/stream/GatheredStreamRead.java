@@ -1,6 +1,7 @@
 package io.gds4j.engine.stream;
 
 import io.gds4j.engine.machine.TransferCosts;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
@@ -237,7 +238,7 @@ final class GatheredStreamRead {
 
     private BatchRequest part(MemoryRange slab, int number, long bytes) {
         BatchRequest whole = whole();
-        return whole.staged(slab, number * PART_BYTES, bytes, whole.fileOffset() & StagedStreamCopy.PAGE_MASK);
+        return whole.staged(slab, number * PART_BYTES, bytes, Pages.offset(whole.fileOffset()));
     }
 
     private void move(BatchRequest part, int number, StreamMover mover, Told told) {

@@ -4,6 +4,7 @@ import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import java.lang.foreign.MemorySegment;
@@ -49,7 +50,7 @@ final class PartMover implements StreamMover {
     private long move(BatchRequest request, long moved, MemoryRange unit) {
         long bytes = Math.min(request.size() - moved, StagingSlabs.UNIT_BYTES);
         long position = request.fileOffset() + moved;
-        long skew = position & StagedStreamCopy.PAGE_MASK; // direct I/O needs slab and file to agree within a page
+        long skew = Pages.offset(position); // direct I/O needs slab and file to agree within a page
         long host = unit.address() + skew;
         BatchRequest part = request.staged(unit, moved, bytes, skew);
         if (request.write()) {

@@ -1,5 +1,6 @@
 package io.gds4j.engine.stream;
 
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchRequest;
 import java.util.ArrayList;
@@ -18,7 +19,6 @@ import org.jspecify.annotations.Nullable;
  * window while the one before it is written.
  */
 final class StagedStreamCopy {
-    static final long PAGE_MASK = 4095;
 
     /** Bytes of a part of a long write. */
     static final long PART_BYTES = StagingSlabs.UNIT_BYTES;
@@ -248,7 +248,7 @@ final class StagedStreamCopy {
     }
 
     private long staged(MemoryRange slab) {
-        return slab.address() + (bound().fileOffset() & PAGE_MASK);
+        return slab.address() + Pages.offset(bound().fileOffset());
     }
 
     /**
@@ -260,7 +260,7 @@ final class StagedStreamCopy {
      */
     private long move(MemoryRange slab, int part, long start, long bytes) {
         BatchRequest whole = bound();
-        long skew = whole.fileOffset() & PAGE_MASK;
+        long skew = Pages.offset(whole.fileOffset());
         try {
             long done = mover.movePart(
                     whole.staged(slab, start, bytes, skew + part * PART_BYTES),

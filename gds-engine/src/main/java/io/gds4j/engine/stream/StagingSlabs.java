@@ -7,6 +7,7 @@ import io.gds4j.engine.memory.StreamWaits;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -32,23 +33,21 @@ final class StagingSlabs {
     /** Copies of a stream that may be in flight. */
     static final int CELLS = 128;
 
-    /** Direct I/O needs slab and file to agree within a page, so that a slab may begin up to a page late. */
-    private static final long PAGE = 4096;
-
     private static final int PLACES_TOGETHER = 64;
     private static final int UNITS = 16;
 
     /** Most units that are filled at once: larger operations gain nothing from more. */
     private static final int MOST_UNITS = 4;
 
-    private static final long UNIT_STRIDE = UNIT_BYTES + PAGE;
+    /** Direct I/O needs slab and file to agree within a page, so that a slab may begin up to a page late. */
+    private static final long UNIT_STRIDE = UNIT_BYTES + Pages.SIZE;
 
     /** Boards of a stream: a copy runs while the next one is prepared. */
     private static final int BOARDS = 2;
 
     private static final long SLAB_OFFSET = CELLS * CopyCell.BYTES;
-    private static final long BOARD_OFFSET = SLAB_OFFSET + PLACE_BYTES + PAGE;
-    private static final long PLACE_STRIDE = Math.ceilDiv(BOARD_OFFSET + BOARDS * PieceBoard.BYTES, PAGE) * PAGE;
+    private static final long BOARD_OFFSET = SLAB_OFFSET + PLACE_BYTES + Pages.SIZE;
+    private static final long PLACE_STRIDE = Pages.up(BOARD_OFFSET + BOARDS * PieceBoard.BYTES);
 
     private final CudaContexts contexts;
     private final Deque<Place> idlePlaces = new ArrayDeque<>();
@@ -120,7 +119,8 @@ final class StagingSlabs {
         for (int i = 0; i < BOARDS; i++) {
             boards.add(new StreamBoard(PieceBoard.at(address + BOARD_OFFSET + i * PieceBoard.BYTES)));
         }
-        return new Place(List.copyOf(cells), List.copyOf(boards), range(address + SLAB_OFFSET, PLACE_BYTES + PAGE));
+        return new Place(List.copyOf(cells), List.copyOf(boards),
+                range(address + SLAB_OFFSET, PLACE_BYTES + Pages.SIZE));
     }
 
     private static MemoryRange range(long address, long bytes) {
@@ -193,8 +193,8 @@ final class StagingSlabs {
         int first = Integer.numberOfTrailingZeros(runs);
         idleUnits &= ~(((1 << count) - 1) << first);
         // The offset keeps each part out of the unit before its own, which is given back earlier.
-        long skipped = (count - 1) * PAGE;
-        return range(units + first * UNIT_STRIDE + skipped, count * UNIT_BYTES + PAGE);
+        long skipped = (count - 1) * Pages.SIZE;
+        return range(units + first * UNIT_STRIDE + skipped, count * UNIT_BYTES + Pages.SIZE);
     }
 
     /** Returns a bit for each unit at which {@code count} idle units begin. */

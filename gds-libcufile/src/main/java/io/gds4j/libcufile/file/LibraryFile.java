@@ -8,6 +8,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.libcufile.process.LibraryUser;
 import io.gds4j.libcufile.process.OpenLibrary;
@@ -28,7 +29,6 @@ import org.jspecify.annotations.Nullable;
  * the library does not check handles, and a dead one corrupts the library's count of users.
  */
 public final class LibraryFile implements BackendFile {
-    private static final int PAGE = 4096;
 
     private final LibraryUser session;
     private final OpenLibrary openLibrary;
@@ -191,7 +191,7 @@ public final class LibraryFile implements BackendFile {
     /** Alignment of host memory, in bytes, that the kernel wants for direct I/O on this file. */
     public long directMemoryAlignment() {
         int known = descriptor.status().directMemoryAlignment();
-        return known > 0 ? known : PAGE;
+        return known > 0 ? known : (int) Pages.SIZE;
     }
 
     private long sizeNow() {

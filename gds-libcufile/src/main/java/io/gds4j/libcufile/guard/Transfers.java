@@ -7,6 +7,7 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cufile.CuFileLibrary;
 import io.gds4j.ffi.cufile.CuFileResults;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.libcufile.file.LibraryFile;
 import io.gds4j.libcufile.process.CurrentContext;
 import io.gds4j.libcufile.process.LibrarySettings;
@@ -27,7 +28,6 @@ public final class Transfers {
     /** Largest piece, bytes. The library cannot be interrupted, so the interrupt flag is checked between pieces. */
     private static final long PIECE = 1L << 30;
     private static final long KIB = 1024;
-    private static final long PAGE = 4096;
     /**
      * Largest piece of GPU memory at an odd offset, bytes. Pieces above the library's largest slab fail with
      * INVALID_MAPPING_RANGE.
@@ -254,7 +254,7 @@ public final class Transfers {
         if (end < 0 || offset + piece <= end) {
             return piece;
         }
-        long wholePages = file.isDirect() ? end & -PAGE : end;
+        long wholePages = file.isDirect() ? Pages.down(end) : end;
         return offset < wholePages ? wholePages - offset : Math.max(0, end - offset);
     }
 
@@ -274,7 +274,7 @@ public final class Transfers {
      * @param bits file offset and size, combined by bitwise or
      */
     public static boolean isPageAligned(long bits) {
-        return (bits & (PAGE - 1)) == 0;
+        return Pages.isAligned(bits);
     }
 
     private long call(

@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.internal.SafetensorsText;
 import java.util.Arrays;
 import java.util.LinkedHashMap;
@@ -11,7 +12,6 @@ import java.util.Map;
 final class SaveFile {
     static final String CHECKSUMS = SafetensorsText.CHECKSUMS;
     static final int CHECKSUM_DIGITS = 8;
-    static final long PAGE = 4096;
 
     private final List<SaveTensor> tensors;
     private final Map<String, String> metadata;
@@ -71,7 +71,7 @@ final class SaveFile {
 
     /** Returns the tensors that begin at a multiple of a page or of the alignment, whichever is larger. */
     int alignedTensors() {
-        long unit = Math.max(PAGE, options.align());
+        long unit = Math.max(Pages.SIZE, options.align());
         int aligned = 0;
         for (int i = 0; i < ends.length; i++) {
             aligned += begin(i) % unit == 0 ? 1 : 0;

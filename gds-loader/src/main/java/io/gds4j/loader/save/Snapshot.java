@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.save.SnapshotBlocks.Pool;
 import io.gds4j.memory.MemoryAllocator;
@@ -90,7 +91,7 @@ final class Snapshot implements AutoCloseable {
                 if (tensor.bytes() > 0 && tensor.source() instanceof SaveTensor.InMemory memory) {
                     Pool pool = pool(plan.options().consistency(), memory.memory().range(), allocator);
                     long end = ends.getOrDefault(pool, 0L);
-                    long offset = Math.addExact(end, (file.begin(t) - end) & (SaveFile.PAGE - 1));
+                    long offset = Math.addExact(end, Pages.offset(file.begin(t) - end));
                     places.add(new Place(f, t, pool, offset));
                     ends.put(pool, Math.addExact(offset, tensor.bytes()));
                 }

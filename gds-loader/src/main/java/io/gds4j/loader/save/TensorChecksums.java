@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
@@ -86,10 +87,10 @@ public final class TensorChecksums {
     static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer, MovedBytes moved) {
         CRC32C crc = new CRC32C();
         long most = WriteRange.down(buffer.range().length());
-        if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - SaveFile.PAGE - length) {
+        if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - Pages.SIZE - length) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, file.path(),
                     "%s bytes at %s by a buffer of %s bytes; allowed are ranges within 2^63 bytes, buffers of %s and more"
-                            .formatted(length, fileOffset, buffer.range().length(), SaveFile.PAGE));
+                            .formatted(length, fileOffset, buffer.range().length(), Pages.SIZE));
         }
         long end = fileOffset + length;
         long size = file.size();

@@ -1,5 +1,6 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.internal.file.Pages;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -97,10 +98,10 @@ record WriteRange(int file, long begin, long end, int tensor) {
     }
 
     static long up(long offset) {
-        return Math.addExact(offset, SaveFile.PAGE - 1) & -SaveFile.PAGE;
+        return Pages.down(Math.addExact(offset, Pages.SIZE - 1));
     }
 
     static long down(long offset) {
-        return offset & -SaveFile.PAGE;
+        return Pages.down(offset);
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.loader.internal.load;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
@@ -51,7 +52,6 @@ import java.util.TreeMap;
  * rank brings their runs from there to their places.
  */
 public final class LayoutPlanner {
-    private static final long PAGE = 4096;
     /** Smallest range of a file, in bytes, that is read by a request of its own. */
     private static final long MIN_DIRECT = 1 << 20;
     /** Largest part of a run that gaps may take, as a divisor: gaps take memory of the destination, too. */
@@ -351,7 +351,7 @@ public final class LayoutPlanner {
 
     /** Returns the bytes before a run that a read begins with; memory of the caller for one tensor has no room for them. */
     private long head(Run run) {
-        return shared || run.block.isFixed() ? 0 : run.begin & (PAGE - 1);
+        return shared || run.block.isFixed() ? 0 : Pages.offset(run.begin);
     }
 
     private static List<Needed> each(List<Run> runs) {
@@ -391,7 +391,7 @@ public final class LayoutPlanner {
             // equal parts of the rest of the range; all requests after the first begin at page boundaries of the file, too
             long length = range.end - at;
             long count = Math.ceilDiv(length, options.io().requestSize(left));
-            long end = Math.min(range.end, (at & -PAGE) + alignUp(Math.ceilDiv(length, count), PAGE));
+            long end = Math.min(range.end, Pages.down(at) + Pages.up(Math.ceilDiv(length, count)));
             List<Rows> rows = new ArrayList<>();
             Set<Integer> brought = new LinkedHashSet<>();
             long bytes = 0;
@@ -462,7 +462,7 @@ public final class LayoutPlanner {
 
         /** Returns the place of the next run of an image. */
         private long next(List<Part> image) {
-            return image.isEmpty() ? 0 : alignUp(image.getLast().end(), options.alignment());
+            return image.isEmpty() ? 0 : Pages.up(image.getLast().end(), options.alignment());
         }
 
         private boolean fits(Needed range) {
@@ -479,7 +479,7 @@ public final class LayoutPlanner {
                 Long end = ends.get(run.block);
                 long offset = end == null
                         ? next(before.getOrDefault(run.block, List.of()))
-                        : alignUp(end, options.alignment());
+                        : Pages.up(end, options.alignment());
                 ends.put(run.block, offset + run.bytes());
             }
             return ends.values().stream().allMatch(end -> end <= limit);
@@ -492,7 +492,7 @@ public final class LayoutPlanner {
         /** Returns an offset that equals the file's modulo the page, so that direct I/O needs no extra copy. */
         private long stagingOffset(Needed range) {
             long end = extents.isEmpty() ? 0 : extents.getLast().stagingOffset() + extents.getLast().length();
-            return alignUp(end, PAGE) + (range.begin & (PAGE - 1));
+            return Pages.up(end) + Pages.offset(range.begin);
         }
 
         private Extent extend(Needed range) {
@@ -501,7 +501,7 @@ public final class LayoutPlanner {
                 long length = Math.max(last.length(), range.end - last.fileOffset());
                 extents.add(new Extent(last.fileOffset(), length, last.stagingOffset()));
             } else {
-                long head = shared ? 0 : range.begin & (PAGE - 1);
+                long head = shared ? 0 : Pages.offset(range.begin);
                 extents.add(new Extent(range.begin - head, head + range.length(), stagingOffset(range) - head));
             }
             return extents.getLast();
@@ -540,7 +540,7 @@ public final class LayoutPlanner {
         private final int rank;
         private final Target target;
         private final boolean fixed;
-        private final long originAlignment = shared ? options.alignment() : Math.max(options.alignment(), PAGE);
+        private final long originAlignment = shared ? options.alignment() : Math.max(options.alignment(), Pages.SIZE);
         private long end;
 
         Block(int rank, Target target) {
@@ -572,14 +572,14 @@ public final class LayoutPlanner {
 
         /** Reserves room for {@code head} bytes and an aligned run after them; returns the offset of the run. */
         long reserve(long fileOffset, long head, long length) {
-            boolean congruent = !shared && fileOffset % options.alignment() == 0 && options.alignment() <= PAGE;
+            boolean congruent = !shared && fileOffset % options.alignment() == 0 && options.alignment() <= Pages.SIZE;
             // where it costs no memory, file and memory agree modulo the page, too
-            return reserve(congruent ? alignUp(end, PAGE) + head : alignUp(end + head, options.alignment()), length);
+            return reserve(congruent ? Pages.up(end) + head : Pages.up(end + head, options.alignment()), length);
         }
 
         /** Reserves aligned room and returns its offset. */
         long reserve(long length) {
-            return reserve(alignUp(end, options.alignment()), length);
+            return reserve(Pages.up(end, options.alignment()), length);
         }
 
         private long reserve(long at, long length) {
@@ -611,9 +611,5 @@ public final class LayoutPlanner {
         private static CuFileException tooSmall(String detail) {
             return CuFileException.of(CuFileError.CUDA_POINTER_RANGE_ERROR, "LoadPlan", detail);
         }
-    }
-
-    private static long alignUp(long value, long alignment) {
-        return (value + alignment - 1) & -alignment;
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.loader.internal.load;
 
 import io.gds4j.config.DirectStorage;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -53,7 +54,7 @@ public record LoadOptions(
             if (requestSize > 0) {
                 return requestSize;
             }
-            return Math.clamp(left / (2L * leastInFlight()), MIN_AUTOMATIC_REQUEST, MAX_AUTOMATIC_REQUEST) & -4096L;
+            return Pages.down(Math.clamp(left / (2L * leastInFlight()), MIN_AUTOMATIC_REQUEST, MAX_AUTOMATIC_REQUEST));
         }
 
         /** Returns the number of requests in flight if these are long. */
@@ -79,7 +80,7 @@ public record LoadOptions(
 
         /** Returns the largest number of bytes of one half of a worker's {@link StagingMemory}. */
         public long gatherBytes() {
-            return Math.min(16L << 20, stagingBudget / (2L * leastInFlight())) & -4096L;
+            return Pages.down(Math.min(16L << 20, stagingBudget / (2L * leastInFlight())));
         }
     }
 
