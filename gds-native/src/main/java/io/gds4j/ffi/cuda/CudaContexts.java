@@ -98,15 +98,11 @@ public final class CudaContexts {
      * @param memory allocated in the context and not freed; 0 if there is none, and then only a retained context is known to live
      */
     public boolean isAlive(long context, long id, long memory) {
-        boolean retained = isRetained(context);
-        if (memory == 0) {
-            return retained;
+        if (memory == 0 || isRetained(context)) {
+            return isRetained(context);
         }
         long[] answer = CallState.current().answer();
         int result = cuda.pointerGetAttribute(answer, CudaAttributes.POINTER_CONTEXT, memory);
-        if (retained) {
-            return result != Cuda.ERROR_INVALID_VALUE; // the program may have reset its GPU
-        }
         // A later context may have the same handle, and memory at the same address.
         return result == Cuda.SUCCESS
                 && answer[0] == context
