@@ -7,6 +7,12 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableMap;
+import java.util.PriorityQueue;
+import java.util.Queue;
+import java.util.TreeMap;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The copies of a scattered read or write: the program's list, copied and checked. Reused from request to request, so that a request
@@ -16,6 +22,7 @@ final class ScatterCheck {
     private final List<ScatterCopy> copies = new ArrayList<>();
     private long[] starts = {};
     private long[] ends = {};
+    private long compared;
 
     /**
      * What a copy fills: addresses of a read, offsets in the file range of a write.
@@ -39,6 +46,63 @@ final class ScatterCheck {
         }
     }
 
+    /**
+     * The rows of copies that begin before a place and end behind it. No two overlap, so all have one pitch and each has columns of its own. A
+     * further copy overlaps one of them only if it overlaps a neighbour of its columns. A dense copy lies between two rows of all others, and
+     * nothing lies between its own.
+     */
+    private static final class Rows {
+        private final NavigableMap<Long, Target> byColumn = new TreeMap<>();
+        private final Queue<Target> byEnd = new PriorityQueue<>(Comparator.comparingLong(Target::end));
+        private @Nullable Target dense;
+        private long origin;
+        private long pitch = 1;
+        private long compared;
+
+        /** Adds the next copy by start; returns false if it overlaps one. */
+        boolean add(Target target) {
+            while (!byEnd.isEmpty() && byEnd.element().end <= target.start) {
+                byColumn.remove(column(byEnd.remove()));
+            }
+            if (dense != null && dense.end > target.start || !fits(target)) {
+                return false;
+            }
+            if (target.isDense()) {
+                dense = target;
+            } else {
+                if (byEnd.isEmpty()) {
+                    origin = target.start;
+                    pitch = target.pitch;
+                }
+                byColumn.put(column(target), target);
+                byEnd.add(target);
+            }
+            return true;
+        }
+
+        private boolean fits(Target target) {
+            if (byEnd.isEmpty()) {
+                return true;
+            }
+            long column = column(target);
+            Map.Entry<Long, Target> left = byColumn.floorEntry(column);
+            Map.Entry<Long, Target> right = byColumn.higherEntry(column);
+            compared += 2;
+            return interleave((left == null ? byColumn.lastEntry() : left).getValue(), target)
+                    && interleave((right == null ? byColumn.firstEntry() : right).getValue(), target);
+        }
+
+        private long column(Target target) {
+            return (target.start - origin) % pitch;
+        }
+
+        /** Returns the first copy by start that overlaps one which {@link #add} refused. */
+        Target firstThatOverlaps(List<Target> targets, Target refused) {
+            return targets.stream().filter(before -> before.end > refused.start && !interleave(before, refused))
+                    .findFirst().orElseThrow();
+        }
+    }
+
     /** Copies and checks the copies of a request; {@link #clear} ends it. */
     void check(RequestCheck request, List<ScatterCopy> ofProgram) {
         request.checkNumbers();
@@ -58,6 +122,11 @@ final class ScatterCheck {
         if (request.write()) {
             checkWhole(request);
         }
+    }
+
+    /** Returns how many pairs of copies the last check compared: it must not compare each copy with each. */
+    long compared() {
+        return compared;
     }
 
     /** Drops the copies. */
@@ -106,16 +175,13 @@ final class ScatterCheck {
             targets.add(Target.of(request.write(), i, copy));
         }
         targets.sort(Comparator.comparingLong(Target::start));
-        List<Target> open = new ArrayList<>();
+        Rows open = new Rows();
         for (Target target : targets) {
-            open.removeIf(before -> before.end <= target.start);
-            for (Target before : open) {
-                if (!interleave(before, target)) {
-                    throw overlap(request, before, target);
-                }
+            if (!open.add(target)) {
+                throw overlap(request, open.firstThatOverlaps(targets, target), target);
             }
-            open.add(target);
         }
+        compared = open.compared;
     }
 
     /**

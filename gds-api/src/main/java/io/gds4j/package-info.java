@@ -13,7 +13,7 @@ import org.jspecify.annotations.NullMarked;
 //   CuFileBatchTest: BulkTransfer
 //   DriverLifecycleTest: Session
 //   InFlightTest: MemoryUse
-//   ScatterContract: ScatterCheck
+//   ScatterCheckTest: ScatterCheck
 //   StatsCommandTest: StatisticsBean
 //   CheckCommandTest: Examination
 //   ScatterContract: RangesCall, RequestCall

@@ -3,15 +3,25 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileBuffer;
+import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.Cuda;
+import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.io.IOException;
+import java.lang.foreign.MemorySegment;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
 import org.junit.jupiter.api.Test;
 
 /** Memory of contexts that the program made itself, as JCuda programs do, and threads with contexts of their own. */
@@ -84,6 +94,79 @@ class GpuContextsTest {
             } finally {
                 cuda.ctxPopCurrent(new long[1]);
             }
+        }
+    }
+
+    private static final int OPENS = 10;
+
+    /** Opens and closes drivers over one GPU driver, and reads to memory of a context each time; returns what each left. */
+    private static List<Integer> leftByDrivers(FakeCuda cuda, long context, boolean retained) throws IOException {
+        CudaAvailability found = cuda.available();
+        if (retained) {
+            found.cudaContexts().orElseThrow().primary(1);
+        }
+        Path file = Files.write(Files.createTempFile(TestFolder.onDisk(), "contexts", ".bin"), new byte[SIZE]);
+        List<Integer> left = new ArrayList<>();
+        try {
+            for (int i = 0; i < OPENS; i++) {
+                long pointer = allocateIn(cuda, context, SIZE);
+                try (CuFileDriver driver = CuFileDriver.open(
+                        new CompatBackend(CuFileConfig.defaults(), FfmPosix.instance(), found));
+                        CuFileHandle handle = driver.openFile(file)) {
+                    MemoryRange range = MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE, 1);
+                    assertThat(handle.read(range, 0)).isEqualTo(SIZE);
+                    driver.allocator().copyToHost(range, MemorySegment.ofArray(new byte[SIZE]));
+                }
+                freeIn(cuda, context, pointer);
+                left.add(cuda.leaks().size());
+            }
+        } finally {
+            Files.delete(file);
+        }
+        assertThat(cuda.violations()).isEmpty();
+        return left;
+    }
+
+    @Test
+    void driversLeaveNothingInAnyContextThatIsAlive() throws IOException {
+        for (String maker : List.of("gds4j and the program", "the program", "the program, one of its own")) {
+            FakeCuda cuda = new FakeCuda(2, 64L << 20);
+            long[] context = new long[1];
+            if (maker.endsWith("own")) {
+                context[0] = cuda.createContext(1);
+            } else {
+                assertThat(cuda.devicePrimaryCtxRetain(context, 1)).isZero();
+            }
+            assertThat(leftByDrivers(cuda, context[0], maker.startsWith("gds4j"))).as(maker).containsOnly(0);
+        }
+    }
+
+    /** A new context has the handle of the destroyed one, and memory at the addresses of its memory may be the program's. */
+    @Test
+    void closeFreesNothingOfAContextThatReplacedADestroyedOne() {
+        try (Rig rig = Rig.onGpu()) {
+            FakeCuda cuda = rig.cuda();
+            long context = cuda.createContext(0);
+            long pointer = allocateIn(cuda, context, SIZE);
+            GuardedFile file = rig.file(SIZE);
+            CuFileDriver other = rig.another();
+            try (CuFileHandle handle = other.openFile(file.path())) {
+                assertThat(handle.read(MemoryRange.ofAddress(pointer, SIZE, MemoryKind.CUDA_DEVICE), 0))
+                        .isEqualTo(SIZE);
+            }
+            cuda.destroyContext(context);
+            cuda.createContext(0, context);
+            int pages = 1600; // more than the driver had in the context
+            List<Long> pinned = new ArrayList<>();
+            cuda.ctxPushCurrent(context);
+            for (int i = 0; i < pages; i++) {
+                long[] out = new long[1];
+                assertThat(cuda.memHostAlloc(out, Rig.PAGE, 0)).isZero();
+                pinned.add(out[0]);
+            }
+            other.close();
+            pinned.forEach(page -> assertThat(cuda.memFreeHost(page)).isZero());
+            cuda.ctxPopCurrent(new long[1]);
         }
     }
 

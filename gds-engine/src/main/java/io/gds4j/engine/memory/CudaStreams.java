@@ -38,6 +38,9 @@ final class CudaStreams implements AutoCloseable {
         private final Semaphore turns = new Semaphore(0, true);
         private volatile boolean made;
 
+        /** Memory that tells whether the context is alive; 0 if there is none. */
+        private volatile long mark;
+
         private Streams(long contextId) {
             this.contextId = contextId;
         }
@@ -138,6 +141,10 @@ final class CudaStreams implements AutoCloseable {
     private void make(long context, Streams streams, int count) {
         synchronized (streams) {
             if (!streams.made) {
+                contexts.in(context, () -> {
+                    streams.mark = contexts.mark(context);
+                    return Cuda.SUCCESS;
+                });
                 for (int i = 0; i < count; i++) {
                     long[] stream = new long[1];
                     int created =
@@ -165,14 +172,14 @@ final class CudaStreams implements AutoCloseable {
     }
 
     /**
-     * Destroys idle streams in primary contexts; work that comes later does so itself. Streams in the program's own contexts end with
-     * their context.
+     * Destroys idle streams; work that comes later does so itself in primary contexts. Streams of contexts that the program has destroyed ended with
+     * them.
      */
     @Override
     public void close() {
         closed = true;
         byContext.forEach((context, streams) -> {
-            if (contexts.isRetained(context)) {
+            if (contexts.isAlive(context, streams.contextId, streams.mark)) {
                 end(context, streams);
             }
         });
@@ -183,9 +190,19 @@ final class CudaStreams implements AutoCloseable {
         if (contexts.enter(context) == Cuda.SUCCESS) {
             try {
                 destroyAll(streams.idle);
+                unmark(streams);
             } finally {
                 contexts.leave();
             }
+        }
+    }
+
+    /** Frees the mark, unless that would wait for a stream; the page ends with its context then. */
+    private void unmark(Streams streams) {
+        if (streams.mark != 0 && waits.tryEnterCall()) {
+            contexts.unmark(streams.mark);
+            streams.mark = 0;
+            waits.leaveCall();
         }
     }
 

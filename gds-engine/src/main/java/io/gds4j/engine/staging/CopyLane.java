@@ -53,6 +53,9 @@ public final class CopyLane {
     private final boolean[] toGpu = new boolean[EVENTS];
     private int made;
 
+    /** Memory that tells whether the context is alive; 0 if there is none. */
+    private long mark;
+
     /** Stream of copies by an engine. */
     private long stream;
 
@@ -74,7 +77,7 @@ public final class CopyLane {
     }
 
     /**
-     * Makes a lane of copies.
+     * Makes a lane of copies, while no stream waits.
      *
      * @throws io.gds4j.error.CuFileException if the driver refuses; nothing is left then
      */
@@ -83,6 +86,7 @@ public final class CopyLane {
         CudaErrors.check(contexts.cuda(), "cuCtxPushCurrent", lane.push());
         try {
             lane.make(false);
+            lane.mark = contexts.mark(context);
         } finally {
             lane.pop();
         }
@@ -137,10 +141,11 @@ public final class CopyLane {
         }
     }
 
-    /** Destroys what was made, unless the program made the context: such a context has destroyed its own. */
+    /** Destroys what {@link #of} made, while no stream waits. A context that the program has destroyed has destroyed its own. */
     public void close() {
-        if (contexts.isRetained(context.handle()) && push() == Cuda.SUCCESS) {
+        if (contexts.isAlive(context.handle(), context.id(), mark) && push() == Cuda.SUCCESS) {
             destroy();
+            contexts.unmark(mark);
             pop();
         }
     }

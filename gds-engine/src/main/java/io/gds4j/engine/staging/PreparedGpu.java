@@ -251,12 +251,12 @@ public final class PreparedGpu {
     }
 
     /**
-     * Frees what was made; no request may be at work. In a context that the program created, it is freed with the context. If a stream waits for
+     * Frees what was made; no request may be at work. A context that the program has destroyed has freed it already. If a stream waits for
      * this process, it stays until the process ends: freeing it would wait for the stream.
      */
     void close() {
         synchronized (making) {
-            if (hasLanes && contexts.isRetained(context.handle()) && waits.tryEnterCall()) {
+            if (hasLanes && contexts.isAlive(context.handle(), context.id(), boards) && waits.tryEnterCall()) {
                 try {
                     if (contexts.enter(context.handle()) == Cuda.SUCCESS) {
                         destroy();

@@ -24,7 +24,7 @@ public sealed interface CudaAvailability {
     record Available(Cuda driver, int driverVersion, int deviceCount, CudaContexts contexts)
             implements
                 CudaAvailability {
-        /** Has contexts of its own. */
+        /** Has contexts of its own: its users know nothing of streams that users of another answer make wait. A process asks once. */
         public Available(Cuda driver, int driverVersion, int deviceCount) {
             this(driver, driverVersion, deviceCount, new CudaContexts(driver));
         }

@@ -17,6 +17,8 @@ import java.util.function.IntSupplier;
  * Thread-safe. Allocates nothing in the steady state.
  */
 public final class CudaContexts {
+    private static final long MARK_BYTES = 4096;
+
     private final Cuda cuda;
     private final ConcurrentMap<Integer, Long> primaries = new ConcurrentHashMap<>();
     private final ConcurrentMap<Integer, Boolean> sharesManaged = new ConcurrentHashMap<>();
@@ -81,11 +83,50 @@ public final class CudaContexts {
 
     /**
      * Returns true for a primary context that was retained here and hence lives as long as the process. Any other context may be
-     * destroyed, and the driver does not always notice: it was seen to crash on the handle of a destroyed context. So objects in a
-     * context of the program's own are not freed; they end with the context.
+     * destroyed, and the driver does not always notice: it was seen to crash on the handle of a destroyed context. So objects in such a
+     * context are freed only if memory tells that it {@link #isAlive}; else they end with the context.
      */
     public boolean isRetained(long context) {
         return primaries.containsValue(context);
+    }
+
+    /**
+     * Returns whether a context is alive, whoever made it, without a call that a destroyed one might crash: memory ends with the context that
+     * allocated it, and the driver knows the context of memory. The program must not destroy the context meanwhile.
+     *
+     * @param id of the context when the memory was allocated
+     * @param memory allocated in the context and not freed; 0 if there is none, and then only a retained context is known to live
+     */
+    public boolean isAlive(long context, long id, long memory) {
+        if (memory == 0 || isRetained(context)) {
+            return isRetained(context);
+        }
+        long[] answer = CallState.current().answer();
+        int result = cuda.pointerGetAttribute(answer, CudaAttributes.POINTER_CONTEXT, memory);
+        // A later context may have the same handle, and memory at the same address.
+        return result == Cuda.SUCCESS
+                && answer[0] == context
+                && cuda.has(CudaFunction.CTX_GET_ID)
+                && cuda.ctxGetId(context, answer) == Cuda.SUCCESS
+                && answer[0] == id;
+    }
+
+    /**
+     * Allocates memory that tells whether a context {@link #isAlive}; its owner frees it ({@link #unmark}). Both are calls that may synchronise. The
+     * context is current.
+     *
+     * @return 0 for a retained context, which needs none, and if the driver refuses
+     */
+    public long mark(long context) {
+        long[] memory = new long[1];
+        return isRetained(context) || cuda.memHostAlloc(memory, MARK_BYTES, 0) != Cuda.SUCCESS ? 0 : memory[0];
+    }
+
+    /** Frees what {@link #mark} allocated. The context is current. */
+    public void unmark(long memory) {
+        if (memory != 0) {
+            cuda.memFreeHost(memory);
+        }
     }
 
     /** Returns the GPU of a primary context that was retained here; -1 for another context. */

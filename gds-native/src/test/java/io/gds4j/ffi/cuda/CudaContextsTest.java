@@ -111,6 +111,26 @@ class CudaContextsTest {
         assertThat(contexts.isRetained(own)).isFalse();
     }
 
+    /** The double fails where a driver crashes: on the handle of a destroyed context. */
+    @Test
+    void memoryTellsWhetherItsContextIsAlive() {
+        long own = cuda.createContext(0);
+        long id = contexts.idOf(own);
+        long[] memory = new long[1];
+        contexts.in(own, () -> cuda.memHostAlloc(memory, 4096, 0));
+        assertThat(contexts.isAlive(own, id, memory[0])).isTrue();
+        assertThat(contexts.isAlive(own, id, 0)).isFalse();
+        assertThat(contexts.isAlive(own, id + 1, memory[0])).isFalse();
+        assertThat(contexts.isAlive(contexts.primary(1), id, memory[0])).isTrue();
+        cuda.failAlways(CudaFunction.CTX_GET_ID, Cuda.ERROR_INVALID_CONTEXT);
+        assertThat(contexts.isAlive(own, id, memory[0])).isFalse();
+        cuda.heal();
+        cuda.destroyContext(own);
+        assertThat(contexts.isAlive(own, id, memory[0])).isFalse();
+        assertThat(contexts.isAlive(contexts.primary(0), 0, memory[0])).isTrue();
+        assertThat(contexts.isAlive(contexts.primary(0), 0, 0)).isTrue();
+    }
+
     @Test
     void contextAtTheSameAddressHasAnotherId() {
         long own = cuda.createContext(0);

@@ -34,6 +34,7 @@ public final class FakeCuda extends FakeReservations {
     /** Largest copy, in bytes, that the driver puts into the queue of commands. */
     private static final long SMALL_COPY = (64 << 10) - 1;
 
+    private final CudaAvailability.Available available;
     private int channels = Integer.MAX_VALUE;
     private int queuePlaces = Integer.MAX_VALUE;
 
@@ -45,11 +46,12 @@ public final class FakeCuda extends FakeReservations {
     /** Has {@code devices} GPUs; their memory is host memory, allocated on demand. */
     public FakeCuda(int devices, long memoryPerDevice) {
         super(devices, memoryPerDevice);
+        available = new CudaAvailability.Available(this, 13000, devices);
     }
 
-    /** Returns the driver as {@code CudaDriver} would find it. */
+    /** Returns the driver as {@code CudaDriver} finds it: the same answer each time. */
     public CudaAvailability.Available available() {
-        return new CudaAvailability.Available(this, 13000, devices);
+        return available;
     }
 
     @Override
