@@ -48,7 +48,7 @@ public final class CuFileStream implements AutoCloseable {
     private static final long CELL_BYTES = 8;
 
     /** Most bytes of a file range with fragments: it is served in parts, whose number is an int. */
-    private static final long MOST_SCATTERED = 1L << 50;
+    private static final long MAX_SCATTERED = 1L << 50;
 
     private final SessionUse use;
     private final long stream;
@@ -255,7 +255,7 @@ public final class CuFileStream implements AutoCloseable {
             List<ScatterCopy> copies) {
         RequestCheck request = new RequestCheck(function, handle.path(), write, length, fileOffset, 0);
         checkSession(request, handle);
-        if (length > MOST_SCATTERED) {
+        if (length > MAX_SCATTERED) {
             throw request.invalid("the range has %s bytes, allowed: 0 to 2^50".formatted(length));
         }
         ScatterCheck checked = use.session().borrowCheck();

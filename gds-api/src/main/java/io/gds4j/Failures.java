@@ -7,7 +7,7 @@ import io.gds4j.error.Errno;
 /** Exceptions that several classes of the API throw. */
 final class Failures {
     /** Linux reserves the return values -4095 to -1 for errno; cuFile codes are larger. */
-    private static final int LARGEST_ERRNO = 4095;
+    private static final int MAX_ERRNO = 4095;
 
     private Failures() {
     }
@@ -16,7 +16,7 @@ final class Failures {
     static CuFileException.Builder ofResult(CuFileException.Builder failure, long result) {
         long code = result < 0 && result > Integer.MIN_VALUE ? -result : 0;
         failure.error(CuFileError.IO_ERROR);
-        if (code > 0 && code <= LARGEST_ERRNO) {
+        if (code > 0 && code <= MAX_ERRNO) {
             failure.errno((int) code);
         } else if (code > 0) {
             CuFileError.of((int) code).ifPresent(failure::error);

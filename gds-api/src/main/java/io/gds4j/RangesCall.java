@@ -34,10 +34,10 @@ final class RangesCall {
     private static final int HELPERS = 15;
 
     /** Largest number of bytes of merged ranges: a larger request only keeps the next one waiting. */
-    private static final long MOST_BYTES = 16L << 20;
+    private static final long MAX_BYTES = 16L << 20;
 
     /** Largest number of fragments of merged ranges: one kernel copies as many. */
-    private static final int MOST_FRAGMENTS = 512;
+    private static final int MAX_FRAGMENTS = 512;
 
     private final SessionUse use;
     private final Session session;
@@ -307,8 +307,8 @@ final class RangesCall {
             RangeRead candidate = ranges.get(range);
             boolean fits = candidate.handle() == handle()
                     && candidate.fileOffset() <= end
-                    && Math.max(end, candidate.fileOffset() + candidate.size()) - start <= MOST_BYTES
-                    && fragments + candidate.fragments().size() <= MOST_FRAGMENTS;
+                    && Math.max(end, candidate.fileOffset() + candidate.size()) - start <= MAX_BYTES
+                    && fragments + candidate.fragments().size() <= MAX_FRAGMENTS;
             if (fits) {
                 take(range);
             }

@@ -27,7 +27,7 @@ public final class CuFileConfigException extends CuFileException {
     private static final long serialVersionUID = 1L;
 
     /** Number of characters of a value that a message shows. */
-    private static final int LONGEST_VALUE = 120;
+    private static final int MAX_VALUE = 120;
 
     /** The key, or null. */
     private final @Nullable String key;
@@ -139,7 +139,7 @@ public final class CuFileConfigException extends CuFileException {
     /** Formats a value for a message: texts in quotes, long values cut. */
     static String show(Object value) {
         String text = value instanceof String string ? '"' + string + '"' : value.toString();
-        return text.length() <= LONGEST_VALUE ? text : text.substring(0, LONGEST_VALUE) + "..";
+        return text.length() <= MAX_VALUE ? text : text.substring(0, MAX_VALUE) + "..";
     }
 
     /** {@return name of the key; empty if the error concerns none} */

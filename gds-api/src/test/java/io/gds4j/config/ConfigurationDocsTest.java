@@ -26,7 +26,7 @@ class ConfigurationDocsTest {
     private static final String REMEDY =
             "regenerate: mvn -pl gds-api -am test -Dtest=ConfigurationDocsTest -Dsurefire.failIfNoSpecifiedTests=false"
                     + " -Dgds4j.docs.write=true";
-    private static final int LONGEST_LINE = 120;
+    private static final int MAX_LINE = 120;
     private static final String TABLE = "<!-- keys: generated, see ConfigurationDocsTest -->";
     private static final String END = "<!-- end of keys -->";
 
@@ -95,7 +95,7 @@ class ConfigurationDocsTest {
         for (String sentence : text.toString().split("\n")) {
             StringBuilder line = new StringBuilder("     *");
             for (String word : sentence.split(" ")) {
-                if (line.length() + 1 + word.length() > LONGEST_LINE) {
+                if (line.length() + 1 + word.length() > MAX_LINE) {
                     javadoc.append(line).append('\n');
                     line = new StringBuilder("     *");
                 }

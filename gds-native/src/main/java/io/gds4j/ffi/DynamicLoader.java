@@ -33,7 +33,7 @@ public final class DynamicLoader {
     private static final MethodHandle DLERROR = LIBC.function("dlerror", FunctionDescriptor.of(JAVA_LONG));
 
     private static final int RTLD_LAZY = 1;
-    private static final long LONGEST_REASON = 4096;
+    private static final long MAX_REASON = 4096;
 
     private DynamicLoader() {
     }
@@ -49,7 +49,7 @@ public final class DynamicLoader {
         try (Arena arena = Arena.ofConfined()) {
             long handle = (long) DLOPEN.invokeExact(CString.ofFileName(arena, library), RTLD_LAZY);
             if (handle == 0) {
-                return new NotLoaded(CString.at((long) DLERROR.invokeExact(), LONGEST_REASON));
+                return new NotLoaded(CString.at((long) DLERROR.invokeExact(), MAX_REASON));
             }
             // The JDK opens it a second time; the first handle stays open, too.
             return new Loaded(SymbolLookup.libraryLookup(library, Arena.global()));

@@ -475,12 +475,12 @@ public final class QueuePair implements AutoCloseable {
         /** Most parts of a request. */
         private static final int PIECES = 4;
         /** Soft-RoCE retries without end at 7. */
-        private static final int MOST_RETRIES = 6;
+        private static final int MAX_RETRIES = 6;
         /** A receiver retry count of 7 would be without end. */
         private static final int RECEIVER_RETRIES = 6;
         /** 82 ms. */
         private static final int RECEIVER_TIMER = 26;
-        private static final int MOST_TIMEOUT = 31;
+        private static final int MAX_TIMEOUT = 31;
         private static final int ANY_ACCESS =
                 Verbs.ACCESS_LOCAL_WRITE | Verbs.ACCESS_REMOTE_READ | Verbs.ACCESS_REMOTE_WRITE
                         | Verbs.ACCESS_REMOTE_ATOMIC;
@@ -495,7 +495,7 @@ public final class QueuePair implements AutoCloseable {
         private int inlineBytes = 64;
         private int mtu = 4096;
         private int timeout = 14;
-        private int retries = MOST_RETRIES;
+        private int retries = MAX_RETRIES;
         private int reads = 4;
 
         Builder(DomainHandle domain, Lifetime domainLifetime) {
@@ -574,8 +574,8 @@ public final class QueuePair implements AutoCloseable {
          * @return this
          */
         public Builder retry(int exponent, int times) {
-            timeout = range("timeout", exponent, 1, MOST_TIMEOUT);
-            retries = range("retries", times, 0, MOST_RETRIES);
+            timeout = range("timeout", exponent, 1, MAX_TIMEOUT);
+            retries = range("retries", times, 0, MAX_RETRIES);
             return this;
         }
 

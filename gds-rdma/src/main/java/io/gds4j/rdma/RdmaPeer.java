@@ -20,8 +20,8 @@ public record RdmaPeer(QueuePairType type, int queuePair, int firstPacket, int l
 
     private static final int MAGIC = 0x67647331;
     private static final int BYTES = 4 + 5 * 4 + 16;
-    private static final int MOST_MTU = 4096;
-    private static final int LEAST_MTU = 256;
+    private static final int MAX_MTU = 4096;
+    private static final int MIN_MTU = 256;
     private static final int BITS_24 = 0xffffff;
 
     /**
@@ -30,7 +30,7 @@ public record RdmaPeer(QueuePairType type, int queuePair, int firstPacket, int l
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if a number is outside of its range
      */
     public RdmaPeer {
-        if (Integer.bitCount(mtu) != 1 || mtu < LEAST_MTU || mtu > MOST_MTU) {
+        if (Integer.bitCount(mtu) != 1 || mtu < MIN_MTU || mtu > MAX_MTU) {
             throw RdmaFailure.invalid("RdmaPeer", "an MTU of %s bytes: 256, 512, 1024, 2048 or 4096".formatted(mtu));
         }
         if (queuePair < 0 || queuePair > BITS_24 || firstPacket < 0 || firstPacket > BITS_24) {

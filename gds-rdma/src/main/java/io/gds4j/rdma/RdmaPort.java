@@ -11,8 +11,8 @@ import org.jspecify.annotations.Nullable;
  */
 @Experimental
 public final class RdmaPort {
-    private static final int SMALLEST_MTU_SHIFT = 7;
-    private static final int MOST_PORTS = 255;
+    private static final int MIN_MTU_SHIFT = 7;
+    private static final int MAX_PORTS = 255;
 
     private final Parts parts;
 
@@ -51,7 +51,7 @@ public final class RdmaPort {
     }
 
     static RdmaPort query(DomainHandle domain, int number) {
-        if (number < 1 || number > MOST_PORTS) {
+        if (number < 1 || number > MAX_PORTS) {
             throw RdmaFailure.invalid("ibv_query_port", "%s has no port %s".formatted(domain.device(), number));
         }
         PortAttributes answer = new PortAttributes();
@@ -61,12 +61,12 @@ public final class RdmaPort {
         }
         return new RdmaPort(
                 number, answer.state() == PortAttributes.ACTIVE, answer.linkLayer() == PortAttributes.ETHERNET,
-                1 << SMALLEST_MTU_SHIFT + answer.activeMtu(), answer.gids(), answer.lid());
+                1 << MIN_MTU_SHIFT + answer.activeMtu(), answer.gids(), answer.lid());
     }
 
     /** Returns {@code enum ibv_mtu} of a size in bytes. */
     static int mtuCode(int bytes) {
-        return Integer.numberOfTrailingZeros(bytes) - SMALLEST_MTU_SHIFT;
+        return Integer.numberOfTrailingZeros(bytes) - MIN_MTU_SHIFT;
     }
 
     @Override

@@ -285,8 +285,8 @@ public final class RdmaTransfer implements AutoCloseable {
      */
     @Experimental
     public static final class Builder {
-        private static final int MOST_SLABS = 64;
-        private static final int LEAST_BYTES = 4096;
+        private static final int MAX_SLABS = 64;
+        private static final int MIN_BYTES = 4096;
 
         private final CuFileDriver driver;
         private final ProtectionDomain domain;
@@ -309,7 +309,7 @@ public final class RdmaTransfer implements AutoCloseable {
          * @return this
          */
         public Builder slabs(int count, int bytes) {
-            if (count < 1 || count > MOST_SLABS || bytes < LEAST_BYTES || bytes % LEAST_BYTES != 0 || bytes > 1 << 30) {
+            if (count < 1 || count > MAX_SLABS || bytes < MIN_BYTES || bytes % MIN_BYTES != 0 || bytes > 1 << 30) {
                 throw RdmaFailure.invalid(
                         FUNCTION,
                         "%s slabs of %s bytes: 1 to 64, multiples of 4096 up to 1 GiB".formatted(count, bytes));

@@ -28,8 +28,8 @@ import org.jspecify.annotations.Nullable;
 final class Attempts {
     /** Bytes that count as progress. */
     private static final long PROGRESS = 64 << 10;
-    private static final int MOST_DOUBLINGS = 4;
-    private static final long LONGEST_PAUSE_SECONDS = 3600;
+    private static final int MAX_DOUBLINGS = 4;
+    private static final long MAX_PAUSE_SECONDS = 3600;
 
     private final HttpOptions options;
     private final URI uri;
@@ -162,7 +162,7 @@ final class Attempts {
             throw failure.of(errno, "%s (%s attempts)".formatted(why, failures), cause);
         }
         lastFailure = why;
-        long base = options.backoff().toNanos() << Math.min(failures - 1, MOST_DOUBLINGS);
+        long base = options.backoff().toNanos() << Math.min(failures - 1, MAX_DOUBLINGS);
         long jittered = base / 2 + (base > 1 ? ThreadLocalRandom.current().nextLong(base / 2) : 0);
         long left = progressAt + options.stallTimeout().toNanos() - System.nanoTime();
         if (pauseNanos > left) {
@@ -219,6 +219,6 @@ final class Attempts {
                 return 0;
             }
         }
-        return Duration.ofSeconds(Math.clamp(seconds, 0, LONGEST_PAUSE_SECONDS)).toNanos();
+        return Duration.ofSeconds(Math.clamp(seconds, 0, MAX_PAUSE_SECONDS)).toNanos();
     }
 }

@@ -31,7 +31,7 @@ import org.jspecify.annotations.Nullable;
 final class CredentialChain implements Supplier<S3Credentials> {
     private static final Duration PATIENCE = Duration.ofSeconds(2);
     private static final Duration EARLY = Duration.ofMinutes(5);
-    private static final int LARGEST_ANSWER = 64 << 10;
+    private static final int MAX_ANSWER = 64 << 10;
 
     private final Map<String, String> environment;
     private @Nullable S3Credentials known;
@@ -232,7 +232,7 @@ final class CredentialChain implements Supplier<S3Credentials> {
         try (HttpClient client = HttpClient.newBuilder().connectTimeout(PATIENCE)
                 .version(HttpClient.Version.HTTP_1_1).proxy(ProxySelector.of(null)).build()) {
             HttpResponse<String> response = HttpConnections.send(
-                    client, request, BodyHandlers.limiting(BodyHandlers.ofString(), LARGEST_ANSWER), PATIENCE);
+                    client, request, BodyHandlers.limiting(BodyHandlers.ofString(), MAX_ANSWER), PATIENCE);
             if (response.statusCode() != 200) {
                 throw new IOException("status " + response.statusCode());
             }

@@ -29,7 +29,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class HttpConnections {
     /** Largest number of clients. On two busy processors 16 read 10 % more than two. */
-    private static final int MOST_CLIENTS = 16;
+    private static final int MAX_CLIENTS = 16;
     private static final long POLL_MILLIS = 50;
 
     private final HttpOptions options;
@@ -49,7 +49,7 @@ final class HttpConnections {
         this.options = options;
         this.signer = signer;
         List<SharedClient> clients = Stream.generate(() -> new SharedClient(options))
-                .limit(Math.min(options.connections(), MOST_CLIENTS)).toList();
+                .limit(Math.min(options.connections(), MAX_CLIENTS)).toList();
         for (int i = 0; i < options.connections(); i++) {
             SharedClient ofJdk = clients.get(i % clients.size());
             free.add(NativeClient.of(options, ofJdk).orElse(ofJdk));

@@ -41,7 +41,7 @@ public final class HttpSource implements RangeSource {
     private static final long POLL_MILLIS = 50;
 
     /** Longest part of a long read, in parts: fewer requests wait for a distant server, or open a connection to one that closes it. */
-    private static final int MOST_TIMES = 4;
+    private static final int MAX_TIMES = 4;
 
     private final HttpConnections connections;
     private final URI uri;
@@ -116,7 +116,7 @@ public final class HttpSource implements RangeSource {
 
     @Override
     public long preferredRequestBytes() {
-        return (long) options().partBytes() * options().connections() * MOST_TIMES;
+        return (long) options().partBytes() * options().connections() * MAX_TIMES;
     }
 
     /**
@@ -141,7 +141,7 @@ public final class HttpSource implements RangeSource {
         Semaphore wake = new Semaphore(0);
         List<RangePart> parts = new ArrayList<>();
         long least = options().partBytes();
-        long size = Math.clamp(Math.ceilDiv(target.byteSize(), options().connections()), least, least * MOST_TIMES);
+        long size = Math.clamp(Math.ceilDiv(target.byteSize(), options().connections()), least, least * MAX_TIMES);
         for (long at = 0; at < target.byteSize(); at += size) {
             MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
             parts.add(new RangePart(this, offset + at, into, wake::release));

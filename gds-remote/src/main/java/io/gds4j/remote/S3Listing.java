@@ -18,13 +18,13 @@ import javax.xml.stream.XMLStreamReader;
 
 /** The keys directly below a prefix, by ListObjectsV2. */
 record S3Listing(S3Names names, S3Requests requests) {
-    private static final int MOST_PAGES = 1000;
+    private static final int MAX_PAGES = 1000;
     /** S3 lists 1,000 keys a page. */
-    private static final int MOST_KEYS = 1_000_000;
+    private static final int MAX_KEYS = 1_000_000;
     /** A list of the most keys has half of it. */
-    private static final long MOST_BYTES = 1L << 30;
-    private static final int MOST_ATTRIBUTES = 20;
-    private static final int MOST_DEPTH = 20;
+    private static final long MAX_BYTES = 1L << 30;
+    private static final int MAX_ATTRIBUTES = 20;
+    private static final int MAX_DEPTH = 20;
 
     /** Returns keys of objects, and keys of folders, which end with a slash. */
     List<String> below(String prefix) {
@@ -32,7 +32,7 @@ record S3Listing(S3Names names, S3Requests requests) {
         long bytes = 0;
         String token = "";
         Set<String> tokens = new HashSet<>();
-        for (int page = 0; page < MOST_PAGES; page++) {
+        for (int page = 0; page < MAX_PAGES; page++) {
             Map<String, String> query = new HashMap<>(
                     Map.of("list-type", "2", "delimiter", "/", "prefix", prefix, "encoding-type", "url"));
             if (!token.isEmpty()) {
@@ -52,10 +52,10 @@ record S3Listing(S3Names names, S3Requests requests) {
             } catch (XMLStreamException | IllegalArgumentException e) {
                 throw S3Requests.failure("GET", uri, Errno.EIO, "the answer is not valid XML of a list of objects", e);
             }
-            if (keys.size() > MOST_KEYS || bytes > MOST_BYTES) {
+            if (keys.size() > MAX_KEYS || bytes > MAX_BYTES) {
                 throw S3Requests.failure(
                         "GET", uri, Errno.EFBIG, "the list of objects has more than %s keys or %s bytes"
-                                .formatted(MOST_KEYS, MOST_BYTES),
+                                .formatted(MAX_KEYS, MAX_BYTES),
                         null);
             }
             if (!keys.subList(known, keys.size()).stream().allMatch(key -> key.startsWith(prefix))) {
@@ -70,7 +70,7 @@ record S3Listing(S3Names names, S3Requests requests) {
             }
         }
         throw S3Requests.failure(
-                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %s pages of objects".formatted(MOST_PAGES),
+                "GET", names.url(prefix, Map.of()), Errno.EIO, "more than %s pages of objects".formatted(MAX_PAGES),
                 null);
     }
 
@@ -86,8 +86,8 @@ record S3Listing(S3Names names, S3Requests requests) {
         factory.setProperty(XMLInputFactory.IS_COALESCING, true);
         // an element with 200,000 name spaces takes the JDK half a minute; without them they are attributes, which have a limit
         factory.setProperty(XMLInputFactory.IS_NAMESPACE_AWARE, false);
-        factory.setProperty("jdk.xml.elementAttributeLimit", MOST_ATTRIBUTES);
-        factory.setProperty("jdk.xml.maxElementDepth", MOST_DEPTH);
+        factory.setProperty("jdk.xml.elementAttributeLimit", MAX_ATTRIBUTES);
+        factory.setProperty("jdk.xml.maxElementDepth", MAX_DEPTH);
         XMLStreamReader reader = factory.createXMLStreamReader(new ByteArrayInputStream(xml));
         String token = "";
         String parent = "";

@@ -26,10 +26,10 @@ import org.jspecify.annotations.Nullable;
  * @param options settings of these requests
  */
 record S3Requests(HttpConnections connections, HttpOptions options) {
-    private static final int LARGEST_ANSWER = 16 << 20;
+    private static final int MAX_ANSWER = 16 << 20;
 
     /** Longest time that S3 may complete an upload, in times without progress. */
-    private static final int LONGEST_COMPLETION = 10;
+    private static final int MAX_COMPLETION = 10;
 
     /** Longest time of a request that looks or tidies up after a failure. */
     private static final Duration SHORT = Duration.ofSeconds(2);
@@ -91,7 +91,7 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
                 try {
                     return Optional.of(checked(method, uri, connections.send(
                             request.build(),
-                            BodyHandlers.limiting(info -> collected(received), LARGEST_ANSWER),
+                            BodyHandlers.limiting(info -> collected(received), MAX_ANSWER),
                             () -> {
                                 if (completes && lives.getAsBoolean()) {
                                     attempts.restartClock();
@@ -113,7 +113,7 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
      */
     private BooleanSupplier signsOfLife(AtomicLong received) {
         long begun = System.nanoTime();
-        long most = options.stallTimeout().multipliedBy(LONGEST_COMPLETION).toNanos();
+        long most = options.stallTimeout().multipliedBy(MAX_COMPLETION).toNanos();
         AtomicLong known = new AtomicLong();
         return () -> {
             long now = received.get();

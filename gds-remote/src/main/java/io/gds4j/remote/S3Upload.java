@@ -34,7 +34,7 @@ import java.util.regex.Pattern;
 record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     private static final int PART = 16 << 20;
-    private static final int MOST_PARTS = 10_000;
+    private static final int MAX_PARTS = 10_000;
 
     /** Parts in memory at the same time. */
     private static final int TOGETHER = 4;
@@ -116,7 +116,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     }
 
     private List<String> send(FileChannel channel, long size, String key, String id) throws IOException {
-        long part = Math.max(PART, Math.ceilDiv(size, MOST_PARTS));
+        long part = Math.max(PART, Math.ceilDiv(size, MAX_PARTS));
         List<Future<String>> sent = new ArrayList<>();
         ExecutorService threads = Executors.newFixedThreadPool(TOGETHER, Thread.ofVirtual().factory());
         try {

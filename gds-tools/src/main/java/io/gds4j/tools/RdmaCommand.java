@@ -33,10 +33,10 @@ import picocli.CommandLine.Parameters;
                 "request's post to its completion. The exchange over TCP has no security. 1 MB",
                 "is 2^20 bytes here, as in perftest."})
 final class RdmaCommand implements Callable<Integer> {
-    private static final int MOST_EXPONENT = 23;
-    private static final long MOST_BYTES = 1L << 30;
-    private static final int MOST_ITERATIONS = 100_000_000;
-    private static final int MOST_QUEUE_PAIRS = 1024;
+    private static final int MAX_EXPONENT = 23;
+    private static final long MAX_BYTES = 1L << 30;
+    private static final int MAX_ITERATIONS = 100_000_000;
+    private static final int MAX_QUEUE_PAIRS = 1024;
     private static final int ATOMIC_BYTES = 8;
     private static final int BANDWIDTH_SIZE = 65_536;
     private static final int BANDWIDTH_ITERATIONS = 5000;
@@ -119,12 +119,12 @@ final class RdmaCommand implements Callable<Integer> {
         }
         boolean latency = test.equals("lat");
         Operation operation = operation();
-        check("-q", queuePairs, 1, MOST_QUEUE_PAIRS);
+        check("-q", queuePairs, 1, MAX_QUEUE_PAIRS);
         check("-x", gid, 0, 255);
         check("-i", devicePort, 1, 255);
         check("-p", port, 1, 65_535);
-        check("-n", iterations == null ? 5 : iterations, 5, MOST_ITERATIONS);
-        check("-s", size == null ? 1 : size, 1, MOST_BYTES);
+        check("-n", iterations == null ? 5 : iterations, 5, MAX_ITERATIONS);
+        check("-s", size == null ? 1 : size, 1, MAX_BYTES);
         if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
             throw CommandFailure.usage("-D is %s, allowed: up to 86400 seconds".formatted(seconds));
         }
@@ -175,7 +175,7 @@ final class RdmaCommand implements Callable<Integer> {
             if (size != null) {
                 throw CommandFailure.usage("-a and -s exclude each other");
             }
-            return LongStream.rangeClosed(1, MOST_EXPONENT).map(exponent -> 1L << exponent).boxed().toList();
+            return LongStream.rangeClosed(1, MAX_EXPONENT).map(exponent -> 1L << exponent).boxed().toList();
         }
         return List.of(size != null ? size : latency ? 2 : BANDWIDTH_SIZE);
     }

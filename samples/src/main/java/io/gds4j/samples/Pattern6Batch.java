@@ -10,7 +10,7 @@ import java.util.List;
 /** Pattern 6: many small reads in few submissions, which complete in any order. */
 public final class Pattern6Batch {
     /** Largest request in bytes: batches are for small requests. */
-    public static final int MOST_BYTES = 64 << 10;
+    public static final int MAX_BYTES = 64 << 10;
     private static final int ENTRIES = 128;
     private static final String LESSON =
             "Small single requests leave a disk idle between them; a batch submits many with one call.";
@@ -24,7 +24,7 @@ public final class Pattern6Batch {
     }
 
     static SampleResult run(SampleArguments arguments) throws IOException, InterruptedException {
-        int request = Math.min(MOST_BYTES, arguments.ioSize());
+        int request = Math.min(MAX_BYTES, arguments.ioSize());
         arguments.say("%d reads of %d bytes, %d at a time", Math.ceilDiv(arguments.size(), request), request, ENTRIES);
         return PatternFile.run(arguments, 0, pattern -> {
             try (CuFileBuffer buffer = pattern.driver().registerBuffer(pattern.memory());

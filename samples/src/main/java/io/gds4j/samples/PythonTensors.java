@@ -22,7 +22,7 @@ import java.util.List;
  * Python it reads the file only.
  */
 public final class PythonTensors {
-    private static final int MOST_BYTES = 16 << 20;
+    private static final int MAX_BYTES = 16 << 20;
     private static final DlPackType F32 = new DlPackType(2, 32, 1);
     private static final String LESSON = "DLPack shares one tensor between runtimes; the last user frees it.";
 
@@ -103,7 +103,7 @@ public final class PythonTensors {
     }
 
     static SampleResult run(SampleArguments arguments) {
-        int floats = Math.max(1, Math.min(arguments.size(), MOST_BYTES) / Float.BYTES);
+        int floats = Math.max(1, Math.min(arguments.size(), MAX_BYTES) / Float.BYTES);
         byte[] data = new byte[floats * Float.BYTES];
         ByteBuffer values = ByteBuffer.wrap(data).order(ByteOrder.LITTLE_ENDIAN);
         for (int i = 0; i < floats; i++) {

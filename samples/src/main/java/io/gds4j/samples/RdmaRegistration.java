@@ -24,7 +24,7 @@ import java.util.Set;
  * a dma-buf. Without an RDMA device it reads the file and leaves the registration out.
  */
 public final class RdmaRegistration {
-    private static final int MOST_BYTES = 16 << 20;
+    private static final int MAX_BYTES = 16 << 20;
     private static final Set<RdmaAccess> RIGHTS = EnumSet.of(RdmaAccess.LOCAL_WRITE, RdmaAccess.REMOTE_READ);
     private static final String LESSON =
             "One block of memory can be the target of file reads and the source of RDMA at the same time.";
@@ -48,7 +48,7 @@ public final class RdmaRegistration {
     }
 
     static SampleResult run(SampleArguments arguments) {
-        byte[] data = SampleArguments.randomBytes(Math.min(arguments.size(), MOST_BYTES));
+        byte[] data = SampleArguments.randomBytes(Math.min(arguments.size(), MAX_BYTES));
         try (CuFileDriver driver = arguments.openDriver();
                 CuFileHandle file = driver.openFile(
                         arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);

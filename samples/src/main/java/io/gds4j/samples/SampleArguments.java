@@ -39,14 +39,14 @@ public record SampleArguments(
         Optional<CuFileDriver> shared) {
 
     private static final int KIB = 1024;
-    private static final int MOST_BYTES = 512 << 20;
-    private static final int MOST_THREADS = 256;
+    private static final int MAX_BYTES = 512 << 20;
+    private static final int MAX_THREADS = 256;
 
     /** Checks the ranges. */
     public SampleArguments {
-        within("--size", size, 1, MOST_BYTES);
-        within("--io", ioSize, 1, MOST_BYTES);
-        within("--threads", threads, 1, MOST_THREADS);
+        within("--size", size, 1, MAX_BYTES);
+        within("--io", ioSize, 1, MAX_BYTES);
+        within("--threads", threads, 1, MAX_THREADS);
         within("--gpu", gpu, 0, Integer.MAX_VALUE);
     }
 
@@ -77,7 +77,7 @@ public record SampleArguments(
             case "--size" -> sized(bytes(name, value), ioSize);
             case "--io" -> sized(size, bytes(name, value));
             case "--threads" ->
-                new SampleArguments(folder, size, ioSize, number(name, value, 1, MOST_THREADS), memory, gpu, backend,
+                new SampleArguments(folder, size, ioSize, number(name, value, 1, MAX_THREADS), memory, gpu, backend,
                         listener, shared);
             case "--memory" ->
                 new SampleArguments(folder, size, ioSize, threads, kind(value), gpu, backend, listener, shared);
@@ -189,7 +189,7 @@ public record SampleArguments(
             case 'G' -> KIB * KIB * KIB;
             default -> 1;
         };
-        return number(name, factor == 1 ? value : value.substring(0, value.length() - 1), factor, 1, MOST_BYTES);
+        return number(name, factor == 1 ? value : value.substring(0, value.length() - 1), factor, 1, MAX_BYTES);
     }
 
     private static int number(String name, String value, long least, long most) {

@@ -21,8 +21,8 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The guides in docs are short, and their lists match the code. */
 class GuidesTest {
     private static final Path DOCS = Path.of("../docs");
-    private static final int LONGEST_GUIDE = 150;
-    private static final int LONGEST_LINE = 120;
+    private static final int MAX_GUIDE = 150;
+    private static final int MAX_LINE = 120;
     private static final Pattern LINK = Pattern.compile("]\\(([^)#]+?)(?:#[^)]*)?\\)");
 
     private static String text(String guide) throws IOException {
@@ -40,9 +40,9 @@ class GuidesTest {
     void guideIsShort(String guide) throws IOException {
         List<String> lines = text(guide).lines().toList();
 
-        assertThat(lines).hasSizeLessThanOrEqualTo(LONGEST_GUIDE);
+        assertThat(lines).hasSizeLessThanOrEqualTo(MAX_GUIDE);
         assertThat(lines.stream().filter(line -> !line.startsWith("|") && !line.contains("](")))
-                .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(LONGEST_LINE));
+                .allSatisfy(line -> assertThat(line).hasSizeLessThanOrEqualTo(MAX_LINE));
     }
 
     @ParameterizedTest

@@ -11,8 +11,8 @@ import java.util.List;
  * escaped where it leaves the program, by {@link #line}, which changes nothing that is escaped already.
  */
 public final class InertText {
-    private static final int LONGEST_QUOTED = 120;
-    private static final int MOST_LISTED = 5;
+    private static final int MAX_QUOTED = 120;
+    private static final int MAX_LISTED = 5;
 
     private InertText() {
     }
@@ -29,13 +29,13 @@ public final class InertText {
 
     /** Returns a name in quotes, cut after about 120 characters. */
     public static String quote(String name) {
-        return "'" + name(name, LONGEST_QUOTED) + "'";
+        return "'" + name(name, MAX_QUOTED) + "'";
     }
 
     /** Returns the first of some texts, which must be escaped already, with commas between them, and the number of the others. */
     public static String list(List<String> texts) {
-        String shown = String.join(", ", texts.subList(0, Math.min(MOST_LISTED, texts.size())));
-        return texts.size() <= MOST_LISTED ? shown : "%s and %s more".formatted(shown, texts.size() - MOST_LISTED);
+        String shown = String.join(", ", texts.subList(0, Math.min(MAX_LISTED, texts.size())));
+        return texts.size() <= MAX_LISTED ? shown : "%s and %s more".formatted(shown, texts.size() - MAX_LISTED);
     }
 
     /** Returns a message as one line. Keeps backslashes, so that names in it are escaped once. */

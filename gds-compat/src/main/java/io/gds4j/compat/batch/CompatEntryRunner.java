@@ -24,7 +24,7 @@ import java.util.List;
 /** Serves claims on one thread: small and adjacent reads in groups where that is possible, other entries one by one. */
 public final class CompatEntryRunner implements EntryRunner {
     /** Number of groups after which a thread gives its slabs back, although there is more to do: others may wait for them. */
-    private static final int MOST_GROUPS = 16;
+    private static final int MAX_GROUPS = 16;
 
     private final RequestContext context;
     private final RequestExecutor executor;
@@ -74,7 +74,7 @@ public final class CompatEntryRunner implements EntryRunner {
                 deviceReads.begin(claim);
             }
             begun.add(new Begun(claim, deviceReads.begun()));
-            boolean heldLong = deviceReads.begun() - settled >= MOST_GROUPS;
+            boolean heldLong = deviceReads.begun() - settled >= MAX_GROUPS;
             if (heldLong || !grouped || claim.hasUndone()) {
                 settle();
             } else {

@@ -52,7 +52,7 @@ public final class RequestRunners {
 
     /** Creates threads that have many reads in flight each. */
     public static RequestRunners withIoUring(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner) {
-        return new RequestRunners(engine, makeRunner, MAX_THREADS, Shares.MOST_SMALL);
+        return new RequestRunners(engine, makeRunner, MAX_THREADS, Shares.MAX_SMALL);
     }
 
     public RequestRunners(TransferEngine engine, Function<RequestContext, EntryRunner> makeRunner, int most,

@@ -29,7 +29,7 @@ import io.gds4j.engine.machine.TransferCosts;
 record Shares(int threads, int threadsForAll, int smallEntries, long first, long total) {
 
     /** Largest number of small entries that a thread takes at once. */
-    static final int MOST_SMALL = 16;
+    static final int MAX_SMALL = 16;
 
     /**
      * Divides a submission.
@@ -47,7 +47,7 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
             int threads = Math.min(Math.min(most, TransferCosts.MEASURED.mostThreads()), entries);
             long total = submission.bytes();
             return new Shares(threads, most, 1,
-                    Math.clamp(total / (4L * threads), TransferCosts.SMALLEST_SHARE, TransferCosts.FIRST_SHARE), total);
+                    Math.clamp(total / (4L * threads), TransferCosts.MIN_SHARE, TransferCosts.FIRST_SHARE), total);
         }
         // Threads of scattered reads sleep most of the time, and a drive serves many of these reads in parallel.
         boolean spread = submission.kind() == Kind.SPREAD;
@@ -57,18 +57,18 @@ record Shares(int threads, int threadsForAll, int smallEntries, long first, long
                 ? Math.min(most, entries)
                 : Math.min(forSmall, Math.ceilDiv(entries, perThread));
         // Few enough that each thread gets some, and enough to pay for waking it.
-        int share = Math.clamp(Math.ceilDiv(entries, forSmall), perThread, Math.max(perThread, MOST_SMALL));
+        int share = Math.clamp(Math.ceilDiv(entries, forSmall), perThread, Math.max(perThread, MAX_SMALL));
         return new Shares(threads, forAll, share, 0, 0);
     }
 
     /** Returns the bytes of a grouped submission to claim next, after {@code claimed}. */
     long next(long claimed) {
-        long fair = Math.max(TransferCosts.SMALLEST_SHARE, (total - claimed) / threads);
-        return Math.min(fair, claimed < threads * first ? first : TransferCosts.LARGEST_SHARE);
+        long fair = Math.max(TransferCosts.MIN_SHARE, (total - claimed) / threads);
+        return Math.min(fair, claimed < threads * first ? first : TransferCosts.MAX_SHARE);
     }
 
     /** Returns the bytes of a slab in which every share of aligned entries of a grouped submission fits. */
     long slabBytes() {
-        return Math.max(first, Math.min(TransferCosts.LARGEST_SHARE, total / threads));
+        return Math.max(first, Math.min(TransferCosts.MAX_SHARE, total / threads));
     }
 }

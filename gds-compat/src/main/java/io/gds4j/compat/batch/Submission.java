@@ -111,28 +111,28 @@ final class Submission implements Cancellation {
     private static boolean isGroupable(BatchRequest entry) {
         return !entry.write()
                 && entry.memory().kind().isCuda()
-                && entry.size() >= TransferCosts.LEAST_GROUPED
-                && entry.size() <= TransferCosts.MOST_GROUPED;
+                && entry.size() >= TransferCosts.MIN_GROUPED
+                && entry.size() <= TransferCosts.MAX_GROUPED;
     }
 
     /** Returns whether all entries read stretches of a file into GPU memory that are worth a request of their own. */
     private static boolean isAdjacent(List<BatchRequest> entries) {
-        long bytes = TransferCosts.LEAST_TOGETHER;
+        long bytes = TransferCosts.MIN_TOGETHER;
         for (int i = 0; i < entries.size(); i++) {
             BatchRequest entry = entries.get(i);
             if (entry.write()
                     || entry.size() < 1
-                    || entry.size() > TransferCosts.MOST_GROUPED
+                    || entry.size() > TransferCosts.MAX_GROUPED
                     || !entry.memory().kind().isCuda()) {
                 return false;
             }
             boolean continues = i > 0 && follows(entries.get(i - 1), entry);
-            if (!continues && bytes < TransferCosts.LEAST_TOGETHER) {
+            if (!continues && bytes < TransferCosts.MIN_TOGETHER) {
                 return false;
             }
             bytes = continues ? bytes + entry.size() : entry.size();
         }
-        return bytes >= TransferCosts.LEAST_TOGETHER;
+        return bytes >= TransferCosts.MIN_TOGETHER;
     }
 
     /** Returns the number of entries that begin where the previous one ends: one thread reads those best. */
@@ -177,7 +177,7 @@ final class Submission implements Cancellation {
 
     /** Returns the number of requests that adjacent entries make. */
     int requests() {
-        return Math.toIntExact(Math.ceilDiv(bytes(), TransferCosts.MOST_TOGETHER));
+        return Math.toIntExact(Math.ceilDiv(bytes(), TransferCosts.MAX_TOGETHER));
     }
 
     /** Returns whether the batch was cancelled since. */
@@ -250,7 +250,7 @@ final class Submission implements Cancellation {
         long bytes = bytesBefore[entry + 1] - bytesBefore[from];
         return switch (kind) {
             case ADJACENT ->
-                follows(entries.get(entry - 1), entries.get(entry)) && bytes <= TransferCosts.MOST_TOGETHER;
+                follows(entries.get(entry - 1), entries.get(entry)) && bytes <= TransferCosts.MAX_TOGETHER;
             case GROUPED -> bytes <= shares.next(bytesBefore[from]);
             case SMALL, SPREAD, LARGE -> entry - from < shares.smallEntries()
                     && isSmall(entries.get(from)) && isSmall(entries.get(entry));

@@ -19,7 +19,7 @@ public record FileTraits(
         boolean block, long alignment, long memoryAlignment, boolean network, boolean local, boolean inMemory) {
 
     /** Largest {@code st_blksize} in bytes that is taken for a block: network file systems report larger hints. */
-    private static final long LARGEST_BLOCK = 65536;
+    private static final long MAX_BLOCK = 65536;
 
     /** Magic numbers of nfs, smb2, cifs, fuse, lustre, ceph, gpfs, 9p, afs, orangefs, beegfs. */
     private static final Set<Long> NETWORK = Set.of(
@@ -58,7 +58,7 @@ public record FileTraits(
         if (!inMemory && (!known || status.directOffsetAlignment() > 0)) {
             alignment = Math.max(Pages.SIZE, status.directOffsetAlignment());
             long block = status.blockSize();
-            if (Long.bitCount(block) == 1 && block <= LARGEST_BLOCK) {
+            if (Long.bitCount(block) == 1 && block <= MAX_BLOCK) {
                 alignment = Math.max(alignment, block);
             }
             if (status.directMemoryAlignment() > 0) {

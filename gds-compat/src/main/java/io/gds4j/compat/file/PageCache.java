@@ -18,13 +18,13 @@ public final class PageCache {
     private static final long PAGE_SHIFT = 12;
 
     /** Size in bytes of the largest folio of the page cache where pages have 4 KiB. */
-    private static final long LARGEST_FOLIO = 2L << 20;
+    private static final long MAX_FOLIO = 2L << 20;
 
     /** Smallest read in bytes that fetches whole folios: on average it fetches as much again as one folio has. */
-    private static final long FETCHES_FOLIOS = 2 * LARGEST_FOLIO;
+    private static final long FETCHES_FOLIOS = 2 * MAX_FOLIO;
 
     /** Bytes that a thread fetches before it copies them: the processors' caches hold them, and other threads keep the disk busy. */
-    private static final long FETCHED_AT_ONCE = 2 * LARGEST_FOLIO;
+    private static final long FETCHED_AT_ONCE = 2 * MAX_FOLIO;
 
     private final Posix posix;
 

@@ -21,7 +21,7 @@ import java.util.function.Supplier;
  * be true is an error. Thread-safe.
  */
 public final class SourceIo {
-    private static final long SMALLEST_REQUEST = 64 << 10;
+    private static final long MIN_REQUEST = 64 << 10;
 
     private final RangeSource source;
     private final Optional<Path> path;
@@ -101,7 +101,7 @@ public final class SourceIo {
     /** Returns the piece size that suits the source: a power of two that slabs can hold. */
     public long pieceSize(long largest) {
         long wanted = call("RangeSource.preferredRequestBytes", this::identity, -1, -1, source::preferredRequestBytes);
-        return Math.min(largest, Long.highestOneBit(Math.max(SMALLEST_REQUEST, wanted)));
+        return Math.min(largest, Long.highestOneBit(Math.max(MIN_REQUEST, wanted)));
     }
 
     /** Returns the number of threads that suits the source. */

@@ -23,7 +23,7 @@ public final class TransferPlanner {
     private static final long ASKED_WHOLE = TransferCosts.MEASURED.sharedBytes();
 
     /** Largest number of bytes that a source is asked for at once where no slab limits them. */
-    private static final long LONGEST_SOURCE_PIECE = 1L << 30;
+    private static final long MAX_SOURCE_PIECE = 1L << 30;
 
     private final Posix posix;
     private final IoPolicy policy;
@@ -177,7 +177,7 @@ public final class TransferPlanner {
 
     /** Plans a request of a source, which knows best in which sizes and by how many threads to ask it. */
     private int plan(TransferPlan plan, TransferRequest request, SourceIo source) {
-        long pieceSize = source.pieceSize(request.isStaged() ? largestPiece() : LONGEST_SOURCE_PIECE);
+        long pieceSize = source.pieceSize(request.isStaged() ? largestPiece() : MAX_SOURCE_PIECE);
         plan.buffered(request.fileOffset(), request.size(), pieceSize);
         if (request.isWrite()) {
             plan.write();

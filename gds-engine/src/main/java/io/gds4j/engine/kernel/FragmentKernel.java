@@ -15,7 +15,7 @@ public final class FragmentKernel {
     static final long UNIT_BYTES = 16L * THREADS;
 
     /** Most blocks for a fragment. */
-    private static final long MOST_PARTS = 64;
+    private static final long MAX_PARTS = 64;
 
     private final long function;
 
@@ -52,7 +52,7 @@ public final class FragmentKernel {
      * @return a {@code CUresult}
      */
     public int launch(Cuda cuda, FragmentTable table, long stream) {
-        long parts = Math.clamp(Math.ceilDiv(table.largest(), UNIT_BYTES), 1, MOST_PARTS);
+        long parts = Math.clamp(Math.ceilDiv(table.largest(), UNIT_BYTES), 1, MAX_PARTS);
         return cuda.launchKernel(function, table.count() * (int) parts, THREADS, table.address(), parts, stream);
     }
 }

@@ -97,7 +97,7 @@ public final class GatherKernel {
      * @return a {@code CUresult}
      */
     public int launchUntilEnd(Cuda cuda, PieceBoard board, int request, int likely, long stream) {
-        return start(cuda, board, request, likely, PieceBoard.MOST_PLACES, stream);
+        return start(cuda, board, request, likely, PieceBoard.MAX_PLACES, stream);
     }
 
     private int start(Cuda cuda, PieceBoard board, int request, int ahead, long most, long stream) {

@@ -24,17 +24,17 @@ public final class PieceBoard {
     public static final int PIECES = 1 << LINE_BITS;
 
     /** Largest number of places of a request whose number of pieces is not known. */
-    static final int MOST_PLACES = 1 << 28;
+    static final int MAX_PLACES = 1 << 28;
 
     /** Largest number of blocks of a kernel. */
-    static final int MOST_BLOCKS = 128;
+    static final int MAX_BLOCKS = 128;
 
     /** Bits of the number of a unit within its piece: a block copies a unit at a time. */
     static final int UNIT_BITS = 2;
     static final int UNITS = 1 << UNIT_BITS;
 
     /** Number of places behind the last piece at which blocks may wait. {@link #end} of each has them leave. */
-    public static final int WAITING_PLACES = MOST_BLOCKS / UNITS;
+    public static final int WAITING_PLACES = MAX_BLOCKS / UNITS;
 
     /** Bits of a value; the tag is above. GPU addresses have 49. */
     static final int VALUE_BITS = 49;
@@ -58,7 +58,7 @@ public final class PieceBoard {
     static final long BLOCKS = COPIED + (long) PIECES * UNITS * Integer.BYTES;
 
     /** Offset of the address of the word that tells blocks to leave though pieces are missing; 0 if they leave after a while. */
-    static final long EXIT = BLOCKS + (long) MOST_BLOCKS * Integer.BYTES;
+    static final long EXIT = BLOCKS + (long) MAX_BLOCKS * Integer.BYTES;
 
     /** Offset of the word that a bell sets to the number of its request. */
     static final long BELL = EXIT + Long.BYTES;
@@ -203,7 +203,7 @@ public final class PieceBoard {
      */
     public boolean isAnyAtWork(int request) {
         int tag = tag(request);
-        for (long block = 0; block < MOST_BLOCKS; block++) {
+        for (long block = 0; block < MAX_BLOCKS; block++) {
             if ((int) INT.getVolatile(memory, BLOCKS + block * Integer.BYTES) == 2 * tag) {
                 return true;
             }

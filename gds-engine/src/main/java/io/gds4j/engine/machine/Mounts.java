@@ -12,7 +12,7 @@ public final class Mounts {
     private static final int DEVICE = 2;
     private static final int POINT = 4;
     private static final int OPTIONS = 5;
-    private static final int SHORTEST_LINE = 10;
+    private static final int MIN_LINE = 10;
 
     private Mounts() {
     }
@@ -42,7 +42,7 @@ public final class Mounts {
     private static Optional<Mount> parse(String line) {
         List<String> words = List.of(line.split(" "));
         int separator = words.indexOf("-");
-        if (words.size() < SHORTEST_LINE - 1 || separator <= OPTIONS || separator + 2 >= words.size()) {
+        if (words.size() < MIN_LINE - 1 || separator <= OPTIONS || separator + 2 >= words.size()) {
             return Optional.empty();
         }
         boolean readOnly = List.of(words.get(OPTIONS).split(",")).contains("ro");

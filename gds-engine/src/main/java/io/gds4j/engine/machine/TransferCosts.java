@@ -45,7 +45,7 @@ public record TransferCosts(
 
     /** A poll takes a microsecond and a lock of the driver: many threads may wait for their streams. */
     public static final long EVENT_PAUSE_NANOS = 20_000;
-    public static final long EVENT_LONGEST_PAUSE_NANOS = 2_000_000;
+    public static final long EVENT_MAX_PAUSE_NANOS = 2_000_000;
 
     /** Number of polls before a blocking wait. Together they should last several times as long as the copy takes on an idle link. */
     public static final int EVENT_POLLS = 32;
@@ -82,10 +82,10 @@ public record TransferCosts(
     public static final long GATHER_PATIENCE_NANOS = 2_000_000;
 
     /** Fewest fragments of a slab that one kernel copies: fewer calls of the driver take no longer than a launch. */
-    public static final int LEAST_FRAGMENTS = 4;
+    public static final int MIN_FRAGMENTS = 4;
 
     /** Mean size in bytes up to which a kernel copies fragments. A copy engine needs no help with larger ones. */
-    public static final long LARGEST_FRAGMENTS = 256 << 10;
+    public static final long MAX_FRAGMENTS = 256 << 10;
 
     /** How long copy engines serve requests after a kernel could not begin in time, in nanoseconds. */
     public static final long GATHER_REST_NANOS = 1_000_000_000;
@@ -125,13 +125,13 @@ public record TransferCosts(
     public static final long TOLD_ASKS_AFTER_NANOS = 1_000_000;
 
     /** Largest piece in bytes: several blocks of the kernel share what arrives at once. */
-    public static final long TOLD_LARGEST_PIECE = 256 << 10;
+    public static final long TOLD_MAX_PIECE = 256 << 10;
 
     /** Time between two looks at whether a host stream that closes has ended its operations. */
     public static final long HOST_STREAM_POLL_NANOS = 50_000;
 
     /** Smallest piece in bytes that a kernel has blocks for. */
-    public static final long STREAM_SMALLEST_PIECE = 64 << 10;
+    public static final long STREAM_MIN_PIECE = 64 << 10;
 
     // Requests and the page cache.
 
@@ -171,12 +171,12 @@ public record TransferCosts(
     public static final long SMALL_ENTRY = 64 << 10;
 
     /** Smallest and largest entry in bytes that is grouped with others of its size. */
-    public static final long LEAST_GROUPED = 256 << 10;
-    public static final long MOST_GROUPED = 4 << 20;
+    public static final long MIN_GROUPED = 256 << 10;
+    public static final long MAX_GROUPED = 4 << 20;
 
     /** Smallest and largest number of bytes that are read as one request: they have several threads, and those share one kernel. */
-    public static final long LEAST_TOGETHER = 4 << 20;
-    public static final long MOST_TOGETHER = 16 << 20;
+    public static final long MIN_TOGETHER = 4 << 20;
+    public static final long MAX_TOGETHER = 16 << 20;
 
     /** Smallest number of entries that are grouped. Workers serve fewer ones better, each in pieces. */
     public static final int MANY_ENTRIES = 8;
@@ -188,8 +188,8 @@ public record TransferCosts(
     public static final int BUSY_REQUESTS = 4;
 
     /** Smallest and largest share of a grouped submission. The largest fits into a slab. */
-    public static final long SMALLEST_SHARE = 128 << 10;
-    public static final long LARGEST_SHARE = 4L << 20;
+    public static final long MIN_SHARE = 128 << 10;
+    public static final long MAX_SHARE = 4L << 20;
 
     /** Largest first share. */
     public static final long FIRST_SHARE = 512 << 10;
@@ -203,7 +203,7 @@ public record TransferCosts(
     private static final int JOINS = 16;
 
     /** Smallest number of threads that pays. Of two, the second saves only what starting a kernel costs. */
-    private static final int FEWEST_TOGETHER = 3;
+    private static final int MIN_TOGETHER_THREADS = 3;
 
     /** A request may wait for its last piece. The wait may cost as much as this number of threads. */
     private static final int LAST_PIECE = 2;
@@ -232,7 +232,7 @@ public record TransferCosts(
 
     /** Returns the size in bytes from which on several threads serve a request: that for which the smallest number is the best one. */
     public long sharedBytes() {
-        return (long) (FEWEST_TOGETHER * FEWEST_TOGETHER * readBytesPerNano * gatheredThreadNanos / 2);
+        return (long) (MIN_TOGETHER_THREADS * MIN_TOGETHER_THREADS * readBytesPerNano * gatheredThreadNanos / 2);
     }
 
     /** Returns the size in bytes of the smallest request that a kernel may copy: reading it takes as long as the launch. */

@@ -35,7 +35,7 @@ public final class StreamWaits {
      * Longest time in nanoseconds for which a stream's wait yields to calls: a source of the program may deliver its bytes only when the
      * program has submitted its next operation.
      */
-    private static final long LONGEST_YIELD_NANOS = 30_000_000_000L;
+    private static final long MAX_YIELD_NANOS = 30_000_000_000L;
 
     /** How long a step waits for another step, which CUDA may hold up until the program acts. */
     private static final long STEP_MILLIS = 50;
@@ -93,7 +93,7 @@ public final class StreamWaits {
 
     private void giveWay() {
         long last = arrivals;
-        long until = System.nanoTime() + LONGEST_YIELD_NANOS;
+        long until = System.nanoTime() + MAX_YIELD_NANOS;
         boolean interrupted = false;
         while (!callers.isEmpty() && callers.getFirst() <= last && isAdvancing() && System.nanoTime() - until < 0) {
             try {

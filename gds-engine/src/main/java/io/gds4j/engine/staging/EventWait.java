@@ -80,7 +80,7 @@ public final class EventWait {
                 Thread.onSpinWait();
             } else {
                 pause.sleep(Math.clamp(waited / 16, TransferCosts.EVENT_PAUSE_NANOS,
-                        TransferCosts.EVENT_LONGEST_PAUSE_NANOS));
+                        TransferCosts.EVENT_MAX_PAUSE_NANOS));
             }
             result = cuda.eventQuery(event);
         }

@@ -122,8 +122,8 @@ final class FragmentCopies {
     }
 
     private static boolean isWorthKernel(FragmentTable known) {
-        return known.count() >= TransferCosts.LEAST_FRAGMENTS
-                && known.total() / known.count() <= TransferCosts.LARGEST_FRAGMENTS;
+        return known.count() >= TransferCosts.MIN_FRAGMENTS
+                && known.total() / known.count() <= TransferCosts.MAX_FRAGMENTS;
     }
 
     /**

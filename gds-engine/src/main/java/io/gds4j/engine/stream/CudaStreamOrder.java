@@ -53,7 +53,7 @@ final class CudaStreamOrder implements StreamOrder {
      * CUDA's queue for a stream has 1024 entries. An operation takes up to four, whatever its size, and events that take none. The program's
      * own work takes the others.
      */
-    private static final long MOST_PENDING = StagingSlabs.CELLS;
+    private static final long MAX_PENDING = StagingSlabs.CELLS;
 
     private final long stream;
     private final int flags;
@@ -171,10 +171,10 @@ final class CudaStreamOrder implements StreamOrder {
     private void awaitRoom() {
         lock.lock();
         try {
-            if (pending >= MOST_PENDING && !closed) {
+            if (pending >= MAX_PENDING && !closed) {
                 LongWait.await(
                         changed,
-                        () -> pending < MOST_PENDING || closed,
+                        () -> pending < MAX_PENDING || closed,
                         () -> "CUDA stream 0x%x has to pass %s operations".formatted(stream, pending));
             }
             if (closed) {

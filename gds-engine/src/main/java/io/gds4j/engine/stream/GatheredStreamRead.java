@@ -79,7 +79,7 @@ final class GatheredStreamRead {
 
     /** Returns the number of pieces for which the kernel of a read needs blocks. */
     static int likelyPieces(long largest) {
-        return Math.toIntExact(Math.ceilDiv(Math.min(largest, PART_BYTES), TransferCosts.STREAM_SMALLEST_PIECE));
+        return Math.toIntExact(Math.ceilDiv(Math.min(largest, PART_BYTES), TransferCosts.STREAM_MIN_PIECE));
     }
 
     int parts() {

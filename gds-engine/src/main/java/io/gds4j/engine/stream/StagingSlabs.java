@@ -37,7 +37,7 @@ final class StagingSlabs {
     private static final int UNITS = 16;
 
     /** Most units that are filled at once: larger operations gain nothing from more. */
-    private static final int MOST_UNITS = 4;
+    private static final int MAX_UNITS = 4;
 
     /** Direct I/O needs slab and file to agree within a page, so that a slab may begin up to a page late. */
     private static final long UNIT_STRIDE = UNIT_BYTES + Pages.SIZE;
@@ -184,7 +184,7 @@ final class StagingSlabs {
 
     /** Returns {@code parts} adjacent units, or as many as there are. The caller has seen to it that there are enough. */
     private MemoryRange take(int parts) {
-        int count = Math.min(parts, MOST_UNITS);
+        int count = Math.min(parts, MAX_UNITS);
         int runs = runs(count);
         while (runs == 0) {
             count--;

@@ -46,15 +46,15 @@ final class ToldCopies {
     /** Pieces of which one or several threads have told. Thread-safe. */
     final class Places {
         private int[] numbers =
-                new int[(int) Math.ceilDiv(GatheredStreamRead.PART_BYTES, TransferCosts.TOLD_LARGEST_PIECE)];
+                new int[(int) Math.ceilDiv(GatheredStreamRead.PART_BYTES, TransferCosts.TOLD_MAX_PIECE)];
         private int count;
 
         void tell(long source, long target, long bytes) {
-            for (long done = 0; done < bytes; done += TransferCosts.TOLD_LARGEST_PIECE) {
+            for (long done = 0; done < bytes; done += TransferCosts.TOLD_MAX_PIECE) {
                 int place = places.getAndIncrement();
                 awaitLine(place);
                 board.arrived(request, place, source + done, target + done,
-                        Math.min(TransferCosts.TOLD_LARGEST_PIECE, bytes - done));
+                        Math.min(TransferCosts.TOLD_MAX_PIECE, bytes - done));
                 add(place);
             }
             release(); // not before: the kernel would keep the GPU's processors waiting for a disk

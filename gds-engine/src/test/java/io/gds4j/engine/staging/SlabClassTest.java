@@ -25,7 +25,7 @@ class SlabClassTest {
     private static final int ROUNDS = 100_000;
 
     /** Slabs that a thread holds at most: all threads together want more than there are. */
-    private static final int MOST_HELD = 3;
+    private static final int MAX_HELD = 3;
 
     private static SlabBlock block(int number, int slabs) {
         return new SlabBlock(1L + number << 32, slabs * SIZE);
@@ -207,7 +207,7 @@ class SlabClassTest {
         private void takeAndGiveBack(SplittableRandom random) {
             List<Slab> held = new ArrayList<>();
             for (int round = 0; round < ROUNDS; round++) {
-                int wanted = 1 + random.nextInt(MOST_HELD);
+                int wanted = 1 + random.nextInt(MAX_HELD);
                 for (Slab slab = slabs.take(); slab != null; slab = held.size() < wanted ? slabs.take() : null) {
                     check(slab, holders.incrementAndGet(slab.index()));
                     held.add(slab);

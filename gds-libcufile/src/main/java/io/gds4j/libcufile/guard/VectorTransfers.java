@@ -25,7 +25,7 @@ import java.util.List;
  */
 public final class VectorTransfers {
     /** Most ranges of a call. The library answers EINVAL to more than 128, and the close of 1.20.0 never ends after 65 to 128. */
-    private static final int MOST_RANGES = 64;
+    private static final int MAX_RANGES = 64;
 
     private final CuFileLibrary library;
     private final Transfers transfers;
@@ -122,7 +122,7 @@ public final class VectorTransfers {
         for (MemoryRange range : ranges) {
             long from = at;
             at += range.length();
-            if (at > end || count == MOST_RANGES || transfers.contextOf(range) != context
+            if (at > end || count == MAX_RANGES || transfers.contextOf(range) != context
                     || !transfers.fitsVector(file, range, from)) {
                 break;
             }

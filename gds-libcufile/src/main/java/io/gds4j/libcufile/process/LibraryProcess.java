@@ -39,7 +39,7 @@ public final class LibraryProcess {
     private static final Logger LOG = System.getLogger("io.gds4j.libcufile");
     private static final String OPEN = "cuFileDriverOpen";
     /** Largest {@code execution.max_io_threads} before {@link LibraryTrait#MANY_THREADS}. */
-    private static final int MOST_THREADS_BEFORE = 32;
+    private static final int MAX_THREADS_BEFORE = 32;
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
@@ -106,12 +106,12 @@ public final class LibraryProcess {
     /** The library would answer the open with an errno and a line on standard error. */
     private static void checkThreads(CuFileLibrary library, LibrarySettings settings) {
         long threads = settings.get(CuFileKeys.MAX_IO_THREADS);
-        if (threads > MOST_THREADS_BEFORE && !LibraryTrait.MANY_THREADS.isOf(library.version())) {
+        if (threads > MAX_THREADS_BEFORE && !LibraryTrait.MANY_THREADS.isOf(library.version())) {
             throw CuFileException.of(
                     CuFileError.DRIVER_INVALID_PROPS,
                     OPEN,
                     "%s is %s, allowed by %s: 0 to %s".formatted(
-                            CuFileKeys.MAX_IO_THREADS.name(), threads, library.description(), MOST_THREADS_BEFORE));
+                            CuFileKeys.MAX_IO_THREADS.name(), threads, library.description(), MAX_THREADS_BEFORE));
         }
     }
 

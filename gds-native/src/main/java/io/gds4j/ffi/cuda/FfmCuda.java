@@ -17,11 +17,11 @@ import java.util.List;
  */
 public final class FfmCuda implements Cuda {
     private static final long TEXT_BYTES = 256;
-    private static final long LONGEST_MESSAGE = 1024;
+    private static final long MAX_MESSAGE = 1024;
     private static final long SECOND = Long.BYTES;
     private static final long PARAMETER_BYTES = 4 * SECOND;
     private static final int GRANULARITY_RECOMMENDED = 1;
-    private static final int MOST_ATTRIBUTES = 16;
+    private static final int MAX_ATTRIBUTES = 16;
     private static final int RANGE_HANDLE_DMA_BUF = 1;
     private static final int FLUSH_CURRENT_CONTEXT = 0;
 
@@ -263,8 +263,8 @@ public final class FfmCuda implements Cuda {
     @Override
     public int pointerGetAttributes(long[] values, int[] attributes, long pointer) {
         MemorySegment scratch = CallState.current().scratch();
-        MemorySegment numbers = scratch.asSlice(0, MOST_ATTRIBUTES * JAVA_INT.byteSize());
-        MemorySegment places = scratch.asSlice(numbers.byteSize(), MOST_ATTRIBUTES * JAVA_LONG.byteSize());
+        MemorySegment numbers = scratch.asSlice(0, MAX_ATTRIBUTES * JAVA_INT.byteSize());
+        MemorySegment places = scratch.asSlice(numbers.byteSize(), MAX_ATTRIBUTES * JAVA_LONG.byteSize());
         MemorySegment found = scratch.asSlice(numbers.byteSize() + places.byteSize(), places.byteSize());
         for (int i = 0; i < attributes.length; i++) {
             numbers.setAtIndex(JAVA_INT, i, attributes[i]);
@@ -593,7 +593,7 @@ public final class FfmCuda implements Cuda {
         if (!has(function) || calls.call(function, result, out) != SUCCESS) {
             return "";
         }
-        return CString.at(out.get(JAVA_LONG, 0), LONGEST_MESSAGE);
+        return CString.at(out.get(JAVA_LONG, 0), MAX_MESSAGE);
     }
 
     private static int answer(int result, MemorySegment out, int[] into) {

@@ -28,7 +28,7 @@ public final class CuFileResults {
     /** {@code CUfileError_t}. */
     static final StructLayout STATUS = MemoryLayout.structLayout(JAVA_INT.withName("err"), JAVA_INT.withName("cu_err"));
 
-    private static final int LARGEST_ERRNO = 4095;
+    private static final int MAX_ERRNO = 4095;
 
     private CuFileResults() {
     }
@@ -100,7 +100,7 @@ public final class CuFileResults {
     /** Begins the exception for a negative errno or a negative code. */
     public static CuFileException.Builder failure(String function, long negative) {
         CuFileException.Builder failure = CuFileException.builder(function);
-        if (negative < 0 && negative >= -LARGEST_ERRNO) {
+        if (negative < 0 && negative >= -MAX_ERRNO) {
             int errno = (int) -negative;
             if (errno == Errno.EPERM || errno == Errno.EIO) {
                 return failure.error(CuFileError.IO_ERROR)

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 /** The answer to a request, as libcurl calls with it. Lets no exception into C code, but keeps it. Used by one thread. */
 final class CurlAnswer {
     /** As the client of the JDK. */
-    private static final long LARGEST_HEAD = 384 << 10;
+    private static final long MAX_HEAD = 384 << 10;
     private static final int STATUS_AT = 9;
     private static final int STATUS_END = 12;
 
@@ -36,8 +36,8 @@ final class CurlAnswer {
     boolean header(MemorySegment bytes) {
         try {
             headBytes += bytes.byteSize();
-            if (headBytes > LARGEST_HEAD) {
-                throw new IOException("the headers are longer than %s bytes".formatted(LARGEST_HEAD));
+            if (headBytes > MAX_HEAD) {
+                throw new IOException("the headers are longer than %s bytes".formatted(MAX_HEAD));
             }
             if (!headIsWhole) { // else a trailer
                 line(new String(bytes.toArray(JAVA_BYTE), StandardCharsets.ISO_8859_1));

@@ -19,9 +19,9 @@ import java.util.regex.Pattern;
 /** The functions of libcurl that we call, and OpenSSL's that prepares it. Linked at the first use. */
 final class CurlFunctions {
     /** The oldest version: it takes certificates from memory. */
-    private static final int LEAST_MINOR = 77;
+    private static final int MIN_MINOR = 77;
     private static final Pattern VERSION = Pattern.compile("libcurl/(\\d+)\\.(\\d+).* OpenSSL/([13])\\.(\\d+).*");
-    private static final long LONGEST_TEXT = 1024;
+    private static final long MAX_TEXT = 1024;
     private static final long GLOBAL_DEFAULT = 3;
     /** OpenSSL must not free what the threads of a program that exits still use. */
     private static final long NO_ATEXIT = 0x00080000;
@@ -93,7 +93,7 @@ final class CurlFunctions {
             return CURL.problem();
         }
         try {
-            String version = CString.at((long) VERSION_TEXT.invokeExact(), LONGEST_TEXT);
+            String version = CString.at((long) VERSION_TEXT.invokeExact(), MAX_TEXT);
             Optional<String> unfit = unfit(version);
             if (unfit.isPresent()) {
                 return unfit;
@@ -117,7 +117,7 @@ final class CurlFunctions {
             return Optional.of("no libcurl with OpenSSL: " + version);
         }
         int major = Integer.parseInt(matcher.group(1));
-        boolean tooOld = major < 7 || major == 7 && Integer.parseInt(matcher.group(2)) < LEAST_MINOR;
+        boolean tooOld = major < 7 || major == 7 && Integer.parseInt(matcher.group(2)) < MIN_MINOR;
         boolean tooOldTls = matcher.group(3).equals("1") && Integer.parseInt(matcher.group(4)) < 1;
         return tooOld || tooOldTls ? Optional.of("too old: " + version) : Optional.empty();
     }

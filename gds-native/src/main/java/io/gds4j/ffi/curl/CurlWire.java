@@ -38,7 +38,7 @@ final class CurlWire implements NativeHttp.Wire {
     private static final int BLOB_BYTES = 24;
     /** Longer reads of the socket leave the processor's cache. */
     private static final long BUFFER_BYTES = 256 << 10;
-    private static final int LONGEST_POLL_MILLIS = 1000;
+    private static final int MAX_POLL_MILLIS = 1000;
     private static final int KEPT_CONNECTIONS = 2;
     private static final int MULTI_MAXCONNECTS = 6;
     private static final int SHARE_DATA = 1;
@@ -120,7 +120,7 @@ final class CurlWire implements NativeHttp.Wire {
             if (receiver.isAbandoned()) {
                 return NO_RESULT;
             }
-            check((int) CurlFunctions.MULTI_POLL.invokeExact(multi, 0L, 0, LONGEST_POLL_MILLIS, 0L));
+            check((int) CurlFunctions.MULTI_POLL.invokeExact(multi, 0L, 0, MAX_POLL_MILLIS, 0L));
         }
     }
 

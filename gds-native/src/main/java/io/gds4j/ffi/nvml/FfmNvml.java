@@ -31,9 +31,9 @@ final class FfmNvml implements Nvml {
 
     /** Longest text of NVML: {@code NVML_DEVICE_NAME_V2_BUFFER_SIZE}. */
     private static final int TEXT_BYTES = 96;
-    private static final long LONGEST_MESSAGE = 1024;
+    private static final long MAX_MESSAGE = 1024;
     /** More than NVML_NVLINK_MAX_LINKS, the number of links that NVML knows. */
-    private static final int MOST_NV_LINKS = 64;
+    private static final int MAX_NV_LINKS = 64;
 
     /** {@code nvmlBAR1Memory_t}: bytes. */
     static final StructLayout BAR1 = MemoryLayout.structLayout(
@@ -102,7 +102,7 @@ final class FfmNvml implements Nvml {
     /** Returns the text and the number of an NVML error. */
     String describe(int result) {
         try {
-            String text = CString.at((long) errorString.invokeExact(result), LONGEST_MESSAGE);
+            String text = CString.at((long) errorString.invokeExact(result), MAX_MESSAGE);
             return text.isEmpty() ? "NVML error " + result : text + " (NVML error " + result + ")";
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
@@ -182,7 +182,7 @@ final class FfmNvml implements Nvml {
         MethodHandle state = deviceGetNvLinkState.get();
         MemorySegment out = arena.allocate(JAVA_INT);
         int active = 0;
-        for (int link = 0; link < MOST_NV_LINKS; link++) {
+        for (int link = 0; link < MAX_NV_LINKS; link++) {
             int result = (int) state.invokeExact(device, link, out);
             if (result != SUCCESS) {
                 boolean none = result == ERROR_NOT_SUPPORTED || result == ERROR_INVALID_ARGUMENT || link > 0;

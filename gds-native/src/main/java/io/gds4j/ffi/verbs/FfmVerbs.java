@@ -43,8 +43,8 @@ public final class FfmVerbs implements Verbs {
     static final long QP_NUM = 52;
     static final long QP_SIZE = 160;
 
-    private static final long LONGEST_NAME = 64;
-    private static final int MOST_DEVICES = 1024;
+    private static final long MAX_NAME = 64;
+    private static final int MAX_DEVICES = 1024;
     private static final short POLLIN = 1;
     private static final long POLLFD_SIZE = 8;
 
@@ -190,11 +190,11 @@ public final class FfmVerbs implements Verbs {
                 return 0; // no kernel support: ENOSYS, and no device
             }
             try {
-                int devices = Math.min(count.get(JAVA_INT, 0), MOST_DEVICES);
+                int devices = Math.min(count.get(JAVA_INT, 0), MAX_DEVICES);
                 MemorySegment entries = MemorySegment.ofAddress(list).reinterpret(devices * JAVA_LONG.byteSize());
                 for (int i = 0; i < devices; i++) {
                     long device = entries.getAtIndex(JAVA_LONG, i);
-                    String name = CString.at((long) getDeviceName.invokeExact(errno, device), LONGEST_NAME);
+                    String name = CString.at((long) getDeviceName.invokeExact(errno, device), MAX_NAME);
                     long found = visit.device(device, name);
                     if (found != 0) {
                         return found;

@@ -31,7 +31,7 @@ abstract class FakeKernels extends FakeSharing {
     private static final long COPIED = PIECES * LINE_BYTES;
     private static final long BLOCKS = COPIED + PIECES * UNITS * Integer.BYTES;
     private static final long EXIT = BLOCKS + 128 * Integer.BYTES;
-    private static final long SMALLEST_UNIT = 8192;
+    private static final long MIN_UNIT = 8192;
     private static final int VALUE_BITS = 49;
     private static final long VALUE = (1L << VALUE_BITS) - 1;
 
@@ -226,7 +226,7 @@ abstract class FakeKernels extends FakeSharing {
                     next[block] = units;
                     return;
                 }
-                long unitBytes = Math.max(SMALLEST_UNIT, ((count & VALUE) + 63) / 64 * 16);
+                long unitBytes = Math.max(MIN_UNIT, ((count & VALUE) + 63) / 64 * 16);
                 long from = next[block] % UNITS * unitBytes;
                 move(
                         (source & VALUE) + from, (target & VALUE) + from,

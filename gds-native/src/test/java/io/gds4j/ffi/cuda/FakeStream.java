@@ -9,7 +9,7 @@ import java.util.function.Predicate;
 /** A stream of {@link FakeCuda}. Runs its work in order, and only while a caller waits for it. */
 final class FakeStream {
     /** As measured on an H100 with driver 580. */
-    private static final int MOST_BLOCKING_MARKS = 56;
+    private static final int MAX_BLOCKING_MARKS = 56;
 
     final long handle;
     final FakeContext context;
@@ -112,7 +112,7 @@ final class FakeStream {
 
     /** Returns whether the driver has no room for more records of events on which threads may block, until the stream goes on. */
     boolean isFullOfBlockingMarks() {
-        return blockingMarks >= MOST_BLOCKING_MARKS && parked();
+        return blockingMarks >= MAX_BLOCKING_MARKS && parked();
     }
 
     /** Adds a kernel that no work of other streams can hold up. */

@@ -16,7 +16,7 @@ import java.util.Map;
 
 /** The double's batches. Entries complete at once; a query delivers their events, unless the test holds them back. */
 public final class FakeBatches {
-    private static final long LARGEST_FILE = 1L << 44;
+    private static final long MAX_FILE = 1L << 44;
     private static final long PAGE = 4096;
 
     private final FakeCuFile fake;
@@ -140,7 +140,7 @@ public final class FakeBatches {
             if (!posixIsFine && !isDirect(entry)) {
                 fake.violated("an entry by POSIX I/O: a thread goes on with it after its event was taken");
             }
-            if (entry.get(JAVA_INT, 48) == 1 && fileOffset > LARGEST_FILE) {
+            if (entry.get(JAVA_INT, 48) == 1 && fileOffset > MAX_FILE) {
                 fake.violated("an entry that is refused while others are in flight: the heap is spoiled");
                 return 5040;
             }

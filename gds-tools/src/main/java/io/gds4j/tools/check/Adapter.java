@@ -18,7 +18,7 @@ record Adapter(String name, Optional<String> driver, List<Port> ports) {
 
     private static final String FOLDER = "/sys/class/infiniband";
     /** Entries of the table of addresses that are read; the first ones tell the modes. */
-    private static final int MOST_ADDRESSES = 16;
+    private static final int MAX_ADDRESSES = 16;
 
     /**
      * A port.
@@ -56,7 +56,7 @@ record Adapter(String name, Optional<String> driver, List<Port> ports) {
                         // The file contains "4: ACTIVE".
                         files.firstLine(port + "/state").filter(state -> state.contains("ACTIVE")).isPresent(),
                         files.firstLine(port + "/link_layer"),
-                        files.entries(port + "/gid_attrs/types", "*").stream().limit(MOST_ADDRESSES)
+                        files.entries(port + "/gid_attrs/types", "*").stream().limit(MAX_ADDRESSES)
                                 .flatMap(type -> files.firstLine(type).stream()).distinct().sorted().toList(),
                         files.firstLine(port + "/rate")));
             }

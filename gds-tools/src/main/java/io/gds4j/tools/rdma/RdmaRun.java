@@ -34,7 +34,7 @@ public final class RdmaRun {
     private static final int DEPTH = 128;
     private static final int WARM_UP = 5;
     private static final int POLLED = 32;
-    private static final int MOST_SAMPLES = 4_000_000;
+    private static final int MAX_SAMPLES = 4_000_000;
     private static final long SILENCE_NANOS = 30_000_000_000L;
     private static final double NANOS = 1e9;
     private static final double MEBI = 1 << 20;
@@ -202,7 +202,7 @@ public final class RdmaRun {
     private Latencies measure(MemoryRegion region, int size, int iterations, double seconds) {
         int count = queuePairs.size();
         int depth = arguments.latency() ? 1 : DEPTH;
-        int most = (int) Math.min(MOST_SAMPLES, seconds > 0 ? MOST_SAMPLES : (long) iterations * count);
+        int most = (int) Math.min(MAX_SAMPLES, seconds > 0 ? MAX_SAMPLES : (long) iterations * count);
         long[] begun = new long[most];
         long[] ended = new long[most];
         int[] flying = new int[count];

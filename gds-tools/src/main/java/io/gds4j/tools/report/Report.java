@@ -24,7 +24,7 @@ import org.jspecify.annotations.Nullable;
 /** Records a run of a command and writes a page about it. */
 public final class Report {
     /** Most bytes of events; older ones are dropped. */
-    private static final long MOST_BYTES = 256L << 20;
+    private static final long MAX_BYTES = 256L << 20;
 
     private final Path file;
     private final String command;
@@ -64,7 +64,7 @@ public final class Report {
         checkPlace();
         try (Recording recording = new Recording()) {
             recording.setName("gds --report");
-            recording.setMaxSize(MOST_BYTES);
+            recording.setMaxSize(MAX_BYTES);
             TimelineReader.events().forEach(name -> recording.enable(name).withoutStackTrace());
             recording.start();
             int status = body.run(output.told((object, text) -> {

@@ -32,9 +32,9 @@ final class Timeline {
 
     /** Number of equal parts of the time. */
     static final int BINS = 240;
-    private static final int MOST_FILES = 40;
+    private static final int MAX_FILES = 40;
     private static final long NANOS = 1_000_000_000;
-    private static final long LONGEST_NANOS = 3600 * NANOS;
+    private static final long MAX_NANOS = 3600 * NANOS;
 
     /** A file or a GPU. */
     static final class Lane {
@@ -110,8 +110,8 @@ final class Timeline {
         lane.first = Math.min(lane.first, from);
         lane.last = Math.max(lane.last, to);
         seconds.merge(kind, (to - from) / (double) NANOS, Double::sum);
-        spread.computeIfAbsent(kind, ignored -> new Histogram(LONGEST_NANOS, 2))
-                .recordValue(Math.clamp(to - from, 0, LONGEST_NANOS));
+        spread.computeIfAbsent(kind, ignored -> new Histogram(MAX_NANOS, 2))
+                .recordValue(Math.clamp(to - from, 0, MAX_NANOS));
         double[] busy = lane.busy.computeIfAbsent(kind, ignored -> new double[BINS]);
         double width = (end - begin) / (double) BINS;
         double left = (Math.max(from, begin) - begin) / width;
@@ -143,13 +143,13 @@ final class Timeline {
     List<Lane> files() {
         List<Lane> sorted = new ArrayList<>(files.values());
         sorted.sort(Comparator.comparingLong(Lane::bytes).reversed());
-        if (sorted.size() <= MOST_FILES) {
+        if (sorted.size() <= MAX_FILES) {
             return sorted;
         }
-        List<Lane> rest = sorted.subList(MOST_FILES - 1, sorted.size());
+        List<Lane> rest = sorted.subList(MAX_FILES - 1, sorted.size());
         Lane others = new Lane("%s smaller files".formatted(rest.size()));
         rest.forEach(others::merge);
-        List<Lane> shown = new ArrayList<>(sorted.subList(0, MOST_FILES - 1));
+        List<Lane> shown = new ArrayList<>(sorted.subList(0, MAX_FILES - 1));
         shown.add(others);
         return shown;
     }

@@ -61,7 +61,7 @@ public final class PatternsRun {
     /** Returns the request sizes for a pattern: the batch pattern uses only small requests. */
     private List<Long> sizes(NamedSample pattern) {
         List<Long> sizes = pattern.program() == Pattern6Batch.class
-                ? arguments.ioSizes().stream().filter(size -> size <= Pattern6Batch.MOST_BYTES).toList()
+                ? arguments.ioSizes().stream().filter(size -> size <= Pattern6Batch.MAX_BYTES).toList()
                 : arguments.ioSizes();
         if (sizes.isEmpty()) {
             throw CommandFailure.usage("pattern 6 uses small requests: --io must start at 64K or less");

@@ -14,7 +14,7 @@ import java.util.Map;
 
 /** Formats the speeds of JVMs, with a small chart of the last ones behind each. */
 final class TopText {
-    private static final int MOST_COLUMNS = 40;
+    private static final int MAX_COLUMNS = 40;
     /** Columns before the chart: indent, name, speed, bytes. */
     private static final int FIGURES = 2 + 15 + 2 + 11 + 2 + 10 + 2;
     private static final DateTimeFormatter CLOCK = DateTimeFormatter.ofPattern("HH:mm:ss", Locale.ROOT);
@@ -31,7 +31,7 @@ final class TopText {
      * @param columns width of the terminal; 0 for lines without charts
      */
     TopText(int columns, boolean unicode) {
-        this.columns = Math.clamp(columns - FIGURES - 1L, 0, MOST_COLUMNS);
+        this.columns = Math.clamp(columns - FIGURES - 1L, 0, MAX_COLUMNS);
         this.levels = unicode ? BLOCKS : ASCII;
     }
 

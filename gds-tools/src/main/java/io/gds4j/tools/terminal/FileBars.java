@@ -14,8 +14,8 @@ import java.util.Map;
 final class FileBars implements Progress {
     private static final long UPDATE_NANOS = 100_000_000;
     /** Most files shown at a time; loads read a few at a time. */
-    private static final int MOST_FILES = 8;
-    private static final int MOST_BAR_COLUMNS = 20;
+    private static final int MAX_FILES = 8;
+    private static final int MAX_BAR_COLUMNS = 20;
     private static final String UP = "\u001b[%sA";
     private static final String ERASE_BELOW = "\r\u001b[J";
     private static final String BLOCKS = " ▏▎▍▌▋▊▉█";
@@ -51,7 +51,7 @@ final class FileBars implements Progress {
         this.err = terminal.err();
         // One column stays free: some terminals wrap a line that fills the last column.
         this.columns = terminal.columns() - 1;
-        this.barColumns = Math.min(MOST_BAR_COLUMNS, columns / 6);
+        this.barColumns = Math.min(MAX_BAR_COLUMNS, columns / 6);
         this.unicode = terminal.showsUnicode();
         this.task = task;
         files.forEach((name, bytes) -> parts.put(name, new Part(bytes)));
@@ -85,7 +85,7 @@ final class FileBars implements Progress {
     private void draw(long now) {
         List<String> lines = new ArrayList<>();
         parts.forEach((name, part) -> {
-            if (part.done > 0 && part.done < part.total && lines.size() < MOST_FILES) {
+            if (part.done > 0 && part.done < part.total && lines.size() < MAX_FILES) {
                 lines.add(line(name, part, now));
             }
         });
