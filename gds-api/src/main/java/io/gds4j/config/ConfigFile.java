@@ -18,7 +18,7 @@ import java.util.Optional;
 /** Reads the text of a configuration file and checks its type, size and encoding. */
 final class ConfigFile {
     /** Largest file in bytes, 1 MiB; real files have a few KiB. */
-    static final int LARGEST = 1 << 20;
+    static final int MAX_BYTES = 1 << 20;
 
     private ConfigFile() {
     }
@@ -42,7 +42,7 @@ final class ConfigFile {
             }
             try (InputStream in = Files.newInputStream(file)) {
                 // a file of /proc has a size of 0, and some never end
-                bytes = in.readNBytes((int) Math.min(attributes.size(), LARGEST + 1));
+                bytes = in.readNBytes((int) Math.min(attributes.size(), MAX_BYTES + 1));
             }
         } catch (NoSuchFileException missing) {
             return Optional.empty();
@@ -55,7 +55,7 @@ final class ConfigFile {
         } catch (IOException e) {
             throw CuFileConfigException.unreadable(file, Errno.EIO, "cannot be read: " + e.getMessage(), e);
         }
-        if (bytes.length > LARGEST) {
+        if (bytes.length > MAX_BYTES) {
             throw CuFileConfigException.unreadable(
                     file, Errno.EFBIG, "is larger than 1 MiB, allowed: a smaller JSON file", null);
         }

@@ -20,7 +20,7 @@ final class StagedScatter implements AutoCloseable {
     /** Most bytes that are read at a time into a destination from which others are copied. */
     private static final long PIECE = 16L << 20;
     /** Fewest bytes that are worth a read of their own. */
-    private static final long LEAST = 1L << 20;
+    private static final long MIN_BYTES = 1L << 20;
 
     private final CuFileBackend backend;
     private final BackendFile file;
@@ -128,7 +128,7 @@ final class StagedScatter implements AutoCloseable {
     }
 
     private boolean isDense(ScatterCopy copy) {
-        return copy.rows() == 1 && copy.width() >= Math.min(LEAST, length);
+        return copy.rows() == 1 && copy.width() >= Math.min(MIN_BYTES, length);
     }
 
     /** Returns the copy whose destination receives the next bytes from the file; null if they must be staged. */

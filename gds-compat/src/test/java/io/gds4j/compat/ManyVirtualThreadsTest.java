@@ -48,10 +48,10 @@ class ManyVirtualThreadsTest {
                 }
             }
             assertThat(moved).hasValue((long) CALLERS * Rig.PAGE);
-            assertThat(most.get()).isBetween(8L, (long) CallThreads.MOST);
+            assertThat(most.get()).isBetween(8L, (long) CallThreads.MAX_THREADS);
             assertThat(rig.cuda().calls(CudaFunction.STREAM_CREATE))
                     .as("streams of contexts")
-                    .isLessThanOrEqualTo(6L * CallThreads.MOST);
+                    .isLessThanOrEqualTo(6L * CallThreads.MAX_THREADS);
             memory.expect(0, file.expected(0, CALLERS * Rig.PAGE));
             memory.verify();
         }

@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
@@ -170,8 +171,8 @@ public final class CheckpointVerifier {
     /** Compares parts on one thread, in its own memory for the bytes of the file and of the target. */
     private final class Comparison implements Workers.Worker {
         private final Arena arena = Arena.ofConfined();
-        private final MemorySegment expected = arena.allocate(CHUNK, 4096);
-        private final MemorySegment copy = arena.allocate(CHUNK, 4096);
+        private final MemorySegment expected = arena.allocate(CHUNK, Pages.SIZE);
+        private final MemorySegment copy = arena.allocate(CHUNK, Pages.SIZE);
 
         @Override
         public void work(int number) throws IOException {

@@ -1,5 +1,7 @@
 package io.gds4j.loader;
 
+import io.gds4j.internal.file.Pages;
+
 /**
  * How a writer pads the header with spaces, which every reader skips.
  *
@@ -23,7 +25,7 @@ public enum HeaderPadding {
     int spaces(int json) {
         int end = Long.BYTES + json;
         return switch (this) {
-            case PAGE -> -end & 4095;
+            case PAGE -> (int) Pages.offset(-end);
             case EIGHT -> -end & 7;
             case NONE -> 0;
             case ODD -> 1 - (end & 1);

@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
@@ -267,7 +268,7 @@ public final class SafetensorsWriter {
 
     private abstract static class ChunkWriter implements Workers.Worker {
         private final Arena arena = Arena.ofConfined();
-        private final MemorySegment memory = arena.allocate(CHUNK, 4096);
+        private final MemorySegment memory = arena.allocate(CHUNK, Pages.SIZE);
 
         MemorySegment chunk(long length) {
             return memory.asSlice(0, length);

@@ -12,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class RemoteCache {
-    private static final long LEAST = 16L << 20;
+    private static final long MIN_BYTES = 16L << 20;
 
     private final Path folder;
     private final long limitBytes;
@@ -25,9 +25,9 @@ public final class RemoteCache {
      */
     public RemoteCache(Path folder, long limitBytes) {
         Objects.requireNonNull(folder, "folder");
-        if (limitBytes < LEAST) {
+        if (limitBytes < MIN_BYTES) {
             throw CuFileException.invalid(
-                    "RemoteCache", "limitBytes is %s, allowed: %s and more".formatted(limitBytes, LEAST));
+                    "RemoteCache", "limitBytes is %s, allowed: %s and more".formatted(limitBytes, MIN_BYTES));
         }
         this.folder = folder;
         this.limitBytes = limitBytes;

@@ -27,7 +27,16 @@ public final class Pages {
 
     /** Returns the start of the page in which a value lies. */
     public static long down(long value) {
-        return value & -SIZE;
+        return down(value, SIZE);
+    }
+
+    /**
+     * As {@link #down(long)}, for another unit.
+     *
+     * @param unit a power of two
+     */
+    public static long down(long value, long unit) {
+        return value & -unit;
     }
 
     /** Returns the offset of a value in its page. */

@@ -16,7 +16,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Platform threads that make calls for virtual threads, which may move between carriers while they wait: a CUDA context would stay with the
- * carrier. At most {@link #MOST} calls are under way; further callers wait in the order of coming. Threads start on demand. The first one
+ * carrier. At most {@link #MAX_THREADS} calls are under way; further callers wait in the order of coming. Threads start on demand. The first one
  * starts at once and stays, so that calls are made although the system may refuse further threads. Thread-safe.
  */
 public final class CallThreads {
@@ -24,12 +24,12 @@ public final class CallThreads {
      * Most threads, and most calls under way. More would only wait for slabs: the default pool has 64 of the largest size. A call under
      * way may hold pinned memory and three CUDA streams.
      */
-    public static final int MOST = 64;
+    public static final int MAX_THREADS = 64;
 
     private static final long IDLE_NANOS = TimeUnit.SECONDS.toNanos(60);
 
     private final ThreadFactory factory;
-    private final Semaphore places = new Semaphore(MOST, true);
+    private final Semaphore places = new Semaphore(MAX_THREADS, true);
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition work = lock.newCondition();
     private final Deque<Runnable> tasks = new ArrayDeque<>();
@@ -101,7 +101,7 @@ public final class CallThreads {
 
     /** Returns whether one more thread has started. The caller holds the lock. */
     private boolean startThread() {
-        if (threads.size() >= MOST || closed) {
+        if (threads.size() >= MAX_THREADS || closed) {
             return false;
         }
         Thread thread = factory.newThread(this::serve);

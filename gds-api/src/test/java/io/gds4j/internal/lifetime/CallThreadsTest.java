@@ -46,8 +46,8 @@ class CallThreadsTest {
     @Test
     void callsOfAnyNumberUseABoundedNumberOfThreads() {
         CallThreads threads = new CallThreads(this::thread);
-        int calls = 10 * CallThreads.MOST;
-        CountDownLatch atWork = new CountDownLatch(CallThreads.MOST);
+        int calls = 10 * CallThreads.MAX_THREADS;
+        CountDownLatch atWork = new CountDownLatch(CallThreads.MAX_THREADS);
         CountDownLatch done = new CountDownLatch(calls);
         for (int i = 0; i < calls; i++) {
             threads.execute(READ, () -> {
@@ -57,7 +57,7 @@ class CallThreadsTest {
             });
         }
         await(done);
-        assertThat(started).hasValue(CallThreads.MOST);
+        assertThat(started).hasValue(CallThreads.MAX_THREADS);
         threads.close();
     }
 
@@ -94,7 +94,7 @@ class CallThreadsTest {
     @Test
     void interruptEndsTheWaitForAPlace() throws InterruptedException {
         CallThreads threads = new CallThreads(this::thread);
-        for (int i = 0; i < CallThreads.MOST; i++) {
+        for (int i = 0; i < CallThreads.MAX_THREADS; i++) {
             threads.enter(READ);
         }
         AtomicInteger interrupted = new AtomicInteger();

@@ -1,12 +1,12 @@
 package io.gds4j.compat.deliver;
 
-import io.gds4j.compat.plan.TransferPlan;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GatherCopy;
 import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.file.Pages;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -43,7 +43,7 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
         GatherCopy copy = thread.gather(context);
         try {
             if (copy.begin(this, (int) places, pieces() * plan().pieceSize())) {
-                origin = TransferPlan.roundDown(plan().offset(), plan().pieceSize());
+                origin = Pages.down(plan().offset(), plan().pieceSize());
                 gather = copy;
             }
         } catch (CuFileException | OutOfMemoryError e) {

@@ -77,7 +77,7 @@ public final class TransferPlan {
     public TransferPlan direct(long offset, long size, long pieceSize, long alignment, long limit) {
         buffered(offset, size, pieceSize);
         long from = Pages.up(offset, alignment);
-        long to = roundDown(Math.min(offset + size, limit), alignment);
+        long to = Pages.down(Math.min(offset + size, limit), alignment);
         if (from >= offset && to > from) {
             directFrom = from;
             directTo = to;
@@ -128,7 +128,7 @@ public final class TransferPlan {
         return joinable;
     }
 
-    /** Has one kernel copy all pieces, which so many threads read. */
+    /** Has one kernel copy all pieces, and tells it how many threads read them. */
     TransferPlan gathered(int threads) {
         readers = threads;
         return this;
@@ -163,10 +163,6 @@ public final class TransferPlan {
 
     public boolean isTakenFromBothEnds() {
         return fromBothEnds;
-    }
-
-    public static long roundDown(long value, long alignment) {
-        return value & -alignment;
     }
 
     /** Returns the offset of the first byte in the file. */

@@ -11,6 +11,7 @@ import io.gds4j.compat.plan.TransferPlan.CacheUse;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.DriverLimits;
 import java.util.function.LongSupplier;
 
@@ -102,7 +103,7 @@ public final class TransferPlanner {
         TransferCourse course = course(request, inCache, past);
         if (past) {
             long alignment = descriptors.traits().alignment();
-            long limit = write ? Long.MAX_VALUE : TransferPlan.roundDown(Math.max(0, descriptors.size()), alignment);
+            long limit = write ? Long.MAX_VALUE : Pages.down(Math.max(0, descriptors.size()), alignment);
             plan.direct(offset, size, course.pieceSize(), alignment, limit);
         } else {
             plan.buffered(offset, size, course.pieceSize());

@@ -246,7 +246,7 @@ public final class RequestExecutor {
     /**
      * Returns whether the thread of a request is likely to sleep until a disk answers.
      *
-     * @param size bytes of the request and of those that follow it in the file
+     * @param size bytes of the request, and of the requests that continue where it ends in the file
      */
     public boolean waitsForDisk(BatchRequest first, long size, String function) {
         return planner.waitsForDisk(own(first.file(), function), first.fileOffset(), size, first.write());

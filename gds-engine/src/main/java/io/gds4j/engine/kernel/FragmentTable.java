@@ -11,7 +11,7 @@ import java.lang.invoke.VarHandle;
  */
 public final class FragmentTable {
     /** Largest number of copies: a slab of 16 MiB holds as many fragments of 32 KiB. */
-    public static final int MOST = 512;
+    public static final int MAX_FRAGMENTS = 512;
 
     /** Bytes of a line: source, target and bytes of a copy. */
     static final int LINE_BYTES = 32;
@@ -20,14 +20,14 @@ public final class FragmentTable {
     static final int LINES = 64;
 
     /** Bytes of a table, a multiple of 64. */
-    public static final long BYTES = LINES + (long) MOST * LINE_BYTES;
+    public static final long BYTES = LINES + (long) MAX_FRAGMENTS * LINE_BYTES;
 
     private static final VarHandle BEGUN = ValueLayout.JAVA_INT.varHandle();
 
     private final MemorySegment memory;
 
     /** Bytes of each copy, which the kernel's lines lose when it is called off. */
-    private final long[] bytes = new long[MOST];
+    private final long[] bytes = new long[MAX_FRAGMENTS];
 
     private int count;
     private long largest;
@@ -54,7 +54,7 @@ public final class FragmentTable {
         total = 0;
     }
 
-    /** Adds a copy. There are fewer than {@link #MOST}. */
+    /** Adds a copy. There are fewer than {@link #MAX_FRAGMENTS}. */
     public void add(long source, long target, long length) {
         long line = line(count);
         memory.set(ValueLayout.JAVA_LONG, line, source);

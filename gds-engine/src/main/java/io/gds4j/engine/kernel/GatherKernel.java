@@ -72,7 +72,7 @@ public final class GatherKernel {
         return kernel;
     }
 
-    /** Returns the number of blocks that copy so many pieces at a time. */
+    /** Returns the number of blocks for a kernel that copies this number of pieces at a time. */
     static int blocks(int pieces) {
         return Math.min(pieces, PieceBoard.WAITING_PLACES) * PieceBoard.UNITS;
     }

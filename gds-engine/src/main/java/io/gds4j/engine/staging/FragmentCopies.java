@@ -72,7 +72,7 @@ final class FragmentCopies {
         if (known == null) {
             return copy(from, to, bytes);
         }
-        if (known.count() == FragmentTable.MOST) {
+        if (known.count() == FragmentTable.MAX_FRAGMENTS) {
             int result = byEngine();
             return result == Cuda.SUCCESS ? copy(from, to, bytes) : result;
         }

@@ -172,7 +172,7 @@ public final class GatherCopy {
         }
     }
 
-    /** Returns how many pieces the kernel waits for at a time: those that threads have soon read. */
+    /** Returns the number of pieces that the kernel waits for at a time: the next ones that threads read. */
     private int ahead(int readers) {
         return readers > TransferCosts.FEW_READERS
                 ? pieces

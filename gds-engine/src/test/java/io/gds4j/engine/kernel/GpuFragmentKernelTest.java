@@ -64,7 +64,7 @@ class GpuFragmentKernelTest {
     void fragmentsAreCopiedBothWaysAndNothingElse() {
         Random random = new Random(7);
         for (int round = 0; round < 200; round++) {
-            int count = 1 + random.nextInt(round % 4 == 0 ? FragmentTable.MOST : 70);
+            int count = 1 + random.nextInt(round % 4 == 0 ? FragmentTable.MAX_FRAGMENTS : 70);
             int size = round % 3 == 0 ? 70_000 : round % 3 == 1 ? 100 : 9000;
             boolean toGpu = random.nextBoolean();
             byte[] source = new byte[ROOM];

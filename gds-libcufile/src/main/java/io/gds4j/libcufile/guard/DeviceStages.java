@@ -20,14 +20,14 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * GPU memory of a session for scattered reads: the library fills it, and copies to the destinations follow. Each GPU has up to
- * {@link #MOST} blocks, made at first use and kept until {@link #close}. A thread holds one block at most, so a thread that waits
+ * {@link #MAX_STAGES} blocks, made at first use and kept until {@link #close}. A thread holds one block at most, so a thread that waits
  * for one gets it. Thread-safe.
  */
 public final class DeviceStages {
     /** Size of a block in bytes: as much as the library moves in one call. */
     public static final long BYTES = 16L << 20;
     /** Blocks of a GPU: as many as the loader has requests in flight. */
-    static final int MOST = 4;
+    static final int MAX_STAGES = 4;
 
     private final CudaContexts contexts;
     private final StreamWaits waits;
@@ -45,7 +45,7 @@ public final class DeviceStages {
         private int count;
 
         /** Largest number of blocks. It falls when the GPU has no memory for another one. */
-        private int most = MOST;
+        private int most = MAX_STAGES;
     }
 
     /** @param registers registers blocks, which costs as much host memory where the library does not read directly */

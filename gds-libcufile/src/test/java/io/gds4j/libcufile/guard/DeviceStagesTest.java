@@ -104,7 +104,7 @@ class DeviceStagesTest extends SessionRig {
         MemoryAllocation right = on(1, HALF);
         List<ScatterCopy> copies = List.of(half(0, left), half(ROW / 2, right));
         BackendFile file = file();
-        for (int round = 0; round <= DeviceStages.MOST; round++) {
+        for (int round = 0; round <= DeviceStages.MAX_STAGES; round++) {
             fake.transfers().answerNext(-1, Errno.EIO);
             assertThat(failure(() -> backend.readScattered(file, 0, (long) ROWS * ROW, copies)).errno())
                     .hasValue(Errno.EIO);

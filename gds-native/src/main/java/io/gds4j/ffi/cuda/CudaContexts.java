@@ -91,8 +91,8 @@ public final class CudaContexts {
     }
 
     /**
-     * Returns whether a context is alive, whoever made it, without a call that a destroyed one might crash: memory ends with the context that
-     * allocated it, and the driver knows the context of memory. The program must not destroy the context meanwhile.
+     * Returns whether a context is alive, whoever made it. A call with the handle of a destroyed context might crash, so this asks for the
+     * context of memory that was allocated in it: the memory ends with the context. The program must not destroy the context meanwhile.
      *
      * @param id of the context when the memory was allocated
      * @param memory allocated in the context and not freed; 0 if there is none, and then only a retained context is known to live

@@ -40,7 +40,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
     private static final int TENSOR = 8 << 20;
     private static final long GENERATED = 512L << 20;
     private static final long FIRST = 128L << 20;
-    private static final long MOST = 4L << 30;
+    private static final long MAX_BYTES = 4L << 30;
 
     /** A load of the measurement takes at most this part of the available memory; all five together take half. */
     private static final int SHARE = 10;
@@ -51,7 +51,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
     /** Measures; empty if neither the page cache nor /dev/shm has enough, or the loads fail. */
     static Optional<HotLoad> measure(
             CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, List<ReadFile> files) {
-        long room = Math.min(MOST, driver.allocator().available(MemoryKind.HOST, MemoryRange.NO_DEVICE) / SHARE);
+        long room = Math.min(MAX_BYTES, driver.allocator().available(MemoryKind.HOST, MemoryRange.NO_DEVICE) / SHARE);
         for (LoadDestination destination : destinations) {
             room = Math.min(room, driver.allocator().available(destination.kind(), destination.device()) / SHARE
                     / destinations.size());
@@ -109,7 +109,10 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         return fixedSeconds + bytes / bytesPerSecond;
     }
 
-    /** Loads of parts of a plan from memory. Their tensors stay until the end: a load of a program has memory that nobody has touched. */
+    /**
+     * Loads of parts of a plan from memory. Their tensors stay until the end, so that each load has fresh memory, as the load of a program
+     * has.
+     */
     private static final class Loads implements AutoCloseable {
         private final CuFileDriver driver;
         private final List<LoadDestination> destinations;
