@@ -39,10 +39,9 @@ if [ "$mode" = host ]; then
     g++ -pthread -x c++ $build || exit 6
 else
     nvcc=$(command -v nvcc || echo "$cuda/bin/nvcc")
-    folders=$(for folder in $libs; do [ -d "${folder#-L}" ] && echo "$folder"; done)
-    if "$nvcc" -arch=native -DCUFILE $build $folders -lcufile -lcuda 2>"$work/nvcc"; then
+    if "$nvcc" -arch=native -DCUFILE $build $libs -lcufile -lcuda 2>"$work/nvcc"; then
         library=yes
-    elif ! "$nvcc" -arch=native $build $folders -lcuda 2>"$work/nvcc"; then
+    elif ! "$nvcc" -arch=native $build $libs -lcuda 2>"$work/nvcc"; then
         cat "$work/nvcc" >&2
         exit 6
     fi
@@ -77,8 +76,8 @@ ask() { # name, line, case: keeps GB/s, processor time and bytes of the heap
     local answer
     [ -n "${to[$1]:-}" ] || return
     case $2 in *" hot "*) ;; *) sync "$data"; dd if="$data" iflag=nocache count=0 status=none ;; esac
-    if echo "$2" >&"${to[$1]}" && read -r -t 60 -u "${from[$1]}" answer && [ -n "$answer" ]; then
-        [ -n "$3" ] && echo "$answer" >>"$work/$3.$1"
+    if echo "$2" >&"${to[$1]}" && read -r -t 40 -u "${from[$1]}" answer && [ -n "$answer" ]; then
+        if [[ $answer != [0-9]* ]]; then echo "fragments: $1, $2: $answer" >>"$work/errors"; elif [ -n "$3" ]; then echo "$answer" >>"$work/$3.$1"; fi
     else
         echo "fragments: $1 does not answer $2" >>"$work/errors"
         unset "to[$1]"
