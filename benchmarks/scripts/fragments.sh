@@ -33,6 +33,7 @@ work=$(mktemp -d)
 data=$DIR/gds4j-fragments.data
 trap 'rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
+trap '' PIPE # a program that dies loses its own cells
 library=
 build="-O3 -std=c++17 $here/fragments.cu -o $work/fragments"
 if [ "$mode" = host ]; then
@@ -76,10 +77,11 @@ ask() { # name, line, case: keeps GB/s, processor time and bytes of the heap
     local answer
     [ -n "${to[$1]:-}" ] || return
     case $2 in *" hot "*) ;; *) sync "$data"; dd if="$data" iflag=nocache count=0 status=none ;; esac
-    if echo "$2" >&"${to[$1]}" && read -r -t 40 -u "${from[$1]}" answer && [ -n "$answer" ]; then
+    if echo "$2" 2>/dev/null >&"${to[$1]}" && read -r -t 40 -u "${from[$1]}" answer && [ -n "$answer" ]; then
         if [[ $answer != [0-9]* ]]; then echo "fragments: $1, $2: $answer" >>"$work/errors"; elif [ -n "$3" ]; then echo "$answer" >>"$work/$3.$1"; fi
     else
         echo "fragments: $1 does not answer $2" >>"$work/errors"
+        tail -3 "$work/errors" >&2
         unset "to[$1]"
     fi
 }
