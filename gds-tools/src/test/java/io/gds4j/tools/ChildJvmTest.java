@@ -14,6 +14,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -100,6 +101,37 @@ class ChildJvmTest {
         assertThat(process.exitValue()).isEqualTo(status);
         assertThat(work).isEmptyDirectory();
         assertThat(err).isEmptyFile();
+    }
+
+    /** The events of a run are in a temporary file for a fifth of a second. */
+    @Test
+    void signalDuringAReportLeavesNoEvents() throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        Path temporary = Files.createDirectory(folder.resolve("tmp"));
+        Path page = folder.resolve("page.html");
+        ProcessBuilder builder = gds("load", file.toString(), "-t", "host", "--report", page.toString())
+                .redirectErrorStream(true).redirectOutput(folder.resolve("output").toFile());
+        builder.command().add(1, "-Djava.io.tmpdir=" + temporary);
+        Process process = builder.start();
+        try {
+            while (process.isAlive() && !holdsEvents(temporary)) {
+                Thread.onSpinWait();
+            }
+            process.destroy();
+            assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).isEqualTo(143);
+        assertThat(temporary).isEmptyDirectory();
+        assertThat(page).doesNotExist();
+    }
+
+    /** Flight recorder's own folders have other names, and it removes them. */
+    private static boolean holdsEvents(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.anyMatch(file -> file.getFileName().toString().startsWith("gds-report-"));
+        }
     }
 
     /** True if this process, and therefore its children, ignore a signal. */

@@ -5,6 +5,7 @@ import io.gds4j.tools.check.Machine;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.OutputFile;
+import io.gds4j.tools.terminal.TemporaryFolder;
 import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
 import java.io.UncheckedIOException;
@@ -100,12 +101,12 @@ public final class Report {
     }
 
     private static Timeline timeline(Recording recording) throws IOException {
-        Path dump = Files.createTempFile("gds-report-", ".jfr");
-        try {
+        Path parent = Path.of(System.getProperty("java.io.tmpdir"));
+        try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-report-")) {
+            // Readable for this user alone.
+            Path dump = Files.createTempFile(folder.path(), "", ".jfr");
             recording.dump(dump);
             return TimelineReader.read(dump);
-        } finally {
-            Files.delete(dump);
         }
     }
 

@@ -1,4 +1,4 @@
-package io.gds4j.tools.demo;
+package io.gds4j.tools.terminal;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
@@ -8,13 +8,13 @@ import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-class DemoFolderTest {
+class TemporaryFolderTest {
     @TempDir
     private Path parent;
 
     @Test
     void closeDeletesTheFolderWithItsFiles() throws IOException {
-        DemoFolder folder = DemoFolder.in(parent, "gds-demo-");
+        TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-");
         Files.writeString(folder.path().resolve("a"), "a");
         Files.writeString(folder.path().resolve(".b.tmp"), "b");
 
@@ -26,7 +26,7 @@ class DemoFolderTest {
 
     @Test
     void closeAcceptsADeletedFolder() throws IOException {
-        DemoFolder folder = DemoFolder.in(parent, "gds-demo-");
+        TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-");
         Files.delete(folder.path());
 
         folder.close();
@@ -36,6 +36,6 @@ class DemoFolderTest {
 
     @Test
     void namedFolderIsUsed() throws IOException {
-        assertThat(DemoFolder.parent(parent)).isEqualTo(parent);
+        assertThat(TemporaryFolder.parent(parent)).isEqualTo(parent);
     }
 }
