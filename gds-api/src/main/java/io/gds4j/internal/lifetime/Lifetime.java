@@ -98,7 +98,9 @@ public final class Lifetime {
      */
     public boolean isHeldByThisThread() {
         ThreadState here = ThreadState.current();
-        return here.contains(this) || here.isUsedLater(this) || mayBeWaitedFor(here);
+        // An entry of a batch claims its file: it may be this thread's although no caller waits for the batch yet.
+        return here.contains(this) || here.isUsedLater(this) || mayBeWaitedFor(here)
+                || here.servesAnotherCall() && isClaimed();
     }
 
     /** Returns whether a call that uses it may wait for this thread, which runs a source of the program. */

@@ -385,6 +385,33 @@ class SourcesTest {
     }
 
     @Test
+    @Timeout(20)
+    void closeFromInsideASourceIsRefusedAlthoughNobodyWaitsForTheBatch() throws InterruptedException {
+        try (Rig rig = Rig.onGpu()) {
+            CuFileDriver driver = rig.driver();
+            AtomicReference<CuFileException> refused = new AtomicReference<>();
+            CountDownLatch tried = new CountDownLatch(1);
+            ArraySource source = new ArraySource(SIZE) {
+                @Override
+                public long read(long offset, MemorySegment target, Cancellation cancellation)
+                        throws IOException, InterruptedException {
+                    refused.set(catchThrowableOfType(CuFileException.class, driver::close));
+                    tried.countDown();
+                    return super.read(offset, target, cancellation);
+                }
+            };
+            try (CuFileHandle handle = driver.openSource(source);
+                    MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+                    CuFileBatch batch = driver.batch(4)) {
+                batch.submit(List.of(CuFileBatch.Request.read(handle, memory, 5000, 0, 0)));
+                tried.await();
+                assertThat(batch.awaitAll()).singleElement().returns(5000L, CuFileBatch.Completion::bytes);
+            }
+            assertThat(refused.get().errno()).hasValue(Errno.EBUSY);
+        }
+    }
+
+    @Test
     void aSourceWithoutAnswersFailsItsOtherRangesAtOnce() {
         try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 4L))) {
             CuFileDriver driver = rig.driver();
