@@ -2,6 +2,7 @@ package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.SystemReason;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -221,7 +222,7 @@ final class FirstRequest {
             }
         } catch (IOException e) {
             String why = String.valueOf(e.getMessage());
-            throw why.contains("No space left") ? noSpace(length)
+            throw SystemReason.DISK_FULL.in(e) ? noSpace(length)
                     : failure(Errno.EIO, "no copy of the object in %s: %s".formatted(folder, why), e);
         }
     }
