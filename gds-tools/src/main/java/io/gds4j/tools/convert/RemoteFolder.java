@@ -148,13 +148,13 @@ final class RemoteFolder implements AutoCloseable {
 
     @Override
     public void close() {
-        ExitHooks.remove(hook);
         try {
             deleteLocal();
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         } finally {
             closed.countDown();
+            ExitHooks.remove(hook); // last: a signal may end the process while the files are being deleted
         }
     }
 }

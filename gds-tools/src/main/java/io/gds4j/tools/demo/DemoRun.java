@@ -128,13 +128,13 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                 allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE),
                 allocator.available(target.target().kind(), target.device())) / PART_OF_FREE_SPACE;
         long most = Math.min(disk, memory);
+        if (most < LlamaShape.MIN_BYTES) {
+            throw CommandFailure.device(
+                    "NO_SPACE",
+                    "%s: a demo needs four times %s of free disk space and memory".formatted(
+                            parent, Units.bytes(LlamaShape.MIN_BYTES)));
+        }
         if (size == null) {
-            if (most < LlamaShape.MIN_BYTES) {
-                throw CommandFailure.device(
-                        "NO_SPACE",
-                        "%s: a demo needs four times %s of free disk space and memory".formatted(
-                                parent, Units.bytes(LlamaShape.MIN_BYTES)));
-            }
             return Math.min(DEFAULT_BYTES, most);
         }
         long wanted = size;

@@ -87,11 +87,18 @@ public final class TemporaryFolder implements AutoCloseable {
     @Override
     public void close() throws IOException {
         try {
+            remove();
+        } finally {
+            removeHook(); // last: a signal may end the process while the files are being deleted
+        }
+    }
+
+    private void removeHook() {
+        try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The process is ending, and the hook deletes the folder as well.
+            // The process is ending, and the hook finds nothing.
         }
-        remove();
     }
 
     private void removeQuietly() {

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -37,5 +38,33 @@ class TemporaryFolderTest {
     @Test
     void namedFolderIsUsed() throws IOException {
         assertThat(TemporaryFolder.parent(parent)).isEqualTo(parent);
+    }
+
+    /** Deletes a folder of many files. */
+    static final class Closing {
+        public static void main(String[] args) throws IOException {
+            try (TemporaryFolder folder = TemporaryFolder.in(Path.of(args[0]), "many-")) {
+                for (int i = 0; i < 20_000; i++) {
+                    Files.createFile(folder.path().resolve("file" + i));
+                }
+                System.out.println("closing");
+            }
+        }
+    }
+
+    @Test
+    void signalDuringCloseLeavesNothing() throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+                System.getProperty("java.class.path"), Closing.class.getName(), parent.toString())
+                .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        try {
+            assertThat(process.inputReader().readLine()).isEqualTo("closing");
+            process.destroy();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(parent).isEmptyDirectory();
     }
 }
