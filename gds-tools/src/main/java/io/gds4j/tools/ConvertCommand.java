@@ -33,10 +33,7 @@ final class ConvertCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Mixin
     private final ReportOption report = new ReportOption();
@@ -90,7 +87,7 @@ final class ConvertCommand implements Callable<Integer> {
         Path folder = CheckpointPath.of(destination, terminal.environment());
         SaveOptions layout = options();
         return Report.of(
-                report.of("convert", List.of(from, folder)), statistics.with(output.of(terminal, "convert")),
+                report.of("convert", List.of(from, folder)), output.of(terminal, "convert"),
                 to -> new ConvertRun(from, links.value(), folder, backend.value(), layout, to).run().code());
     }
 
