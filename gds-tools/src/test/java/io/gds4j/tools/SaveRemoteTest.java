@@ -30,8 +30,11 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.MessageDigest;
+import java.security.NoSuchAlgorithmException;
 import java.time.Duration;
 import java.util.Arrays;
+import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
@@ -87,6 +90,10 @@ class SaveRemoteTest {
             String query = String.valueOf(exchange.getRequestURI().getRawQuery());
             String name = exchange.getRequestURI().getPath().replaceFirst(PREFIX, "");
             byte[] body = exchange.getRequestBody().readAllBytes();
+            if (!sha256(body).equals(exchange.getRequestHeaders().getFirst("x-amz-content-sha256"))) {
+                exchange.sendResponseHeaders(400, -1);
+                return;
+            }
             switch (exchange.getRequestMethod()) {
                 case "POST" -> {
                     if (query.startsWith("uploads")) {
@@ -105,6 +112,14 @@ class SaveRemoteTest {
                 case "HEAD" -> exchange.sendResponseHeaders(404, -1);
                 default -> get(exchange, name, query);
             }
+        }
+    }
+
+    private static String sha256(byte[] bytes) {
+        try {
+            return HexFormat.of().formatHex(MessageDigest.getInstance("SHA-256").digest(bytes));
+        } catch (NoSuchAlgorithmException e) {
+            throw new AssertionError(e);
         }
     }
 
