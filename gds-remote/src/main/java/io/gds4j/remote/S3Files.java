@@ -30,7 +30,8 @@ public final class S3Files {
      *
      * @param uri {@code s3://bucket/key}; a slash at the end says that it is a folder
      * @param options settings
-     * @return the path; its text is the URL. It is read-only
+     * @return the path; its text is the URL. {@link #upload(Path, Path)}, {@link SourcePath#create} and {@code Files.delete} change objects; other
+     *         methods of {@code Files} that write are refused
      * @throws CuFileException INVALID_VALUE for another URL, or a key with empty names
      */
     public static SourcePath path(URI uri, S3Options options) {
