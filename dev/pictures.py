@@ -154,6 +154,16 @@ def parallel():
          ("two GPUs, replicated without peer copies", 97.5, 102.0)], 180, "GB/s", 20)
 
 
+def fragments():
+    return bars(
+        "fragments.svg", "Blocks of 2 MiB in fragments all over GPU memory",
+        "GB/s, 12 callers, 4 GiB on ext4 in the page cache, one H100, 16 processors, 2026-11-27, medians of ten turns, of writes five. NIXL's "
+        "plug-in GDS_MT: 1.5.1 with 12 threads, another day. benchmarks/scripts/fragments.sh measures all of it.",
+        [("gds4j", OURS), ("one kernel a block, C++", LIMIT), ("NIXL", PEER)],
+        [("32 x 64 KiB read", 47.4, 49.4, 10.3), ("64 x 32 KiB read", 46.6, 49.7, 7.2), ("32 x 64 KiB written", 6.2, 6.1, 5.5)],
+        60, "GB/s", 10, 170)
+
+
 def datasets():
     return bars(
         "datasets.svg", "Records into a GPU from the page cache",
@@ -288,7 +298,7 @@ def topology():
 
 def main():
     wrong = []
-    for picture in [draw() for draw in (load, gpus, performance, parallel, datasets, registration, architecture, read, topology)] + patterns():
+    for picture in [draw() for draw in (load, gpus, performance, parallel, fragments, datasets, registration, architecture, read, topology)] + patterns():
         file = FOLDER / picture.name
         if "--check" in sys.argv:
             if not file.exists() or file.read_text() != picture.svg():

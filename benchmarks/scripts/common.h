@@ -39,7 +39,7 @@ static inline void transfer(int write, int fd, char *host, size_t bytes, size_t 
 }
 
 static inline char *host_memory(size_t bytes) {
-    char *m = mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    char *m = (char *)mmap(0, bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (m == MAP_FAILED) die("mmap", 0);
     madvise(m, bytes, MADV_HUGEPAGE); // as gds4j allocates: first touch of small pages would hide everything else
     return m;

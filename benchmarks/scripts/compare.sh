@@ -19,8 +19,9 @@
 #   BEFORE_CP=CP    class path of another version of gds4j, which takes turns with this one; the table compares the two
 #   ONLY=REGEX      only cases whose name matches
 #   JAVA_OPTS       more options for the JVM, GDS_OPTS more options for gds io
-#   PEERS=no        leave out the Python libraries of peers.py (KvikIO, fastsafetensors, InstantTensor, safetensors), which else
-#                   take part if python3 finds them: each loads a checkpoint of 4 GiB beside gds load. ONLY=peers: nothing else
+#   PEERS=no        leave out the Python libraries of peers.py (InstantTensor, fastsafetensors, Run:ai, KvikIO, safetensors), which else
+#                   take part if python3 finds them: first.sh loads a checkpoint of 4 GiB by each and by gds load, on one GPU and on
+#                   all, cached and not, PEER_ROUNDS=1 fresh processes of each. ONLY=peers: nothing else
 #   KEEP=1          keep the files
 set -u
 mode=gpu quick=
@@ -54,7 +55,7 @@ four=$((size < 4 * G ? size : 4 * G))
 work=$(mktemp -d)
 data=$DIR/gds4j-compare.data
 began=$SECONDS
-trap '[ -n "${KEEP:-}" ] || rm -f "$data" "$data".w* "$data.safetensors"; rm -rf "$work"' EXIT
+trap '[ -n "${KEEP:-}" ] || rm -rf "$data" "$data".w* "$DIR/gds4j-first"; rm -rf "$work"' EXIT
 trap 'exit 130' INT TERM
 
 # --- programs ---------------------------------------------------------------------------------------------------------
@@ -383,19 +384,15 @@ if [ -n "${BEFORE_CP:-}" ]; then
     done
 fi
 # --- peers ------------------------------------------------------------------------------------------------------------
-# Each process is a fresh one: the first figure is that of its first load, the second one of the loads after it.
-peers=
-[ "$mode" = gpu ] && [ "${PEERS:-}" != no ] && [[ peers =~ ${ONLY:-.} ]] && peers=$(python3 "$here/peers.py" list 2>/dev/null)
-if [ -n "$peers" ]; then
-    python3 "$here/peers.py" make "$data.safetensors" "$data" "$four" || exit 4
-    printf '\n| %-24s | %10s | %10s |\n|%s|%s|%s|\n' "checkpoint, $((four / G)) GiB, hot" first later "$(printf -- '-%.0s' {1..26})" -----------: -----------:
-    for peer in $peers; do
-        printf '| %-24s | %10s | %10s |\n' "$peer" $(timeout 60 python3 "$here/peers.py" "$peer" "$data.safetensors" 2>>"$work/errors" || echo - -)
+# First loads of fresh processes, and later ones, on one GPU and on all of them, in the page cache and on the disk.
+if [ "$mode" = gpu ] && [ "${PEERS:-}" != no ] && [[ peers =~ ${ONLY:-.} ]] && [ -n "$(python3 "$here/peers.py" list 2>/dev/null)" ]; then
+    rm -f "$data"
+    for gpus in $(printf '%s\n' 1 "$(nvidia-smi --list-gpus | wc -l)" | sort -nu); do
+        for cold in "" 1; do
+            echo
+            DIR=$DIR SIZE=$((four / G)) ROUNDS=${PEER_ROUNDS:-1} GPUS=$gpus COLD=$cold LATER=$([ -n "$cold" ] || echo 3) ONLY= KEEP=$work/peers.$gpus.$cold \
+                "$here/first.sh"
+        done
     done
-    first=$(for round in 1 2 3; do
-        timeout 60 "${jvm[@]}" -cp "$class_path" io.gds4j.tools.GdsCommand load "$data.safetensors" --target gpu:0 --json 2>>"$work/errors" |
-            number bytesPerSecond "" | awk '{printf "%.3f\n", $1 / 1e9}'
-    done | median)
-    printf '| %-24s | %10s | %10s |\n' "gds load" "${first:--}" -
 fi
 exit $status

@@ -1,11 +1,11 @@
-// A file in memory to two GPUs, read once, written by hand; parallel.sh sets gds load beside it.
+// A file in memory to several GPUs, read once, written by hand; parallel.sh sets gds load beside it.
 //
 //   build: gcc -O2 -pthread parallel.c -o parallel -lcuda
-//   run:   parallel FILE THREADS PASSES      prints medians: NAME GB/s delivered to both GPUs together, CPU ms per delivered GB
+//   run:   parallel FILE GPUS THREADS PASSES      prints medians: NAME GB/s delivered to all GPUs together, CPU ms per delivered GB
 //          one        the file to the first GPU alone
-//          both       pieces of 4 MiB: pread into one of two pinned slabs, a copy to each GPU
-//          peers      pieces to one GPU in turns, which passes each on to the other one (needs peer access)
-//          halves     TP 2: each row of 8 KiB is cut in two, a copy of rows to each GPU
+//          all        pieces of 4 MiB: pread into one of two pinned slabs, a copy to each GPU
+//          peers      pieces to one GPU in turns, which passes each on to the others (needs peer access)
+//          slices     TP: each row of 8 KiB is cut into one slice for each GPU, a copy of rows to each
 #define _GNU_SOURCE
 #define PROGRAM "parallel"
 #include <cuda.h>
@@ -17,33 +17,34 @@
 #include <sys/stat.h>
 
 #define SLABS 2
-#define GPUS 2
+#define MOST_GPUS 8
 #define MOST_THREADS 64
 #define ROW ((size_t)8 << 10)
 
-static int threads, fd;
+static int gpus, threads, fd;
 static size_t bytes;
-static CUcontext context[GPUS];
-static CUdeviceptr device[GPUS];
+static CUcontext context[MOST_GPUS];
+static CUdeviceptr device[MOST_GPUS];
 static char *pinned;
 static atomic_size_t next;
-static enum { ONE, BOTH, PEERS, HALVES } mode;
+static enum { ONE, ALL, PEERS, SLICES } mode;
 
 static void rows(CUdeviceptr to, char *from, size_t length, CUstream stream) {
+    size_t width = ROW / gpus;
     CUDA_MEMCPY2D copy = {0};
     copy.srcMemoryType = CU_MEMORYTYPE_HOST, copy.srcHost = from, copy.srcPitch = ROW;
-    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = to, copy.dstPitch = ROW / 2;
-    copy.WidthInBytes = ROW / 2, copy.Height = length / ROW;
+    copy.dstMemoryType = CU_MEMORYTYPE_DEVICE, copy.dstDevice = to, copy.dstPitch = width;
+    copy.WidthInBytes = width, copy.Height = length / ROW;
     CU(cuMemcpy2DAsync(&copy, stream));
 }
 
 static void *work(void *argument) {
     long id = (long)argument;
     char *slabs = pinned + id * SLABS * PIECE;
-    CUstream stream[GPUS];
-    CUevent done[SLABS][GPUS];
-    int used[SLABS][GPUS] = {{0}};
-    for (int g = 0; g < GPUS; g++) {
+    CUstream stream[MOST_GPUS];
+    CUevent done[SLABS][MOST_GPUS];
+    int used[SLABS][MOST_GPUS] = {{0}};
+    for (int g = 0; g < gpus; g++) {
         CU(cuCtxSetCurrent(context[g]));
         CU(cuStreamCreate(&stream[g], CU_STREAM_NON_BLOCKING));
         for (int i = 0; i < SLABS; i++) CU(cuEventCreate(&done[i][g], CU_EVENT_DISABLE_TIMING));
@@ -52,29 +53,29 @@ static void *work(void *argument) {
         size_t at = atomic_fetch_add(&next, PIECE);
         if (at >= bytes) break;
         size_t length = at + PIECE <= bytes ? PIECE : bytes - at;
-        int slot = k % SLABS, first = at / PIECE % GPUS;
+        int slot = k % SLABS, first = at / PIECE % gpus;
         char *slab = slabs + slot * PIECE;
-        for (int g = 0; g < GPUS; g++)
+        for (int g = 0; g < gpus; g++)
             if (used[slot][g]) {
                 CU(cuEventSynchronize(done[slot][g]));
                 used[slot][g] = 0;
             }
         transfer(0, fd, slab, length, at);
-        for (int g = 0; g < GPUS; g++) {
+        for (int g = 0; g < gpus; g++) {
             if (mode == ONE && g > 0) break;
             if (mode == PEERS && g != first) continue;
             CU(cuCtxSetCurrent(context[g]));
-            if (mode == HALVES)
-                rows(device[g] + at / 2, slab + g * ROW / 2, length, stream[g]);
+            if (mode == SLICES)
+                rows(device[g] + at / gpus, slab + g * ROW / gpus, length, stream[g]);
             else
                 CU(cuMemcpyHtoDAsync(device[g] + at, slab, length, stream[g]));
             CU(cuEventRecord(done[slot][g], stream[g]));
             used[slot][g] = 1;
-            if (mode == PEERS)
-                CU(cuMemcpyPeerAsync(device[!g] + at, context[!g], device[g] + at, context[g], length, stream[g]));
+            for (int to = 0; mode == PEERS && to < gpus; to++)
+                if (to != g) CU(cuMemcpyPeerAsync(device[to] + at, context[to], device[g] + at, context[g], length, stream[g]));
         }
     }
-    for (int g = 0; g < GPUS; g++) {
+    for (int g = 0; g < gpus; g++) {
         CU(cuCtxSetCurrent(context[g]));
         CU(cuStreamSynchronize(stream[g]));
         for (int i = 0; i < SLABS; i++) CU(cuEventDestroy(done[i][g]));
@@ -112,28 +113,28 @@ static void measure(const char *name, int which, int passes) {
     for (int i = 0; i < passes; i++) took[i] = pass();
     double used = processor() - before;
     qsort(took, passes, sizeof *took, ascending);
-    double delivered = (mode == BOTH || mode == PEERS ? 2 : 1) * bytes / 1e9;
+    double delivered = (mode == ALL || mode == PEERS ? gpus : 1) * bytes / 1e9;
     printf("%s %.1f %.0f\n", name, delivered / took[passes / 2], used / passes / delivered * 1000);
 }
 
 int main(int count, char **words) {
-    if (count != 4) {
-        fprintf(stderr, "usage: parallel FILE THREADS PASSES\n");
+    if (count != 5) {
+        fprintf(stderr, "usage: parallel FILE GPUS THREADS PASSES\n");
         return 2;
     }
-    threads = atoi(words[2]);
-    int passes = atoi(words[3]), found, reach = 0, back = 0;
+    gpus = atoi(words[2]), threads = atoi(words[3]);
+    int passes = atoi(words[4]), found, reach = 1;
     CU(cuInit(0));
     CU(cuDeviceGetCount(&found));
-    if (found < GPUS || threads < 1 || threads > MOST_THREADS || passes < 1) {
-        fprintf(stderr, "parallel: %d GPUs here, 2 needed; 1 to %d threads\n", found, MOST_THREADS);
+    if (gpus < 1 || gpus > found || gpus > MOST_GPUS || ROW % gpus || threads < 1 || threads > MOST_THREADS || passes < 1) {
+        fprintf(stderr, "parallel: 1 to %d GPUs, a power of two; 1 to %d threads\n", found < MOST_GPUS ? found : MOST_GPUS, MOST_THREADS);
         return 2;
     }
     struct stat file;
     fd = open(words[1], O_RDONLY);
     if (fd < 0 || fstat(fd, &file)) die(words[1], 0);
     bytes = file.st_size & -(off_t)ROW;
-    for (int g = 0; g < GPUS; g++) {
+    for (int g = 0; g < gpus; g++) {
         CUdevice which;
         CU(cuDeviceGet(&which, g));
         CU(cuDevicePrimaryCtxRetain(&context[g], which));
@@ -141,15 +142,19 @@ int main(int count, char **words) {
         CU(cuMemAlloc(&device[g], bytes));
     }
     pinned = pinned_memory(threads * SLABS * PIECE);
-    CU(cuDeviceCanAccessPeer(&reach, 0, 1));
-    CU(cuDeviceCanAccessPeer(&back, 1, 0));
     measure("one", ONE, passes);
-    measure("both", BOTH, passes);
-    measure("halves", HALVES, passes);
-    if (reach && back) {
-        for (int g = 0; g < GPUS; g++) {
+    measure("all", ALL, passes);
+    measure("slices", SLICES, passes);
+    for (int g = 0; g < gpus; g++)
+        for (int to = 0, can = 1; to < gpus; to++) {
+            if (to != g) CU(cuDeviceCanAccessPeer(&can, g, to));
+            reach &= can;
+        }
+    if (reach && gpus > 1) {
+        for (int g = 0; g < gpus; g++) {
             CU(cuCtxSetCurrent(context[g]));
-            CU(cuCtxEnablePeerAccess(context[!g], 0));
+            for (int to = 0; to < gpus; to++)
+                if (to != g) CU(cuCtxEnablePeerAccess(context[to], 0));
         }
         measure("peers", PEERS, passes);
     }

@@ -8,7 +8,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
-import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -28,8 +28,8 @@ class ScatterCheckTest {
 
     private final CuFileDriver driver = CuFileDriver.open(new RecordingBackend() {
         @Override
-        public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-            return length;
+        public long transfer(BatchRequest request) {
+            return request.size();
         }
     });
     private final CuFileHandle handle = driver.openFile(Path.of("/data/a"));

@@ -1,5 +1,6 @@
 package io.gds4j.benchmarks;
 
+import com.sun.management.OperatingSystemMXBean;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileDriver;
@@ -9,15 +10,23 @@ import io.gds4j.IoResults;
 import io.gds4j.RangeRead;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
-import java.nio.file.OpenOption;
+import java.io.BufferedReader;
+import java.io.IOException;
+import java.io.InputStreamReader;
+import java.lang.management.ManagementFactory;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Queue;
 import java.util.Random;
 import java.util.concurrent.CompletableFuture;
@@ -26,184 +35,194 @@ import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.IntConsumer;
 
 /**
- * Many fragments of memory in one call, in the shapes of a key-value cache and of a reader of columns. Prints a line for each case: name,
- * GB/s (median and best of the passes behind the first), bytes of the Java heap for each fragment.
+ * Many fragments of memory in one call, in the shapes of a key-value cache and of a reader of columns; for
+ * {@code benchmarks/scripts/fragments.sh}.
  *
  * <pre>
- * FragmentFigures FILE GIB THREADS PASSES buffered|direct compat|libcufile
+ * FragmentFigures FILE BYTES RANGES gpu|host
  * </pre>
  *
- * Writes FILE anew, of that size, where a case writes. The memory is a GPU's if there is one, else the host's.
+ * RANGES is a file with a line for each range: offset and size. Each line on standard input is
+ * {@code KIND OPEN FRAGMENT THREADS BYTES PASSES}, as {@code fragments.cu} tells. {@code batch} reads 128 fragments in a batch,
+ * {@code ranges} all ranges in one call, {@code each} one after the other. Each answer is GB/s (median), milliseconds of processor time
+ * per GB, bytes of the Java heap per fragment.
  */
 final class FragmentFigures {
     private static final double GB = 1e9;
-    private static final int KIB = 1024;
     private static final int SLOT = 2 << 20;
     private static final int BATCH = 128;
-    private static final int RANGES = 256;
+    private static final int ALIGNMENT = 256;
 
     private final CuFileDriver driver;
-    private final CuFileHandle handle;
+    private final CuFileHandle buffered;
+    private final CuFileHandle direct;
     private final MemoryAllocation memory;
-    private final long bytes;
-    private final int threads;
-    private final int passes;
+    private final List<RangeRead> ranges = new ArrayList<>();
+    private final List<RangeRead> directRanges = new ArrayList<>();
+    private final Map<Integer, List<List<ScatterCopy>>> slots = new HashMap<>();
+    private final Map<Integer, List<List<Request>>> batches = new HashMap<>();
+    private final Queue<CuFileBatch> idle = new ConcurrentLinkedQueue<>();
+    private final OperatingSystemMXBean system =
+            (OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
 
     private FragmentFigures(
-            CuFileDriver driver, CuFileHandle handle, MemoryAllocation memory, int threads, int passes) {
+            CuFileDriver driver, CuFileHandle buffered, CuFileHandle direct, MemoryAllocation memory, Path ranges)
+            throws IOException {
         this.driver = driver;
-        this.handle = handle;
+        this.buffered = buffered;
+        this.direct = direct;
         this.memory = memory;
-        this.bytes = memory.range().length();
-        this.threads = threads;
-        this.passes = passes;
+        long at = 0;
+        for (String line : Files.readAllLines(ranges)) {
+            String[] words = line.split(" ");
+            long offset = Long.parseLong(words[0]);
+            long size = Long.parseLong(words[1]);
+            this.ranges.add(RangeRead.of(buffered, memory.range().slice(at, size), offset));
+            directRanges.add(RangeRead.of(direct, memory.range().slice(at, size), offset));
+            at = Math.ceilDiv(at + size, ALIGNMENT) * ALIGNMENT;
+        }
     }
 
-    public static void main(String[] words) {
-        if (words.length != 6) {
-            System.err.println("usage: FragmentFigures FILE GIB THREADS PASSES buffered|direct compat|libcufile");
+    /** Measures until standard input ends. */
+    public static void main(String[] words) throws IOException {
+        if (words.length != 4) {
+            System.err.println("usage: FragmentFigures FILE BYTES RANGES gpu|host");
             System.exit(2);
         }
-        List<OpenOption> options = new ArrayList<>(
-                List.of(StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE));
-        if (words[4].equals("direct")) {
-            options.add(CuFileOpenOption.DIRECT);
-        }
-        long bytes = Long.parseLong(words[1]) << 30;
-        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(), words[5]);
-                CuFileHandle handle = driver.openFile(Path.of(words[0]), options.toArray(OpenOption[]::new));
-                MemoryAllocation memory = driver.allocator().allocate(driver.allocator().best(), bytes)) {
-            new FragmentFigures(driver, handle, memory, Integer.parseInt(words[2]), Integer.parseInt(words[3])).run();
+        Path file = Path.of(words[0]);
+        MemoryKind kind = words[3].equals("gpu") ? MemoryKind.CUDA_DEVICE : MemoryKind.HOST;
+        BufferedReader lines = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(), "compat");
+                CuFileHandle buffered = driver.openFile(file, StandardOpenOption.READ, StandardOpenOption.WRITE);
+                CuFileHandle direct = driver.openFile(
+                        file, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT);
+                MemoryAllocation memory = driver.allocator().allocate(kind, Long.parseLong(words[1]))) {
+            FragmentFigures figures = new FragmentFigures(driver, buffered, direct, memory, Path.of(words[2]));
+            for (String line = lines.readLine(); line != null; line = lines.readLine()) {
+                System.out.println(figures.answer(line.split(" ")));
+            }
+            figures.idle.forEach(CuFileBatch::close);
         }
     }
 
-    private void run() {
-        handle.write(memory, 0);
-        for (int fragment : List.of(64 * KIB, 32 * KIB)) {
-            List<List<ScatterCopy>> slots = slots(fragment);
-            String shape = "%s x %s KiB".formatted(SLOT / fragment, fragment / KIB);
-            measure("scattered read, " + shape, slots.size(), SLOT / fragment, bytes,
-                    slot -> handle.readScattered((long) slot * SLOT, SLOT, slots.get(slot)));
-            measure("scattered write, " + shape, slots.size(), SLOT / fragment, bytes,
-                    slot -> handle.writeScattered((long) slot * SLOT, SLOT, slots.get(slot)));
+    private String answer(String[] words) {
+        boolean past = words[1].equals("direct");
+        CuFileHandle handle = past ? direct : buffered;
+        int fragment = Integer.parseInt(words[2]);
+        int threads = Integer.parseInt(words[3]);
+        long bytes = Long.parseLong(words[4]);
+        int warm = words[1].equals("hot") ? 1 : 0;
+        int passes = Integer.parseInt(words[5]);
+        if (words[0].equals("ranges") || words[0].equals("each")) {
+            List<RangeRead> all = past ? directRanges : ranges;
+            IoResults results = new IoResults();
+            Runnable pass = words[0].equals("ranges")
+                    ? () -> driver.readRanges(all, results)
+                    : () -> parallel(threads, all.size(), i -> handle.read(
+                            all.get(i).fragments().getFirst(), all.get(i).fileOffset()));
+            return measure(all.size(), all.stream().mapToLong(RangeRead::size).sum(), warm, passes, pass);
         }
-        batches();
-        ranges();
+        if (words[0].equals("batch")) {
+            List<List<Request>> requests = batches.computeIfAbsent(fragment, this::batchesOf);
+            int count = (int) (bytes / ((long) BATCH * fragment));
+            while (idle.size() < threads) {
+                idle.add(driver.batch(BATCH));
+            }
+            return measure(
+                    (long) count * BATCH, (long) count * BATCH * fragment, warm, passes,
+                    () -> parallel(threads, count, number -> {
+                        CuFileBatch batch = idle.remove();
+                        batch.transferAll(requests.get(number));
+                        idle.add(batch);
+                    }));
+        }
+        List<List<ScatterCopy>> copies = slots.computeIfAbsent(fragment, this::slotsOf);
+        IntConsumer call = words[0].equals("write")
+                ? slot -> handle.writeScattered((long) slot * SLOT, SLOT, copies.get(slot))
+                : slot -> handle.readScattered((long) slot * SLOT, SLOT, copies.get(slot));
+        return measure(
+                bytes / fragment, bytes, warm, passes, () -> parallel(threads, (int) (bytes / SLOT), call));
     }
 
     /** Fragments all over the memory, a list for each slot of the file. */
-    private List<List<ScatterCopy>> slots(int fragment) {
+    private List<List<ScatterCopy>> slotsOf(int fragment) {
         List<Integer> places = places(fragment);
-        List<List<ScatterCopy>> slots = new ArrayList<>();
+        List<List<ScatterCopy>> all = new ArrayList<>();
         int each = SLOT / fragment;
-        for (int slot = 0; slot < bytes / SLOT; slot++) {
+        for (int slot = 0; slot < places.size() / each; slot++) {
             List<ScatterCopy> copies = new ArrayList<>();
             for (int i = 0; i < each; i++) {
                 copies.add(new ScatterCopy(
                         (long) i * fragment, fragment, memory, (long) places.get(slot * each + i) * fragment));
             }
-            slots.add(copies);
+            all.add(copies);
         }
-        return slots;
+        return all;
+    }
+
+    private List<List<Request>> batchesOf(int fragment) {
+        List<Integer> places = places(fragment);
+        List<List<Request>> all = new ArrayList<>();
+        for (int from = 0; from + BATCH <= places.size(); from += BATCH) {
+            List<Request> requests = new ArrayList<>();
+            for (int i = from; i < from + BATCH; i++) {
+                requests.add(Request.read(
+                        buffered, memory, fragment, (long) i * fragment, (long) places.get(i) * fragment));
+            }
+            all.add(requests);
+        }
+        return all;
     }
 
     private List<Integer> places(int fragment) {
         List<Integer> places = new ArrayList<>();
-        for (int i = 0; i < bytes / fragment; i++) {
+        for (int i = 0; i < memory.length() / fragment; i++) {
             places.add(i);
         }
         Collections.shuffle(places, new Random(1));
         return places;
     }
 
-    private void batches() {
-        int size = 64 * KIB;
-        List<Integer> places = places(size);
-        List<List<Request>> batches = new ArrayList<>();
-        for (int from = 0; from + BATCH <= places.size(); from += BATCH) {
-            List<Request> requests = new ArrayList<>();
-            for (int i = from; i < from + BATCH; i++) {
-                requests.add(Request.read(handle, memory, size, (long) i * size, (long) places.get(i) * size));
-            }
-            batches.add(requests);
-        }
-        Queue<CuFileBatch> idle = new ConcurrentLinkedQueue<>();
-        for (int i = 0; i < threads; i++) {
-            idle.add(driver.batch(BATCH));
-        }
-        measure("batch of 128 x 64 KiB", batches.size(), BATCH, (long) batches.size() * BATCH * size, number -> {
-            CuFileBatch batch = idle.remove();
-            batch.transferAll(batches.get(number));
-            idle.add(batch);
-        });
-        idle.forEach(CuFileBatch::close);
-    }
-
-    /** Ranges of 100 KiB to 16 MiB of one file, each into a buffer of its own, by one caller. */
-    private void ranges() {
-        Random random = new Random(5);
-        List<RangeRead> ranges = new ArrayList<>();
-        long at = 0;
-        for (int i = 0; i < RANGES; i++) {
-            long size = (long) (100 * KIB * Math.pow(163.84, random.nextDouble()));
-            if (at + size > bytes) {
-                break;
-            }
-            long from = random.nextLong(bytes - size);
-            ranges.add(RangeRead.of(handle, memory.range().slice(at, size), from));
-            at += size;
-        }
-        long all = at;
-        IoResults results = new IoResults();
-        int before = Math.min(passes, 3);
-        for (int pass = 0; pass < before; pass++) {
-            driver.readRanges(ranges, results);
-        }
-        report("%s ranges in one call".formatted(ranges.size()), ranges.size(), all,
-                () -> driver.readRanges(ranges, results));
-        report("%s ranges one by one".formatted(ranges.size()), ranges.size(), all,
-                () -> ranges.forEach(range -> handle.read(range.fragments().getFirst(), range.fileOffset())));
-    }
-
     /** Has threads take the numbers below {@code count}. */
-    private void measure(String name, int count, int fragments, long moved, IntConsumer call) {
-        report(name, (long) count * fragments, moved, () -> {
-            AtomicInteger next = new AtomicInteger();
-            List<CompletableFuture<Void>> running = new ArrayList<>();
-            for (int i = 0; i < threads; i++) {
-                CompletableFuture<Void> done = new CompletableFuture<>();
-                running.add(done);
-                Thread.ofPlatform().daemon().start(() -> {
-                    try {
-                        for (int number = next.getAndIncrement(); number < count; number = next.getAndIncrement()) {
-                            call.accept(number);
-                        }
-                        done.complete(null);
-                    } catch (RuntimeException e) {
-                        done.completeExceptionally(e);
+    private static void parallel(int threads, int count, IntConsumer call) {
+        AtomicInteger next = new AtomicInteger();
+        List<CompletableFuture<Void>> running = new ArrayList<>();
+        for (int i = 0; i < threads; i++) {
+            CompletableFuture<Void> done = new CompletableFuture<>();
+            running.add(done);
+            Thread.ofPlatform().daemon().start(() -> {
+                try {
+                    for (int number = next.getAndIncrement(); number < count; number = next.getAndIncrement()) {
+                        call.accept(number);
                     }
-                });
-            }
-            running.forEach(CompletableFuture::join);
-        });
+                    done.complete(null);
+                } catch (RuntimeException e) {
+                    done.completeExceptionally(e);
+                }
+            });
+        }
+        running.forEach(CompletableFuture::join);
     }
 
-    private void report(String name, long fragments, long moved, Runnable pass) {
+    private String measure(long fragments, long moved, int warm, int passes, Runnable pass) {
         double[] rates = new double[passes];
         long heap = 0;
-        for (int i = -1; i < passes; i++) {
-            long used = heapUsed();
+        long used = 0;
+        for (int i = -warm; i < passes; i++) {
+            long before = system.getProcessCpuTime();
+            long taken = heapUsed();
             long begun = System.nanoTime();
             pass.run();
-            double seconds = (System.nanoTime() - begun) / 1e9;
+            double seconds = (System.nanoTime() - begun) / GB;
             if (i >= 0) {
                 rates[i] = moved / seconds / GB;
-                heap += Math.max(0, heapUsed() - used);
+                heap += Math.max(0, heapUsed() - taken);
+                used += system.getProcessCpuTime() - before;
             }
         }
         Arrays.sort(rates);
-        System.out.printf(Locale.ROOT, "%-36s %6.1f %6.1f GB/s %8.0f heap bytes per fragment%n", name,
-                rates[passes / 2], rates[passes - 1], (double) heap / passes / fragments);
+        return String.format(Locale.ROOT, "%.3f %.0f %.0f", rates[passes / 2], used / 1e6 / passes / (moved / GB),
+                (double) heap / passes / fragments);
     }
 
     private static long heapUsed() {

@@ -22,19 +22,23 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.CompletableFuture;
+import java.util.stream.IntStream;
 
 /**
- * Loads a checkpoint for one and two GPUs, again and again into the same memory, for {@code benchmarks/scripts/parallel.sh}. Prints a
- * line for each case: name, GB/s delivered to all GPUs (median), CPU milliseconds for each delivered GB.
+ * Loads a checkpoint for one and several GPUs, again and again, for {@code parallel.sh} and {@code first.sh} of
+ * {@code benchmarks/scripts}. Prints a line for each case: name, GB/s delivered to all GPUs (median), CPU milliseconds for each delivered
+ * GB.
  *
  * <pre>
- * ParallelFigures create FILE GIB          writes layers in the shape of Llama-3-8B
- * ParallelFigures FILE PASSES host|gpu     measures
+ * ParallelFigures create FOLDER GIB SHARDS               writes layers in the shape of Llama-3-8B
+ * ParallelFigures measure CHECKPOINT PASSES host|gpu N   into the same memory
+ * ParallelFigures loads CHECKPOINT PASSES host|gpu N     into memory that is allocated each time, and into the same
  * </pre>
  */
 final class ParallelFigures {
     private static final double GB = 1e9;
     private static final int LAYERS_OF_A_GIB = 2;
+    private static final ParallelPlan SLICES = ParallelPlan.llama(new AttentionHeads(32, 8));
 
     private final Checkpoint checkpoint;
     private final CuFileDriver driver;
@@ -51,38 +55,67 @@ final class ParallelFigures {
     }
 
     public static void main(String[] words) {
-        if (words.length == 3 && words[0].equals("create")) {
-            create(Path.of(words[1]), Integer.parseInt(words[2]));
+        if (words.length == 4 && words[0].equals("create")) {
+            create(Path.of(words[1]), Integer.parseInt(words[2]), Integer.parseInt(words[3]));
             return;
         }
-        if (words.length != 3) {
-            System.err.println("usage: ParallelFigures create FILE GIB | FILE PASSES host|gpu");
+        if (words.length != 5) {
+            System.err.println("usage: ParallelFigures create FOLDER GIB SHARDS"
+                    + " | measure|loads CHECKPOINT PASSES host|gpu N");
             System.exit(2);
         }
-        List<LoadDestination> targets = words[2].equals("gpu")
-                ? List.of(LoadDestination.gpu(0), LoadDestination.gpu(1))
-                : List.of(LoadDestination.host(), LoadDestination.host());
+        List<LoadDestination> targets = IntStream.range(0, Integer.parseInt(words[4]))
+                .mapToObj(gpu -> words[3].equals("gpu") ? LoadDestination.gpu(gpu) : LoadDestination.host())
+                .toList();
         try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.load(), "compat")) {
-            new ParallelFigures(Checkpoint.open(Path.of(words[0])), driver, Integer.parseInt(words[1]), targets).run();
+            ParallelFigures figures = new ParallelFigures(
+                    Checkpoint.open(Path.of(words[1])), driver, Integer.parseInt(words[2]), targets);
+            if (words[0].equals("loads")) {
+                figures.loads();
+            } else {
+                figures.run();
+            }
         }
     }
 
-    private static void create(Path file, int gib) {
-        SafetensorsWriter writer = new SafetensorsWriter(file).durable(false);
-        writer.tensor("model.embed_tokens.weight", DType.BF16, 128256, 4096);
-        for (int i = 0; i < gib * LAYERS_OF_A_GIB; i++) {
-            String layer = "model.layers." + i + ".";
-            writer.tensor(layer + "self_attn.q_proj.weight", DType.BF16, 4096, 4096)
-                    .tensor(layer + "self_attn.k_proj.weight", DType.BF16, 1024, 4096)
-                    .tensor(layer + "self_attn.v_proj.weight", DType.BF16, 1024, 4096)
-                    .tensor(layer + "self_attn.o_proj.weight", DType.BF16, 4096, 4096)
-                    .tensor(layer + "mlp.gate_proj.weight", DType.BF16, 14336, 4096)
-                    .tensor(layer + "mlp.up_proj.weight", DType.BF16, 14336, 4096)
-                    .tensor(layer + "mlp.down_proj.weight", DType.BF16, 4096, 14336)
-                    .tensor(layer + "input_layernorm.weight", DType.BF16, 4096)
-                    .tensor(layer + "post_attention_layernorm.weight", DType.BF16, 4096);
+    private static void create(Path folder, int gib, int shards) {
+        int layers = gib * LAYERS_OF_A_GIB;
+        for (int shard = 0; shard < shards; shard++) {
+            SafetensorsWriter writer = new SafetensorsWriter(
+                    folder.resolve("model-%s-of-%s.safetensors".formatted(shard + 1, shards))).durable(false);
+            if (shard == 0) {
+                writer.tensor("model.embed_tokens.weight", DType.BF16, 128256, 4096);
+            }
+            for (int i = layers * shard / shards; i < layers * (shard + 1) / shards; i++) {
+                String layer = "model.layers." + i + ".";
+                writer.tensor(layer + "self_attn.q_proj.weight", DType.BF16, 4096, 4096)
+                        .tensor(layer + "self_attn.k_proj.weight", DType.BF16, 1024, 4096)
+                        .tensor(layer + "self_attn.v_proj.weight", DType.BF16, 1024, 4096)
+                        .tensor(layer + "self_attn.o_proj.weight", DType.BF16, 4096, 4096)
+                        .tensor(layer + "mlp.gate_proj.weight", DType.BF16, 14336, 4096)
+                        .tensor(layer + "mlp.up_proj.weight", DType.BF16, 14336, 4096)
+                        .tensor(layer + "mlp.down_proj.weight", DType.BF16, 4096, 14336)
+                        .tensor(layer + "input_layernorm.weight", DType.BF16, 4096)
+                        .tensor(layer + "post_attention_layernorm.weight", DType.BF16, 4096);
+            }
+            writer.write(new TensorPattern(1));
         }
-        writer.write(new TensorPattern(1));
+    }
+
+    /** Slices only where the names are Llama's. */
+    private void loads() {
+        ParallelPlan all = ParallelPlan.replicate();
+        anew("allocated", all);
+        shared("kept", targets, all);
+        if (targets.size() > 1 && checkpoint.tensors().containsKey("model.embed_tokens.weight")) {
+            anew("sharded-allocated", SLICES);
+            shared("sharded-kept", targets, SLICES);
+        }
+    }
+
+    private void anew(String name, ParallelPlan rules) {
+        ParallelLoadPlan plan = checkpoint.plan().across(targets, rules);
+        measure(name, plan.deliveredBytes(), () -> plan.load(driver).close());
     }
 
     private void run() {
@@ -97,7 +130,7 @@ final class ParallelFigures {
                         ? LoadDestination.of(MemoryKind.CUDA_POOL, target.device())
                         : target)
                 .toList(), all);
-        shared("sharded", targets, ParallelPlan.llama(new AttentionHeads(32, 8)));
+        shared("sharded", targets, SLICES);
     }
 
     /** Loads to one GPU without ranks. */
@@ -118,7 +151,7 @@ final class ParallelFigures {
                 memories.add(allocate(target, checkpoint.plan().destinationBytes()));
                 plans.add(checkpoint.plan().into(memories.getLast().range()));
             }
-            measure("separate", 2 * checkpoint.bytes(), () -> CompletableFuture.allOf(
+            measure("separate", targets.size() * checkpoint.bytes(), () -> CompletableFuture.allOf(
                     plans.stream().map(plan -> plan.loadAsync(driver)).toArray(CompletableFuture[]::new)).join());
         } finally {
             memories.forEach(MemoryAllocation::close);

@@ -13,7 +13,6 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -137,26 +136,11 @@ public interface CuFileBackend {
     long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset);
 
     /**
-     * Reads a file range once and copies its rows to several destinations. Not a function of cuFile. By default the backend reads
-     * ({@link #read}) what a destination receives without gaps straight into it, and all else into a {@link #stage}, and copies
-     * from there.
+     * Returns memory for the default {@link #transfer}, which closes it. Not a function of cuFile. By default it is host memory, pinned
+     * for GPUs.
      *
-     * @param file the file
-     * @param fileOffset first byte in the file
-     * @param length bytes
-     * @param copies rows within the range, whose destinations are disjoint; {@code destination().range()} is the memory
-     * @return bytes read; less than {@code length} only at the end of the file. Rows past this count are unchanged
-     */
-    default long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return StagedScatter.read(this, file, fileOffset, length, copies);
-    }
-
-    /**
-     * Returns memory for the default {@link #readScattered}, which closes it. Not a function of cuFile. By default it is host
-     * memory, pinned for GPUs.
-     *
-     * @param destination one of the destinations
-     * @param bytes bytes that remain to be read, 1 or more
+     * @param destination memory of one of the fragments
+     * @param bytes bytes that remain to be moved, 1 or more
      * @return memory of at least one byte; 4 MiB at most by default
      */
     default MemoryAllocation stage(MemoryRange destination, long bytes) {
@@ -178,10 +162,11 @@ public interface CuFileBackend {
 
     /**
      * Serves a call whose thread waits: one with several fragments of memory, or with a report. Not a function of cuFile. By default
-     * the backend serves it by {@link #read}, {@link #readScattered} and {@link #write}, and reports all bytes under the path of the file.
+     * the backend serves it by {@link #read} and {@link #write}, and reports all bytes under the path of the file: large fragments
+     * without gaps directly, and all others by copies from and to a {@link #stage}.
      *
-     * @param request the request
-     * @return bytes moved; less than its size only at the end of the file
+     * @param request the request; destinations of its fragments are disjoint
+     * @return bytes moved; less than its size only at the end of the file. Rows past this count are unchanged
      */
     default long transfer(BatchRequest request) {
         return StagedScatter.transfer(this, request);

@@ -10,7 +10,6 @@ import io.gds4j.config.TargetType;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.EngineStatistics;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.StatisticsLevel1;
@@ -115,11 +114,6 @@ public abstract class ForwardingBackend implements CuFileBackend {
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return delegate().read(file, base, size, fileOffset, bufferOffset);
-    }
-
-    @Override
-    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return delegate().readScattered(file, fileOffset, length, copies);
     }
 
     @Override

@@ -42,13 +42,6 @@ final class StagedScatter implements AutoCloseable {
         this.copies = copies;
     }
 
-    static long read(
-            CuFileBackend backend, BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        try (StagedScatter scatter = new StagedScatter(backend, file, false, fileOffset, length, copies)) {
-            return scatter.run();
-        }
-    }
-
     /** Serves a request by plain calls, and reports its bytes under the path of the file. */
     static long transfer(CuFileBackend backend, BatchRequest request) {
         long moved = 0;
@@ -74,10 +67,8 @@ final class StagedScatter implements AutoCloseable {
                     ? backend.write(file, request.memory(), size, fileOffset, request.bufferOffset())
                     : backend.read(file, request.memory(), size, fileOffset, request.bufferOffset());
         }
-        if (!request.write()) {
-            return backend.readScattered(file, fileOffset, size, request.copies());
-        }
-        try (StagedScatter scatter = new StagedScatter(backend, file, true, fileOffset, size, request.copies())) {
+        try (StagedScatter scatter =
+                new StagedScatter(backend, file, request.write(), fileOffset, size, request.copies())) {
             return scatter.run();
         }
     }

@@ -102,8 +102,7 @@ class BackendDefaultsTest {
                 .map(Method::getName)
                 // These are no functions of cuFile.
                 .filter(name -> !Set
-                        .of("engineStatistics", "bufRegisterNow", "readScattered", "stage", "transfer", "trim",
-                                "waitsForDisk")
+                        .of("engineStatistics", "bufRegisterNow", "stage", "transfer", "trim", "waitsForDisk")
                         .contains(name))
                 .collect(Collectors.toSet());
 

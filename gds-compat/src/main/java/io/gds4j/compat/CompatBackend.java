@@ -16,7 +16,6 @@ import io.gds4j.ffi.nvml.NvmlLibrary;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -170,14 +169,6 @@ public final class CompatBackend extends CompatDriver {
     @Override
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfer(Operation.READ, file, base, size, fileOffset, bufferOffset);
-    }
-
-    @Override
-    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        if (copies.isEmpty()) {
-            throw CuFileException.invalid(Operation.READ.function(), "there are no copies");
-        }
-        return transfer(BatchRequest.scattered(file, false, fileOffset, length, copies));
     }
 
     @Override

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileStream;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.ffi.cuda.Cuda;
@@ -22,6 +23,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
 import org.junit.jupiter.api.Test;
 
 /** Memory of contexts that the program made itself, as JCuda programs do, and threads with contexts of their own. */
@@ -167,6 +169,23 @@ class GpuContextsTest {
             other.close();
             pinned.forEach(page -> assertThat(cuda.memFreeHost(page)).isZero());
             cuda.ctxPopCurrent(new long[1]);
+        }
+    }
+
+    /** A real driver may crash on the handle of a destroyed context. */
+    @Test
+    void streamOfADestroyedContextClosesWithoutACallInIt() {
+        try (Rig rig = Rig.onGpuWithWorkers()) {
+            FakeCuda cuda = rig.cuda();
+            long context = cuda.createContext(0);
+            long[] raw = new long[1];
+            cuda.ctxPushCurrent(context);
+            assertThat(cuda.streamCreate(raw, Cuda.STREAM_NON_BLOCKING)).isZero();
+            cuda.ctxPopCurrent(new long[1]);
+            try (CuFileStream stream = rig.driver().stream(raw[0], Set.of())) {
+                assertThat(stream.address()).isEqualTo(raw[0]);
+                cuda.destroyContext(context);
+            }
         }
     }
 

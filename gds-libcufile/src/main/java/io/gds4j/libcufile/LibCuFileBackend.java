@@ -13,7 +13,6 @@ import io.gds4j.libcufile.process.OpenLibrary;
 import io.gds4j.libcufile.stream.SessionStreams;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -268,25 +267,16 @@ final class LibCuFileBackend extends LibraryDriver {
     }
 
     @Override
-    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        List<MemoryRange> vector = vector("cuFileReadv", file, length, copies);
-        return vector.isEmpty()
-                ? super.readScattered(file, fileOffset, length, copies)
-                : transferVector("cuFileReadv", false, file, vector, fileOffset, 0);
-    }
-
-    /** Reads of fragments come to {@link #readScattered}. */
-    @Override
     public long transfer(BatchRequest request) {
-        List<MemoryRange> vector = request.write()
-                ? vector("cuFileWritev", request.file(), request.size(), request.copies())
-                : List.of();
+        String function = request.write() ? "cuFileWritev" : "cuFileReadv";
+        List<MemoryRange> vector = vector(function, request);
         if (vector.isEmpty()) {
             return super.transfer(request);
         }
-        LibraryFile file = current("cuFileWritev").own("cuFileWritev", request.file());
+        LibraryFile file = current(function).own(function, request.file());
         try {
-            long moved = transferVector("cuFileWritev", true, request.file(), vector, request.fileOffset(), 0);
+            long moved =
+                    transferVector(function, request.write(), request.file(), vector, request.fileOffset(), 0);
             file.report(request, 0, moved);
             return moved;
         } catch (CuFileException e) {
@@ -296,10 +286,13 @@ final class LibCuFileBackend extends LibraryDriver {
     }
 
     /** Returns fragments as ranges of a vector; empty if the library gets none. */
-    private List<MemoryRange> vector(String function, BackendFile file, long length, List<ScatterCopy> copies) {
+    private List<MemoryRange> vector(String function, BatchRequest request) {
+        if (request.copies().size() < 2) {
+            return List.of();
+        }
         LibCuFileSession open = current(function);
-        return copies.size() > 1 && open.servesVectors(open.own(function, file))
-                ? VectorTransfers.vector(length, copies)
+        return open.servesVectors(open.own(function, request.file()))
+                ? VectorTransfers.vector(request.size(), request.copies())
                 : List.of();
     }
 

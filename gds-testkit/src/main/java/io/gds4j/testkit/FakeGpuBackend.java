@@ -132,11 +132,6 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     }
 
     @Override
-    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return super.readScattered(file, fileOffset, length, onHost(copies, "cuFileRead"));
-    }
-
-    @Override
     public long transfer(BatchRequest request) {
         String function = request.write() ? "cuFileWrite" : "cuFileRead";
         BatchRequest onHost = request.copies().isEmpty()

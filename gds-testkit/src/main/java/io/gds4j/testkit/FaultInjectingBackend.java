@@ -4,7 +4,6 @@ import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -262,16 +261,6 @@ public final class FaultInjectingBackend extends ForwardingBackend {
     public long read(BackendFile file, MemoryRange base, long size, long fileOffset, long bufferOffset) {
         return transfer(Call.READ, file, size, fileOffset,
                 bytes -> super.read(own(file), base, bytes, fileOffset, bufferOffset));
-    }
-
-    @Override
-    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return transfer(Call.READ, file, length, fileOffset, bytes -> {
-            List<ScatterCopy> part = bytes == length
-                    ? copies
-                    : copies.stream().flatMap(copy -> copy.part(0, bytes).stream()).toList();
-            return part.isEmpty() ? bytes : super.readScattered(own(file), fileOffset, bytes, part);
-        });
     }
 
     /** A planned delay of reads counts as a slow disk. */

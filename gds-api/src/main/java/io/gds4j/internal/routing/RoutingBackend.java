@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchEvent;
@@ -27,7 +26,6 @@ import java.util.Optional;
 import java.util.function.BiConsumer;
 import java.util.function.Consumer;
 import java.util.function.Supplier;
-import java.util.function.ToLongBiFunction;
 import java.util.stream.IntStream;
 
 /**
@@ -146,30 +144,18 @@ public final class RoutingBackend extends ForwardingBackend {
         return transfers.move("cuFileRead", CuFileBackend::read, file, base, size, fileOffset, bufferOffset);
     }
 
-    @Override
-    public long readScattered(BackendFile file, long fileOffset, long length, List<ScatterCopy> copies) {
-        return move(
-                BatchRequest.scattered(file, false, fileOffset, length, copies),
-                (backend, rest) -> backend.readScattered(
-                        rest.file(), rest.fileOffset(), rest.size(), rest.copies()));
-    }
-
+    /** The second backend moves what the first one has left of a request. */
     @Override
     public long transfer(BatchRequest request) {
-        return move(request, CuFileBackend::transfer);
-    }
-
-    /** Moves a request; the second backend moves what is left of it. */
-    private long move(BatchRequest request, ToLongBiFunction<CuFileBackend, BatchRequest> transfer) {
         return transfers.move(
                 request.write() ? "cuFileWrite" : "cuFileRead", request.file(), request.size(), request.fileOffset(),
                 (backend, own, done) -> {
                     BatchRequest rest = request.rest(done);
                     if (rest.size() == request.size() - done) {
-                        return transfer.applyAsLong(backend, rest.at(own));
+                        return backend.transfer(rest.at(own));
                     }
                     // No fragment is left: a backend that moves none does not tell where the file ends. So it moves all of them again.
-                    return transfer.applyAsLong(backend, request.at(own)) - done;
+                    return backend.transfer(request.at(own)) - done;
                 });
     }
 

@@ -77,6 +77,11 @@ public final class PreparedGpu {
         return kernel;
     }
 
+    /** Returns whether the context that holds the lanes still is. */
+    public boolean isAlive() {
+        return hasLanes && contexts.isAlive(context.handle(), context.id(), boards);
+    }
+
     /** Returns whether all is made. */
     private boolean isPrepared() {
         return preparedAt == pool.trims();
@@ -256,7 +261,7 @@ public final class PreparedGpu {
      */
     void close() {
         synchronized (making) {
-            if (hasLanes && contexts.isAlive(context.handle(), context.id(), boards) && waits.tryEnterCall()) {
+            if (isAlive() && waits.tryEnterCall()) {
                 try {
                     if (contexts.enter(context.handle()) == Cuda.SUCCESS) {
                         destroy();

@@ -499,7 +499,10 @@ final class CudaStreamOrder implements StreamOrder {
             lock.unlock();
         }
         serving.forEach(Uninterruptibly::join);
-        calls.close();
+        PreparedGpu gpu = prepared.get(context);
+        if (gpu == null || gpu.isAlive()) { // events of a destroyed context ended with it
+            calls.close();
+        }
         words.giveBack(word);
         giveBack(place);
         mover.giveBack();

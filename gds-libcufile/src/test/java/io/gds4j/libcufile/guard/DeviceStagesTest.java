@@ -12,6 +12,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import java.util.Collections;
 import java.util.List;
@@ -37,6 +38,11 @@ class DeviceStagesTest extends SessionRig {
         return allocate(MemoryKind.CUDA_DEVICE, size, gpu);
     }
 
+    private static long scatter(
+            CuFileBackend backend, BackendFile file, long fileOffset, long size, List<ScatterCopy> copies) {
+        return backend.transfer(BatchRequest.scattered(file, false, fileOffset, size, copies));
+    }
+
     private static ScatterCopy half(int column, MemoryAllocation memory) {
         return new ScatterCopy(column, ROW, ROW / 2, ROWS, memory, 0, ROW / 2);
     }
@@ -54,8 +60,7 @@ class DeviceStagesTest extends SessionRig {
         MemoryAllocation left = on(0, HALF);
         MemoryAllocation right = on(1, HALF);
 
-        assertThat(backend.readScattered(
-                file(), 100, (long) ROWS * ROW, List.of(half(0, left), half(ROW / 2, right))))
+        assertThat(scatter(backend, file(), 100, (long) ROWS * ROW, List.of(half(0, left), half(ROW / 2, right))))
                 .isEqualTo((long) ROWS * ROW);
 
         assertThat(fake.transfers().registeredBuffers()).as("the stage").hasSize(1);
@@ -69,8 +74,7 @@ class DeviceStagesTest extends SessionRig {
         MemoryAllocation right = allocate(MemoryKind.HOST, HALF);
         BackendFile file = file();
         for (int round = 0; round < 3; round++) {
-            assertThat(backend.readScattered(
-                    file, 0, (long) ROWS * ROW, List.of(half(0, left), half(ROW / 2, right))))
+            assertThat(scatter(backend, file, 0, (long) ROWS * ROW, List.of(half(0, left), half(ROW / 2, right))))
                     .isEqualTo((long) ROWS * ROW);
         }
         assertThat(fake.transfers().registeredBuffers()).as("the stage").hasSize(1);
@@ -86,7 +90,7 @@ class DeviceStagesTest extends SessionRig {
         List<ScatterCopy> copies =
                 List.of(all(host.range()), all(one.range()), all(other.range()));
 
-        assertThat(backend.readScattered(file(), 0, SIZE, copies)).isEqualTo(SIZE);
+        assertThat(scatter(backend, file(), 0, SIZE, copies)).isEqualTo(SIZE);
 
         assertThat(fake.transfers().registeredBuffers()).as("no stage").isEmpty();
         for (MemoryAllocation memory : List.of(one, other, host)) {
@@ -106,10 +110,10 @@ class DeviceStagesTest extends SessionRig {
         BackendFile file = file();
         for (int round = 0; round <= DeviceStages.MAX_STAGES; round++) {
             fake.transfers().answerNext(-1, Errno.EIO);
-            assertThat(failure(() -> backend.readScattered(file, 0, (long) ROWS * ROW, copies)).errno())
+            assertThat(failure(() -> scatter(backend, file, 0, (long) ROWS * ROW, copies)).errno())
                     .hasValue(Errno.EIO);
         }
-        assertThat(backend.readScattered(file, 0, (long) ROWS * ROW, copies)).isEqualTo((long) ROWS * ROW);
+        assertThat(scatter(backend, file, 0, (long) ROWS * ROW, copies)).isEqualTo((long) ROWS * ROW);
         assertHalf(right, 0, ROW / 2);
     }
 
@@ -124,11 +128,11 @@ class DeviceStagesTest extends SessionRig {
         List<ScatterCopy> copies = List.of(half(0, left), half(ROW / 2, right));
         BackendFile file = own.handleRegister(source(path));
         long size = (long) ROWS * ROW;
-        assertThat(own.readScattered(file, 0, size, copies)).as("makes a block").isEqualTo(size);
+        assertThat(scatter(own, file, 0, size, copies)).as("makes a block").isEqualTo(size);
         try (ExecutorService threads = Executors.newFixedThreadPool(4)) {
             waits.begin(true);
             try {
-                List<Callable<Long>> reads = Collections.nCopies(40, () -> own.readScattered(file, 0, size, copies));
+                List<Callable<Long>> reads = Collections.nCopies(40, () -> scatter(own, file, 0, size, copies));
                 for (Future<Long> read : threads.invokeAll(reads, 60, TimeUnit.SECONDS)) {
                     assertThat(read.get()).isEqualTo(size);
                 }
