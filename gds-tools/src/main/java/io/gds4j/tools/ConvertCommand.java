@@ -49,7 +49,7 @@ final class ConvertCommand implements Callable<Integer> {
             index = "1",
             paramLabel = "DST",
             description = "A folder, which is created if necessary. A checkpoint named model in it is replaced; other files"
-                    + " remain. An s3 URL of a folder is written by way of the folder for temporary files.")
+                    + " remain. An s3 URL of a folder receives the bytes from memory, and replaces no object.")
     @SuppressWarnings("NullAway.Init")
     private String destination;
 
