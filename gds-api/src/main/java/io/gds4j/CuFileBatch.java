@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.spi.BackendBatch;
 import io.gds4j.spi.BatchEvent;
@@ -338,10 +339,15 @@ public final class CuFileBatch implements AutoCloseable {
      * Cancels entries that have not begun, waits for the others, and frees the batch ({@code cuFileBatchIODestroy}). Idempotent;
      * concurrent and later calls wait until it is done.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this batch; nothing changes
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) from inside a call on this batch, and from inside a source on a thread of the
+     *         engine while entries are outstanding; nothing changes
      */
     @Override
     public void close() {
+        if (isOpen() && ThreadState.current().servesAnotherCall() && outstanding() > 0) {
+            throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, "cuFileBatchIODestroy",
+                    "CuFileBatch: it has entries, and cannot be closed from inside a source that serves them");
+        }
         lifetime.close(this, "cuFileBatchIODestroy");
     }
 

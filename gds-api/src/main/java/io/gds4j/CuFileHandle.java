@@ -483,6 +483,7 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
                     : backend.read(file, base, size, fileOffset, offset);
             return moved;
         } catch (CuFileException e) {
+            moved = e.bytesTransferred();
             throw request(write, size, fileOffset, offset).named(e);
         } finally {
             endRange(range);

@@ -201,6 +201,7 @@ final class RequestCall {
             moved = handle.session().backend().transfer(request);
             return moved;
         } catch (CuFileException e) {
+            moved = e.bytesTransferred();
             throw handle.request(request.write(), request.size(), request.fileOffset(), request.bufferOffset())
                     .named(e);
         } finally {

@@ -1,6 +1,8 @@
 package io.gds4j.source;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import java.io.IOException;
 import java.net.URI;
 import java.nio.file.Path;
@@ -32,4 +34,23 @@ public interface SourcePath extends Path {
      * @throws IOException if there is no such file, or it cannot be read
      */
     RangeSource openSource() throws IOException;
+
+    /**
+     * Creates the file with the content of a source, and returns when it is there. It appears whole or not at all, and replaces none. A
+     * failure removes what was sent. {@code SavePlan} writes to paths by this method.
+     *
+     * @param content the bytes; several threads read them, each byte once. An exception of it ends the call
+     * @throws IOException if the content cannot be read
+     * @throws CuFileException PERMISSION_DENIED with errno EROFS if the files of this system are read-only, as they are by default;
+     *         IO_ERROR with errno EEXIST if there is such a file, with another one if it cannot be written
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    default void create(RangeSource content) throws IOException {
+        throw CuFileException.builder("SourcePath.create")
+                .error(CuFileError.PERMISSION_DENIED)
+                .errno(Errno.EROFS)
+                .path(this)
+                .detail("files of this kind of path are read-only")
+                .build();
+    }
 }

@@ -122,12 +122,7 @@ public final class BatchRequest {
      * @return the request; one that has lost all its fragments reads nothing
      */
     public BatchRequest first(long bytes) {
-        if (bytes == size) {
-            return this;
-        }
-        List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(0, bytes).stream()).toList();
-        long left = part.isEmpty() && !copies.isEmpty() ? 0 : bytes;
-        return new BatchRequest(file, write, memory, left, fileOffset, bufferOffset, cookie, part, sink);
+        return bytes == size ? this : part(0, bytes);
     }
 
     /**
@@ -137,13 +132,14 @@ public final class BatchRequest {
      * @return the request; one that has lost all its fragments reads nothing
      */
     public BatchRequest rest(long done) {
-        if (done == 0) {
-            return this;
-        }
-        List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(done, size - done).stream()).toList();
-        long left = part.isEmpty() && !copies.isEmpty() ? 0 : size - done;
-        long start = copies.isEmpty() ? bufferOffset + done : bufferOffset;
-        return new BatchRequest(file, write, memory, left, fileOffset + done, start, cookie, part, sink);
+        return done == 0 ? this : part(done, size - done);
+    }
+
+    private BatchRequest part(long from, long bytes) {
+        List<ScatterCopy> part = copies.stream().flatMap(copy -> copy.part(from, bytes).stream()).toList();
+        long left = part.isEmpty() && !copies.isEmpty() ? 0 : bytes;
+        long start = copies.isEmpty() ? bufferOffset + from : bufferOffset;
+        return new BatchRequest(file, write, memory, left, fileOffset + from, start, cookie, part, sink);
     }
 
     /** {@return the file} */

@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.error.CuFileError;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.nio.file.Path;
@@ -61,7 +63,30 @@ class FlightRecordingTest {
         }
     }
 
-    /** Off unless a recording asks: the test above sees none. */
+    @Test
+    void failedRequestIsRecordedWithTheBytesThatItMoved() throws Exception {
+        Path dump = folder.resolve("dump.jfr");
+        int size = 5 * Rig.PIECE;
+        long moved;
+        try (Rig rig = Rig.onGpu()) {
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, size);
+            try (CuFileHandle handle = rig.open(rig.file(size)); Recording recording = new Recording()) {
+                recording.enable("gds4j.Read").withThreshold(Duration.ZERO);
+                recording.start();
+                rig.cuda().failDeferred(4, 719);
+                moved = Failures.expect(CuFileError.CUDA_DRIVER_ERROR, () -> handle.read(memory.range(), 0))
+                        .bytesTransferred();
+                rig.cuda().heal();
+                recording.stop();
+                recording.dump(dump);
+            }
+        }
+        assertThat(moved).isPositive();
+        assertThat(RecordingFile.readAllEvents(dump)).singleElement()
+                .satisfies(event -> assertThat(event.getLong("bytes")).isEqualTo(moved));
+    }
+
+    /** Off unless a recording asks: the first test sees none. */
     @Test
     void piecesAreRecordedOnRequest() throws Exception {
         Path dump = folder.resolve("dump.jfr");

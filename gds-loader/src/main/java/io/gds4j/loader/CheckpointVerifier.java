@@ -113,21 +113,10 @@ public final class CheckpointVerifier {
 
         @Override
         protected OpenedFile openFile(Path path) {
-            OpenedFile file;
             try {
-                file = OpenedFile.open(path);
+                return OpenedFile.open(path);
             } catch (IOException e) {
                 throw CheckpointException.of(path, e);
-            }
-            boolean right = false;
-            try {
-                finishFile(path, file);
-                right = true;
-                return file;
-            } finally {
-                if (!right) {
-                    file.close();
-                }
             }
         }
 

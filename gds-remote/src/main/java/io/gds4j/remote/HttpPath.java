@@ -70,6 +70,15 @@ final class HttpPath implements SourcePath {
     }
 
     @Override
+    public void create(RangeSource content) throws IOException {
+        if (system.store() instanceof S3Store) {
+            S3Files.uploadNew(content, this);
+        } else {
+            SourcePath.super.create(content);
+        }
+    }
+
+    @Override
     public HttpFileSystem getFileSystem() {
         return system;
     }

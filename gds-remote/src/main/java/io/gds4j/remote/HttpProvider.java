@@ -265,9 +265,13 @@ final class HttpProvider extends FileSystemProvider {
         throw new ReadOnlyFileSystemException();
     }
 
+    /** Deletes an S3 object. That there is none is no error. */
     @Override
     public void delete(Path path) {
-        throw new ReadOnlyFileSystemException();
+        if (!(system.store() instanceof S3Store)) {
+            throw new ReadOnlyFileSystemException();
+        }
+        S3Files.delete(path);
     }
 
     @Override

@@ -65,7 +65,9 @@ public final class HttpSource implements RangeSource {
     }
 
     /**
-     * Opens an object: asks for its first bytes, and so for its size and version.
+     * Opens an object: asks for its first bytes, and so for its size and version. The source has connections of its own: while it is
+     * read, up to {@link HttpOptions#connections}, each with a thread. Many objects of a server share those of one path: open them by
+     * {@link io.gds4j.source.SourcePath#openSource} of paths that {@link HttpFiles#path} resolves.
      *
      * @param uri an http or https URL; user and password, if it has them, are sent as Basic authentication
      * @param options settings

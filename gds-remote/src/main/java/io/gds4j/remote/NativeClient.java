@@ -60,8 +60,17 @@ final class NativeClient implements Client {
      * @param other sends what the library cannot
      */
     static Optional<Client> of(HttpOptions options, SharedClient other) {
-        return options.tls().isPresent() || "jdk".equals(System.getProperty(CHOICE)) ? Optional.empty()
-                : Library.FOUND.map(library -> new NativeClient(library, options, other));
+        return options.tls().isPresent() ? Optional.empty()
+                : library().map(library -> new NativeClient(library, options, other));
+    }
+
+    private static Optional<NativeHttp> library() {
+        return "jdk".equals(System.getProperty(CHOICE)) ? Optional.empty() : Library.FOUND;
+    }
+
+    /** Returns the SHA-256 of native memory by the library; empty if there is none. */
+    static Optional<byte[]> sha256(MemorySegment bytes) {
+        return library().flatMap(library -> library.sha256(bytes));
     }
 
     @Override

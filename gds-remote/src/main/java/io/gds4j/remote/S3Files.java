@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.net.URI;
@@ -29,7 +30,8 @@ public final class S3Files {
      *
      * @param uri {@code s3://bucket/key}; a slash at the end says that it is a folder
      * @param options settings
-     * @return the path; its text is the URL. It is read-only
+     * @return the path; its text is the URL. {@link #upload(Path, Path)}, {@link SourcePath#create} and {@code Files.delete} change objects; other
+     *         methods of {@code Files} that write are refused
      * @throws CuFileException INVALID_VALUE for another URL, or a key with empty names
      */
     public static SourcePath path(URI uri, S3Options options) {
@@ -65,11 +67,25 @@ public final class S3Files {
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
     public static void upload(Path file, Path target) throws IOException {
-        upload("S3Files.upload", file, target, false);
+        upload("S3Files.upload", target, false, (upload, key) -> upload.run(file, key));
     }
 
     /**
-     * Uploads a file as {@link #upload} does, but leaves an object that exists already as it is. Servers that do not know
+     * Uploads the bytes of a source without a copy on the disk: from memory of the program, for example. The object appears complete or
+     * not at all, as that of {@link #upload(Path, Path)}. Needs memory for 4 parts: 64 MiB up to 156 GiB, above that 1/2500 of the
+     * content.
+     *
+     * @param content the bytes; up to 4 threads read them, each byte once. An exception of it ends the upload
+     * @param target path of the object, made by {@link #path}
+     * @throws IOException if the content cannot be read
+     * @throws CuFileException as {@link #upload(Path, Path)}
+     */
+    public static void upload(RangeSource content, Path target) throws IOException {
+        upload("S3Files.upload", target, false, (upload, key) -> upload.run(content, key));
+    }
+
+    /**
+     * Uploads a file as {@link #upload(Path, Path)} does, but leaves an object that exists already as it is. Servers that do not know
      * {@code If-None-Match} replace it.
      *
      * @param file the file
@@ -79,21 +95,30 @@ public final class S3Files {
      *         another one if the server refuses
      */
     public static void uploadNew(Path file, Path target) throws IOException {
-        upload("S3Files.uploadNew", file, target, true);
+        upload("S3Files.uploadNew", target, true, (upload, key) -> upload.run(file, key));
     }
 
-    private static void upload(String function, Path file, Path target, boolean onlyNew) throws IOException {
+    static void uploadNew(RangeSource content, Path target) throws IOException {
+        upload("SourcePath.create", target, true, (upload, key) -> upload.run(content, key));
+    }
+
+    /** Sends what an upload is to send. */
+    private interface Sending {
+        void of(S3Upload upload, String key) throws IOException;
+    }
+
+    private static void upload(String function, Path target, boolean onlyNew, Sending sending) throws IOException {
         HttpPath path = object(function, target);
         S3Store store = (S3Store) path.getFileSystem().store();
         try {
-            new S3Upload(store.names(), new S3Requests(store.connections()), onlyNew).run(file, key(path));
+            sending.of(new S3Upload(store.names(), new S3Requests(store.connections()), onlyNew), key(path));
         } finally {
             path.getFileSystem().forget(path);
         }
     }
 
     /**
-     * Deletes an object. That there is none is no error.
+     * Deletes an object. That there is none is no error. A thread that is interrupted attempts it once, for at most half a second.
      *
      * @param target path of the object, made by {@link #path}
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
@@ -101,9 +126,15 @@ public final class S3Files {
     public static void delete(Path target) {
         HttpPath path = object("S3Files.delete", target);
         S3Store store = (S3Store) path.getFileSystem().store();
+        S3Requests requests = new S3Requests(store.connections());
+        boolean interrupted = Thread.interrupted();
         try {
-            new S3Requests(store.connections()).send("DELETE", store.names().url(key(path), Map.of()), new byte[0]);
+            (interrupted ? requests.once(S3Upload.FAREWELL) : requests)
+                    .send("DELETE", store.names().url(key(path), Map.of()), new byte[0]);
         } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
             path.getFileSystem().forget(path);
         }
     }

@@ -75,7 +75,7 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         all.putAll(options.headers());
         all.putAll(headers);
-        String digest = body.byteSize() == 0 ? Signer.EMPTY_BODY : S3Signer.sha256(body.asByteBuffer());
+        String digest = body.byteSize() == 0 ? Signer.EMPTY_BODY : S3Signer.sha256(body);
         // No other POST has a body.
         boolean completes = method.equals("POST") && body.byteSize() > 0;
         try {

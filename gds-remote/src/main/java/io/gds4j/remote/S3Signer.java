@@ -1,7 +1,7 @@
 package io.gds4j.remote;
 
+import java.lang.foreign.MemorySegment;
 import java.net.URI;
-import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
@@ -87,14 +87,20 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
     }
 
     static String sha256(byte[] bytes) {
-        return sha256(ByteBuffer.wrap(bytes));
+        return sha256(MemorySegment.ofArray(bytes));
     }
 
-    static String sha256(ByteBuffer bytes) {
+    /** Computes the digest of native memory by the library of {@link NativeClient}, where there is one. */
+    static String sha256(MemorySegment bytes) {
+        Optional<byte[]> known = bytes.isNative() ? NativeClient.sha256(bytes) : Optional.empty();
+        return HexFormat.of().formatHex(known.orElseGet(() -> sha256OfJdk(bytes)));
+    }
+
+    private static byte[] sha256OfJdk(MemorySegment bytes) {
         try {
             MessageDigest digest = MessageDigest.getInstance("SHA-256");
-            digest.update(bytes);
-            return HexFormat.of().formatHex(digest.digest());
+            digest.update(bytes.asByteBuffer());
+            return digest.digest();
         } catch (GeneralSecurityException e) {
             throw new AssertionError(e);
         }

@@ -4,12 +4,13 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpResponse;
-import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -19,15 +20,18 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.UUID;
+import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
+import java.util.concurrent.ExecutorCompletionService;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
-import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /**
- * Uploads a file in parts. The object appears when all parts are there; a failure takes them away again.
+ * Uploads an object in parts, each by way of memory that its thread keeps. The object appears when all parts are there; a failure
+ * takes them away again.
  *
  * @param onlyNew whether an object that exists already is left as it is, which is an error
  */
@@ -35,33 +39,60 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     private static final int PART = 16 << 20;
     private static final int MAX_PARTS = 10_000;
+    private static final int PAGE = 4096;
 
     /** Parts in memory at the same time. */
     private static final int TOGETHER = 4;
 
     /** Longest time to take parts away if the program is ending. */
-    private static final Duration FAREWELL = Duration.ofMillis(500);
+    static final Duration FAREWELL = Duration.ofMillis(500);
+
+    /** Longest time to look for an object if the program is ending. */
+    private static final Duration GLANCE = Duration.ofMillis(200);
     private static final Pattern ID = Pattern.compile("<UploadId>([^<]{1,4096})</UploadId>");
+
+    /** A part of the object. */
+    private record Part(URI uri, long offset, long length) {
+    }
 
     /** Names the upload that made an object: if the answer is lost, the object still tells. */
     private static final String MARK = "x-amz-meta-gds4j-upload";
 
-    void run(Path file, String key) throws IOException {
-        String mark = UUID.randomUUID().toString();
-        try (FileChannel channel = FileChannel.open(file)) {
-            long size = channel.size();
-            if (size <= PART) {
-                try (Arena arena = Arena.ofShared()) {
-                    publish("PUT", names.url(key, Map.of()), bytes(channel, 0, size, arena), Map.of(MARK, mark), key,
-                            mark);
-                }
-                return;
-            }
-            parts(channel, size, key, mark);
+    /** The bytes of a file. */
+    private record FileContent(Path file, FileChannel channel, long size) implements RangeSource {
+        @Override
+        public String identity() {
+            return file.toString();
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) throws IOException {
+            return channel.read(target.asByteBuffer(), offset);
         }
     }
 
-    private void parts(FileChannel channel, long size, String key, String mark) throws IOException {
+    void run(Path file, String key) throws IOException {
+        try (FileChannel channel = FileChannel.open(file)) {
+            run(new FileContent(file, channel, channel.size()), key);
+        }
+    }
+
+    void run(RangeSource content, String key) throws IOException {
+        String mark = UUID.randomUUID().toString();
+        long size = content.size();
+        if (size > PART) {
+            parts(content, size, key, mark);
+            return;
+        }
+        URI uri = names.url(key, Map.of());
+        try (Arena arena = Arena.ofShared()) {
+            publish("PUT", uri, filled(arena.allocate(size), content, 0), Map.of(MARK, mark), key, mark);
+        } catch (InterruptedException e) {
+            throw S3Requests.interrupted("PUT", uri, e);
+        }
+    }
+
+    private void parts(RangeSource content, long size, String key, String mark) throws IOException {
         URI begin = names.url(key, Map.of("uploads", ""));
         Matcher matcher = ID.matcher(text(requests.send("POST", begin, new byte[0], Map.of(MARK, mark))));
         if (!matcher.find()) {
@@ -69,7 +100,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         }
         String id = unescaped(matcher.group(1));
         try {
-            List<String> tags = send(channel, size, key, id);
+            List<String> tags = send(content, size, key, id);
             StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
             for (int i = 0; i < tags.size(); i++) {
                 xml.append("<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>"
@@ -77,7 +108,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             }
             byte[] all = xml.append("</CompleteMultipartUpload>").toString().getBytes(StandardCharsets.UTF_8);
             publish("POST", names.url(key, Map.of("uploadId", id)), MemorySegment.ofArray(all), Map.of(), key, mark);
-        } catch (IOException | RuntimeException e) {
+        } catch (IOException | RuntimeException | Error e) {
             throw abort(key, id, e);
         }
     }
@@ -92,12 +123,15 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         try {
             requests.send(method, uri, body, all);
         } catch (CuFileInterruptedException e) {
+            if (onlyNew) {
+                takeBack(key, mark);
+            }
             throw e;
         } catch (CuFileException e) {
             int errno = e.errno().orElse(0);
             if (onlyNew && errno == Errno.ENOSYS) {
                 requests.send(method, uri, body, headers);
-            } else if (!isThere(key, mark)) {
+            } else if (!isThere(requests.once(), key, mark)) {
                 throw onlyNew && errno == Errno.ESTALE
                         ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", e)
                         : e;
@@ -105,43 +139,65 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         }
     }
 
-    /** Returns whether the object is the one of this upload. */
-    private boolean isThere(String key, String mark) {
+    /** Deletes the object if it appeared although the thread was interrupted meanwhile. */
+    private void takeBack(String key, String mark) {
+        Thread.interrupted();
         try {
-            return requests.once().send("HEAD", names.url(key, Map.of()), new byte[0]).headers().firstValue(MARK)
+            if (isThere(requests.once(GLANCE), key, mark)) {
+                requests.once(FAREWELL).send("DELETE", names.url(key, Map.of()), new byte[0]);
+            }
+        } finally {
+            Thread.currentThread().interrupt();
+        }
+    }
+
+    /** Returns whether the object is the one of this upload. */
+    private boolean isThere(S3Requests asking, String key, String mark) {
+        try {
+            return asking.send("HEAD", names.url(key, Map.of()), new byte[0]).headers().firstValue(MARK)
                     .filter(mark::equals).isPresent();
         } catch (CuFileException e) {
             return false;
         }
     }
 
-    private List<String> send(FileChannel channel, long size, String key, String id) throws IOException {
-        long part = Math.max(PART, Math.ceilDiv(size, MAX_PARTS));
-        List<Future<String>> sent = new ArrayList<>();
-        ExecutorService threads = Executors.newFixedThreadPool(TOGETHER, Thread.ofVirtual().factory());
+    private List<String> send(RangeSource content, long size, String key, String id) throws IOException {
+        long bytes = Math.max(PART, Math.ceilDiv(size, MAX_PARTS));
+        List<Part> parts = new ArrayList<>();
+        for (long at = 0; at < size; at += bytes) {
+            String number = String.valueOf(parts.size() + 1);
+            parts.add(new Part(
+                    names.url(key, Map.of("partNumber", number, "uploadId", id)), at, Math.min(bytes, size - at)));
+        }
+        String[] tags = new String[parts.size()];
+        AtomicInteger next = new AtomicInteger();
+        int together = Math.min(TOGETHER, tags.length);
+        ExecutorService threads = Executors.newFixedThreadPool(
+                together, Thread.ofPlatform().daemon().name("gds4j-upload-", 0).factory());
+        CompletionService<Boolean> ended = new ExecutorCompletionService<>(threads);
         try {
-            for (long at = 0; at < size; at += part) {
-                long start = at;
-                String number = String.valueOf(sent.size() + 1);
-                sent.add(threads.submit(() -> {
-                    URI uri = names.url(key, Map.of("partNumber", number, "uploadId", id));
+            for (int i = 0; i < together; i++) {
+                ended.submit(() -> {
                     try (Arena arena = Arena.ofShared()) {
-                        MemorySegment bytes = bytes(channel, start, Math.min(part, size - start), arena);
-                        return requests.send("PUT", uri, bytes, Map.of()).headers().firstValue("ETag").orElseThrow(
-                                () -> S3Requests.failure("PUT", uri, Errno.EIO, "the answer has no ETag", null));
+                        MemorySegment memory = arena.allocate(bytes, PAGE);
+                        for (int n = next.getAndIncrement(); n < tags.length; n = next.getAndIncrement()) {
+                            tags[n] = send(parts.get(n), content, memory);
+                        }
                     }
-                }));
+                    return true;
+                });
             }
-            List<String> tags = new ArrayList<>();
-            for (Future<String> each : sent) {
-                tags.add(each.get());
+            for (int i = 0; i < together; i++) {
+                ended.take().get();
             }
-            return tags;
+            return List.of(tags);
         } catch (ExecutionException e) {
-            if (e.getCause() instanceof CuFileException known) {
-                throw known;
+            switch (e.getCause()) {
+                case RuntimeException known -> throw known;
+                case Error known -> throw known;
+                case IOException known -> throw known;
+                default -> throw new IOException(e.getCause());
             }
-            throw e.getCause() instanceof IOException known ? known : new IOException(e.getCause());
         } catch (InterruptedException e) {
             throw S3Requests.interrupted("PUT", names.url(key, Map.of()), e);
         } finally {
@@ -151,8 +207,16 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         }
     }
 
+    /** Sends a part by way of this memory, and returns its tag. */
+    private String send(Part part, RangeSource content, MemorySegment memory)
+            throws IOException, InterruptedException {
+        MemorySegment bytes = filled(memory.asSlice(0, part.length), content, part.offset);
+        return requests.send("PUT", part.uri, bytes, Map.of()).headers().firstValue("ETag").orElseThrow(
+                () -> S3Requests.failure("PUT", part.uri, Errno.EIO, "the answer has no ETag", null));
+    }
+
     /** Takes the parts away, and returns the failure; it names the upload if the parts stay. */
-    private RuntimeException abort(String key, String id, Exception failure) throws IOException {
+    private RuntimeException abort(String key, String id, Throwable failure) throws IOException {
         boolean interrupted = Thread.interrupted();
         try {
             (interrupted ? requests.once(FAREWELL) : requests.once())
@@ -176,22 +240,27 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         return rethrown(failure);
     }
 
-    private static RuntimeException rethrown(Exception failure) throws IOException {
-        if (failure instanceof IOException known) {
-            throw known;
-        }
-        return (RuntimeException) failure;
-    }
-
-    private static MemorySegment bytes(FileChannel channel, long start, long size, Arena arena) throws IOException {
-        MemorySegment all = arena.allocate(size);
-        ByteBuffer bytes = all.asByteBuffer();
-        while (bytes.hasRemaining()) {
-            if (channel.read(bytes, start + bytes.position()) < 0) {
-                throw new IOException("the file became shorter while it was uploaded");
+    private static RuntimeException rethrown(Throwable failure) throws IOException {
+        switch (failure) {
+            case IOException known -> throw known;
+            case Error known -> throw known;
+            default -> {
+                return (RuntimeException) failure;
             }
         }
-        return all;
+    }
+
+    /** Fills memory with the bytes from an offset on. */
+    private static MemorySegment filled(MemorySegment memory, RangeSource content, long offset)
+            throws IOException, InterruptedException {
+        for (long at = 0; at < memory.byteSize();) {
+            long count = content.read(offset + at, memory.asSlice(at), Cancellation.NEVER);
+            if (count <= 0) {
+                throw new IOException(content.identity() + " became shorter while it was uploaded");
+            }
+            at += count;
+        }
+        return memory;
     }
 
     private static String text(HttpResponse<byte[]> response) {

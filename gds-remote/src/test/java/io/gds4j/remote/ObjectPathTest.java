@@ -5,7 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpExchange;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -13,6 +15,7 @@ import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.ReadOnlyFileSystemException;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.util.ArrayList;
 import java.util.List;
@@ -40,6 +43,33 @@ class ObjectPathTest {
     void stop() {
         server.close();
         s3.close();
+    }
+
+    /** A source without bytes. */
+    private record Empty() implements RangeSource {
+        @Override
+        public String identity() {
+            return "empty";
+        }
+
+        @Override
+        public long size() {
+            return 0;
+        }
+
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) {
+            return 0;
+        }
+    }
+
+    @Test
+    void objectsOfHttpServersAreNotWritten() {
+        SourcePath path = HttpFiles.path(URI.create("http://localhost/a"), OPTIONS);
+        RangeSource content = new Empty();
+        assertThatThrownBy(() -> path.create(content)).isInstanceOf(CuFileException.class)
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EROFS));
+        assertThatThrownBy(() -> Files.delete(path)).isInstanceOf(ReadOnlyFileSystemException.class);
     }
 
     @Test

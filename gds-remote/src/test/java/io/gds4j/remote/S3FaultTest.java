@@ -123,7 +123,7 @@ class S3FaultTest {
 
     /** S3 sends spaces while it completes an upload. They kept the connection open, but counted as no progress. */
     @ParameterizedTest
-    @CsvSource({"3000, 35", "200, 1000"})
+    @CsvSource({"1500, 18", "200, 1000"})
     void uploadMayTakeLongToCompleteButNotForEver(int stallMillis, int spaces) throws IOException {
         HttpOptions patient = OPTIONS.withPatience(Duration.ofMillis(stallMillis), 1, Duration.ZERO);
         Path large = Files.write(folder.resolve("large"), new byte[17 << 20]);

@@ -4,8 +4,14 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
+import io.gds4j.source.SourcePath;
 import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
@@ -17,6 +23,9 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -42,7 +51,7 @@ class S3FilesTest {
         server.close();
     }
 
-    private Path path(String key) {
+    private SourcePath path(String key) {
         return S3Files.path(URI.create("s3://models/" + key), options);
     }
 
@@ -204,6 +213,92 @@ class S3FilesTest {
         S3Files.upload(file(size), path("new/file%20x"));
         assertThat(Arrays.mismatch(server.objects.get("new/file x"), RangeServer.random(size))).isEqualTo(-1);
         assertThat(server.uploads).isEmpty();
+    }
+
+    /** Bytes that tell which of them were read. */
+    private record Counted(byte[] bytes, AtomicLong read) implements RangeSource {
+        @Override
+        public String identity() {
+            return "counted";
+        }
+
+        @Override
+        public long size() {
+            return bytes.length;
+        }
+
+        /** Reads a few bytes at a time, as sources may. */
+        @Override
+        public long read(long offset, MemorySegment target, Cancellation cancellation) {
+            long count = Math.min(target.byteSize(), 1_000_003);
+            MemorySegment.copy(MemorySegment.ofArray(bytes), offset, target, 0, count);
+            read.addAndGet(count);
+            return count;
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {0, 1000, (17 << 20) + 5})
+    void uploadedSourceIsTheObjectAndEachByteIsReadOnce(int size) throws IOException {
+        Counted source = new Counted(RangeServer.random(size), new AtomicLong());
+        S3Files.upload(source, path("x"));
+        assertThat(Arrays.mismatch(server.objects.get("x"), source.bytes)).isEqualTo(-1);
+        assertThat(source.read).hasValue(size);
+        assertThatThrownBy(() -> path("x").create(source)).isInstanceOf(CuFileException.class)
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EEXIST));
+        Files.delete(path("x"));
+        assertThat(server.objects).isEmpty();
+        path("x").create(source);
+        assertThat(server.objects).containsOnlyKeys("x");
+    }
+
+    /** An upload has four parts in memory: it reads no fifth one before the server has taken one. */
+    @Test
+    void uploadReadsOnlyWhatItsMemoryHolds() throws Exception {
+        Counted source = new Counted(new byte[(16 << 20) * 6], new AtomicLong());
+        CountDownLatch four = new CountDownLatch(4);
+        CountDownLatch go = new CountDownLatch(1);
+        server.on((exchange, request) -> {
+            if (exchange.getRequestMethod().equals("PUT")) {
+                four.countDown();
+                try {
+                    go.await();
+                } catch (InterruptedException e) {
+                    Thread.currentThread().interrupt();
+                }
+            }
+            return false;
+        });
+        CompletableFuture<Void> uploaded = CompletableFuture.runAsync(() -> {
+            try {
+                S3Files.upload(source, path("x"));
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        four.await();
+        assertThat(source.read).hasValue(4 * (16L << 20));
+        go.countDown();
+        uploaded.join();
+        assertThat(server.objects.get("x")).hasSize(source.bytes.length);
+    }
+
+    /** The answer came after the interrupt: the object is there although the upload failed. */
+    @Test
+    void objectThatAppearsAfterAnInterruptIsTakenBack() {
+        Thread uploader = Thread.currentThread();
+        server.on((exchange, request) -> {
+            if (exchange.getRequestMethod().equals("PUT")) {
+                server.serveUnanswered(exchange);
+                uploader.interrupt();
+                return true;
+            }
+            return false;
+        });
+        Counted source = new Counted(new byte[10], new AtomicLong());
+        assertThatThrownBy(() -> path("x").create(source)).isInstanceOf(CuFileInterruptedException.class);
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(server.objects).isEmpty();
     }
 
     @Test

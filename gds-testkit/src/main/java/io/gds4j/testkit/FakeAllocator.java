@@ -2,7 +2,6 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.GrowableMemory;
@@ -11,7 +10,6 @@ import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.MemoryUsage;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.util.Map;
@@ -46,7 +44,8 @@ final class FakeAllocator implements MemoryAllocator {
             throw CuFileException.invalid(ALLOCATE, "size is " + size + ", allowed is 1 or more");
         }
         if (kind.isHost()) {
-            return allocateHost(kind, size);
+            long alignment = kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : PAGE;
+            return ReferenceAllocator.hostMemory(kind, size, alignment, this::host);
         }
         FakeMemory.Region region = memory.allocate(kind, size, device, ALLOCATE);
         FakeMemory in = memory;
@@ -55,21 +54,6 @@ final class FakeAllocator implements MemoryAllocator {
             streams.finishMemory(region.address(), size);
             in.free(region);
         });
-    }
-
-    private MemoryAllocation allocateHost(MemoryKind kind, long size) {
-        Arena arena = Arena.ofShared();
-        try {
-            MemorySegment segment = arena.allocate(size, kind == MemoryKind.HOST_HUGEPAGE ? HUGE_PAGE : PAGE);
-            return host(MemoryRange.ofSegment(segment, kind), () -> Uninterruptibly.close(arena));
-        } catch (OutOfMemoryError | IllegalArgumentException e) {
-            arena.close();
-            throw CuFileException.builder(ALLOCATE)
-                    .error(CuFileError.NOMEM_ERROR)
-                    .detail("no room for %s bytes".formatted(size))
-                    .cause(e)
-                    .build();
-        }
     }
 
     private MemoryAllocation host(MemoryRange range, Runnable free) {

@@ -9,6 +9,7 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.function.BiFunction;
 
 /** Allocates host memory from arenas. */
 final class ReferenceAllocator implements MemoryAllocator {
@@ -30,10 +31,16 @@ final class ReferenceAllocator implements MemoryAllocator {
         if (size < 1) {
             throw CuFileException.invalid(ALLOCATE, "size is below 1: " + size);
         }
+        return hostMemory(kind, size, PAGE, MemoryAllocation::of);
+    }
+
+    /** Allocates a segment, and makes an allocation of it and of what frees it. */
+    static MemoryAllocation hostMemory(
+            MemoryKind kind, long size, long alignment, BiFunction<MemoryRange, Runnable, MemoryAllocation> made) {
         Arena arena = Arena.ofShared();
         try {
-            MemorySegment segment = arena.allocate(size, PAGE);
-            return MemoryAllocation.of(MemoryRange.ofSegment(segment, kind), () -> Uninterruptibly.close(arena));
+            MemorySegment segment = arena.allocate(size, alignment);
+            return made.apply(MemoryRange.ofSegment(segment, kind), () -> Uninterruptibly.close(arena));
         } catch (OutOfMemoryError | IllegalArgumentException e) {
             arena.close();
             throw CuFileException.builder(ALLOCATE)

@@ -33,10 +33,7 @@ final class ConvertCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Mixin
     private final ReportOption report = new ReportOption();
@@ -52,7 +49,7 @@ final class ConvertCommand implements Callable<Integer> {
             index = "1",
             paramLabel = "DST",
             description = "A folder, which is created if necessary. A checkpoint named model in it is replaced; other files"
-                    + " remain. An s3 URL of a folder is written by way of the folder for temporary files.")
+                    + " remain. An s3 URL of a folder receives the bytes from memory, and replaces no object.")
     @SuppressWarnings("NullAway.Init")
     private String destination;
 
@@ -90,7 +87,7 @@ final class ConvertCommand implements Callable<Integer> {
         Path folder = CheckpointPath.of(destination, terminal.environment());
         SaveOptions layout = options();
         return Report.of(
-                report.of("convert", List.of(from, folder)), statistics.with(output.of(terminal, "convert")),
+                report.of("convert", List.of(from, folder)), output.of(terminal, "convert"),
                 to -> new ConvertRun(from, links.value(), folder, backend.value(), layout, to).run().code());
     }
 

@@ -32,10 +32,7 @@ final class DemoCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Option(
             names = {"-s", "--size"},
@@ -63,6 +60,6 @@ final class DemoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        return new DemoRun(size, dir, keep, statistics.with(output.of(terminal, "demo"))).run().code();
+        return new DemoRun(size, dir, keep, output.of(terminal, "demo")).run().code();
     }
 }

@@ -75,10 +75,7 @@ final class IoCommand implements Callable<Integer> {
     private boolean overwrite;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Mixin
     private final ReportOption report = new ReportOption();
@@ -95,7 +92,7 @@ final class IoCommand implements Callable<Integer> {
         if (series != null) {
             return runSeries(series);
         }
-        Output to = statistics.with(output.of(terminal, "io"));
+        Output to = output.of(terminal, "io");
         IoArguments arguments = arguments(to);
         return Report.of(
                 report.of("io", arguments.jobs().stream().map(IoJob::path).distinct().toList()), to,

@@ -33,10 +33,7 @@ final class LoadCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Mixin
     private final ReportOption report = new ReportOption();
@@ -67,7 +64,7 @@ final class LoadCommand implements Callable<Integer> {
             throw CommandFailure.usage("--report is about a load: it is not allowed with --list");
         }
         return Report.of(
-                report.of("load", List.of(arguments.path())), statistics.with(output.of(terminal, "load")),
+                report.of("load", List.of(arguments.path())), output.of(terminal, "load"),
                 to -> LoadRun.run(arguments, to).code());
     }
 }

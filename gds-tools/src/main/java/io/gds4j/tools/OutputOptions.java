@@ -5,7 +5,7 @@ import io.gds4j.tools.terminal.Terminal;
 import picocli.CommandLine.Option;
 
 /** Options that every command has. */
-final class OutputOptions {
+class OutputOptions {
     @Option(names = "--json",
             description = "Print one JSON object on standard output, also on failure.")
     private boolean json;

@@ -32,10 +32,7 @@ final class PatternsCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Option(names = {"-p", "--patterns"}, paramLabel = "N", split = ",",
             description = "Numbers of the patterns to run. Default: 1,2,3.")
@@ -87,7 +84,7 @@ final class PatternsCommand implements Callable<Integer> {
         options.addAll(List.of("--backend", backend.value()));
         PatternsArguments arguments =
                 new PatternsArguments(patterns, size, ioSizes.sizes(), rounds, options, dir, from, chart);
-        return new PatternsRun(arguments, statistics.with(output.of(terminal, "patterns"))).run()
+        return new PatternsRun(arguments, output.of(terminal, "patterns")).run()
                 .code();
     }
 }

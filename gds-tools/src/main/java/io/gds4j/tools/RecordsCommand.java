@@ -130,10 +130,7 @@ final class RecordsCommand implements Callable<Integer> {
     private final BackendOption backend = new BackendOption();
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Mixin
     private final ReportOption report = new ReportOption();
@@ -168,7 +165,7 @@ final class RecordsCommand implements Callable<Integer> {
         }
         List<Path> files = paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList();
         return Report.of(
-                report.of("records", files), statistics.with(output.of(terminal, "records")),
+                report.of("records", files), output.of(terminal, "records"),
                 to -> run(files, to).run().code());
     }
 

@@ -29,10 +29,7 @@ final class SampleCommand implements Callable<Integer> {
     private final Terminal terminal;
 
     @Mixin
-    private final OutputOptions output = new OutputOptions();
-
-    @Mixin
-    private final StatisticsOption statistics = new StatisticsOption();
+    private final CountedOutputOptions output = new CountedOutputOptions();
 
     @Parameters(arity = "0..*", paramLabel = "NAME", description = "Samples to run.")
     private List<String> names = new ArrayList<>();
@@ -74,7 +71,7 @@ final class SampleCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        return new SampleRun(names, list, all, options(), dir, statistics.with(output.of(terminal, "sample")))
+        return new SampleRun(names, list, all, options(), dir, output.of(terminal, "sample"))
                 .run().code();
     }
 

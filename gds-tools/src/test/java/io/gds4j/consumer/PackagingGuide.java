@@ -6,19 +6,25 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.regex.Pattern;
 
-/** The code blocks of docs/packaging.md. */
+/** The code blocks of docs/packaging.md and the pages that it leads to. */
 record PackagingGuide(String text) {
-    private static final Path FILE = Path.of("").toAbsolutePath().resolveSibling("docs").resolve("packaging.md");
+    private static final Path DOCS = Path.of("").toAbsolutePath().resolveSibling("docs");
+    private static final List<String> PAGES = List.of(
+            "packaging.md", "packaging-jars.md", "packaging-modules.md", "spring-boot.md");
 
     static PackagingGuide read() throws IOException {
-        return new PackagingGuide(Files.readString(FILE));
+        StringBuilder text = new StringBuilder();
+        for (String page : PAGES) {
+            text.append(Files.readString(DOCS.resolve(page))).append('\n');
+        }
+        return new PackagingGuide(text.toString());
     }
 
     /** Returns the only Java source that begins with this text. */
     String java(String start) {
         List<String> found = blocks(text, "java").stream().filter(block -> block.startsWith(start)).toList();
         if (found.size() != 1) {
-            throw new AssertionError("%d sources in %s begin with '%s'".formatted(found.size(), FILE, start));
+            throw new AssertionError("%d sources in %s begin with '%s'".formatted(found.size(), PAGES, start));
         }
         return found.getFirst();
     }
@@ -27,7 +33,7 @@ record PackagingGuide(String text) {
     String commands(String heading) {
         int start = text.indexOf("\n## " + heading + "\n");
         if (start < 0) {
-            throw new AssertionError("%s has no section '%s'".formatted(FILE, heading));
+            throw new AssertionError("%s have no section '%s'".formatted(PAGES, heading));
         }
         int end = text.indexOf("\n## ", start + 1);
         return blocks(end < 0 ? text.substring(start) : text.substring(start, end), "sh").getFirst();

@@ -19,7 +19,7 @@ import org.junit.jupiter.params.provider.Arguments;
 import org.junit.jupiter.params.provider.MethodSource;
 import org.xml.sax.InputSource;
 
-/** The snippets of docs/packaging.md, against the build; {@link PackagingIT} runs them. */
+/** The snippets of the pages on packaging, against the build; {@link PackagingIT} runs them. */
 class PackagingGuideTest {
     private static final Path POM = Path.of("").toAbsolutePath().resolveSibling("pom.xml");
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Packs the program of docs/packaging.md in every way that the page describes, and runs it by the page's own command lines. */
+/** Packs the program of docs/packaging.md in every way that the pages describe, and runs it by their own command lines. */
 class PackagingIT {
     private static final Path JDK = Path.of(System.getProperty("java.home"));
     /** Selects the backend that serves on every machine; puts the JDK of the tests first. */
@@ -94,7 +94,7 @@ class PackagingIT {
                 .findFirst()
                 .orElseThrow();
         JarMaker.springBoot(folder.resolve("app-boot.jar"), loader, folder.resolve("app.jar"), jars, "app.Program");
-        assertThat(run("Spring Boot")).isEqualTo(EXPECTED);
+        assertThat(run("Spring Boot jar")).isEqualTo(EXPECTED);
     }
 
     /** One test: jpackage wraps the image, which takes most of the time. */

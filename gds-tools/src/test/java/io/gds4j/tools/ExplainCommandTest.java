@@ -103,6 +103,23 @@ class ExplainCommandTest {
     }
 
     @Test
+    void saysWhyLoadsFromMemoryCouldNotBeMeasured() throws Exception {
+        Path config = Files.writeString(
+                folder.resolve("cufile.json"), "{\"properties\": {\"allow_system_memory\": false}}");
+        Path out = folder.resolve("out");
+        ProcessBuilder command = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED",
+                "-cp", System.getProperty("java.class.path"), GdsCommand.class.getName(), "explain",
+                TestCheckpoints.odd(folder.resolve("model.safetensors")).toString(), "-t", "host");
+        command.environment().put("CUFILE_ENV_PATH_JSON", config.toString());
+
+        assertThat(command.redirectOutput(out.toFile()).start().waitFor()).isZero();
+
+        assertThat(Files.readString(out)).containsPattern("memory +unknown: .*allow_system_memory is false");
+    }
+
+    @Test
     void checkpointWithoutBytesHasATimeToo() throws IOException {
         for (String header : new String[]{"{}", "{\"t\":{\"dtype\":\"F32\",\"shape\":[0],\"data_offsets\":[0,0]}}"}) {
             Path file = checkpoint(header, 0);

@@ -23,6 +23,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** {@code gds stats} on this process, on others, and on a missing one. */
 class StatsCommandTest {
     private static final int SIZE = 65_536;
+    private static final String ATTACH_MILLIS = "sun.tools.attach.attachTimeout";
     private static final String ME = Long.toString(ProcessHandle.current().pid());
 
     @TempDir
@@ -165,6 +166,7 @@ class StatsCommandTest {
     @ValueSource(strings = {"stats", "top"})
     void otherProgramIsReportedWithoutItsCommandLine(String command) throws IOException {
         Process other = new ProcessBuilder("sleep", "60").start();
+        System.setProperty(ATTACH_MILLIS, "200"); // for how long the JDK waits for a JVM that starts
         try {
             GdsRun run = GdsRun.gds(command, Long.toString(other.pid()));
             assertThat(run.status()).isEqualTo(4);
@@ -172,6 +174,7 @@ class StatsCommandTest {
                     "gds: cannot connect to process %d: it is not a JVM, or has not started yet"
                             .formatted(other.pid()));
         } finally {
+            System.clearProperty(ATTACH_MILLIS);
             other.destroy();
         }
     }

@@ -2,7 +2,6 @@ package io.gds4j.samples;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import java.nio.file.Path;
 
@@ -13,12 +12,9 @@ public final class LoadCheckpoint {
 
     /** Loads the checkpoint named by the first argument. */
     public static void main(String[] args) {
-        // into GPU 0, or into host memory without a GPU
         try (CuFileDriver driver = CuFileDriver.open();
-                LoadedTensors tensors = Checkpoint.load(Path.of(args[0]), driver)) {
-            for (LoadedTensor tensor : tensors) {
-                System.out.println(tensor.name() + " " + tensor.dtype() + " " + tensor.shape());
-            }
+                LoadedTensors tensors = Checkpoint.load(Path.of(args[0]), driver)) { // into GPU 0, or host memory
+            tensors.forEach(tensor -> System.out.println(tensor.name() + " " + tensor.dtype() + " " + tensor.shape()));
             System.out.println(tensors.report());
         }
     }

@@ -36,7 +36,8 @@ class GuidesTest {
                     "troubleshooting.md", "comparison.md", "guides.md", "try.md", "faq.md", "glossary.md",
                     "next-steps.md",
                     "sizing.md", "choosing.md", "contexts.md", "huggingface.md", "spring-boot.md", "kubernetes.md",
-                    "support.md"})
+                    "support.md", "performance.md", "libcufile.md", "packaging.md", "packaging-jars.md",
+                    "packaging-modules.md"})
     void guideIsShort(String guide) throws IOException {
         List<String> lines = text(guide).lines().toList();
 
@@ -50,7 +51,9 @@ class GuidesTest {
             "operations.md",
             "troubleshooting.md", "comparison.md", "support.md", "guides.md", "try.md", "faq.md", "next-steps.md",
             "sizing.md", "choosing.md", "contexts.md", "huggingface.md", "spring-boot.md", "kubernetes.md",
-            "testing.md", "notes/tests.md", "../README.md", "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
+            "testing.md", "performance.md", "libcufile.md", "packaging.md", "packaging-jars.md",
+            "packaging-modules.md", "notes/engine.md", "notes/libcufile.md", "notes/tests.md", "../README.md",
+            "../SECURITY.md", "../CODE_OF_CONDUCT.md"})
     void linksOfGuideLeadToFiles(String guide) throws IOException {
         Path document = DOCS.resolve(guide);
         List<String> targets = LINK.matcher(text(guide)).results().map(link -> link.group(1)).toList();

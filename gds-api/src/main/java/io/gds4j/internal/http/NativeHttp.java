@@ -21,6 +21,14 @@ public interface NativeHttp {
     Wire open();
 
     /**
+     * Computes the digest that signs a body, from where it lies: the JDK's digest copies native memory first.
+     *
+     * @param bytes native memory
+     * @return the 32 bytes of SHA-256; empty if the library has no such function
+     */
+    Optional<byte[]> sha256(MemorySegment bytes);
+
+    /**
      * A request. Redirects are not followed, and nothing but these headers and those of HTTP itself is sent.
      *
      * @param headers name and value

@@ -93,12 +93,11 @@ public final class Lifetime {
     }
 
     /**
-     * {@return whether a call of this thread, later work of the stream that this thread serves, or a call that may wait for this thread
-     * uses it}
+     * {@return whether a call of this thread, later work of the stream that this thread serves, or a call or a claim that may wait for
+     * this thread uses it. An entry of a batch claims its file while nobody calls}
      */
     public boolean isHeldByThisThread() {
         ThreadState here = ThreadState.current();
-        // An entry of a batch claims its file: it may be this thread's although no caller waits for the batch yet.
         return here.contains(this) || here.isUsedLater(this) || mayBeWaitedFor(here)
                 || here.servesAnotherCall() && isClaimed();
     }

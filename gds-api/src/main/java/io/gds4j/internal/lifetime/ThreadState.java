@@ -69,7 +69,7 @@ public final class ThreadState {
     }
 
     /** Returns whether this thread runs a source for the call of another thread, which waits for it. */
-    boolean servesAnotherCall() {
+    public boolean servesAnotherCall() {
         return sources > 0 && depth == 0;
     }
 

@@ -33,23 +33,9 @@ public interface Metadata {
 
     /** Returns metadata with these values, all of them text. */
     static Metadata ofStrings(Map<String, String> strings) {
-        Map<String, String> copy = Collections.unmodifiableMap(new LinkedHashMap<>(strings));
-        return new Metadata() {
-            @Override
-            public Set<String> keys() {
-                return copy.keySet();
-            }
-
-            @Override
-            public Optional<MetadataValue> get(String key) {
-                return Optional.ofNullable(copy.get(key)).map(MetadataValue.Text::new);
-            }
-
-            @Override
-            public Map<String, String> strings() {
-                return copy;
-            }
-        };
+        Map<String, MetadataValue> values = new LinkedHashMap<>();
+        strings.forEach((key, value) -> values.put(key, new MetadataValue.Text(value)));
+        return of(values);
     }
 
     /** Returns metadata with these values. */

@@ -29,29 +29,12 @@ public class CheckedFiles extends OpenFiles<CuFileHandle> {
         return versions;
     }
 
-    /** Called with each file that was opened, before its version is compared. */
-    protected void opened(Path path, CuFileHandle handle) {
-        // nothing to demand
-    }
-
     @Override
     protected CuFileHandle openFile(Path path) {
-        CuFileHandle handle;
         try {
-            handle = driver.openFile(path, options);
+            return driver.openFile(path, options);
         } catch (CuFileException e) {
             throw unopened(path, e);
-        }
-        boolean right = false;
-        try {
-            opened(path, handle);
-            finishFile(path, handle);
-            right = true;
-            return handle;
-        } finally {
-            if (!right) {
-                handle.close();
-            }
         }
     }
 

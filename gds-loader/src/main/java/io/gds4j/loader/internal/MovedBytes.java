@@ -44,6 +44,12 @@ public final class MovedBytes {
         }
     }
 
+    /** Counts bytes that went to an object of a store. */
+    public synchronized void stored(long bytes) {
+        asked += bytes;
+        paths.merge(IoPath.USER_SOURCE, bytes, Long::sum);
+    }
+
     private synchronized void add(IoResult result) {
         asked += result.asked();
         result.bytesByPath().forEach((path, bytes) -> paths.merge(path, bytes, Long::sum));

@@ -63,8 +63,13 @@ public abstract class OpenFiles<F> implements AutoCloseable {
         this.most = most;
     }
 
-    /** Opens a file; throws if it is not the one that is expected. */
+    /** Opens a file. */
     protected abstract F openFile(Path path);
+
+    /** Throws if a file that was opened is not the one that is expected; it is closed then. */
+    protected void opened(Path path, F file) {
+        finishFile(path, file);
+    }
 
     /** Ends the use of an open file: checks that it is still the same, or that its content is safe. */
     protected abstract void finishFile(Path path, F file);
@@ -97,11 +102,25 @@ public abstract class OpenFiles<F> implements AutoCloseable {
         Entry<F> entry = open.get(path);
         if (entry == null) {
             closeUnused(most - 1);
-            entry = new Entry<>(openWithinLimit(path));
+            entry = new Entry<>(openChecked(path));
             open.put(path, entry);
         }
         entry.users++;
         return entry;
+    }
+
+    private F openChecked(Path path) {
+        F file = openWithinLimit(path);
+        boolean right = false;
+        try {
+            opened(path, file);
+            right = true;
+            return file;
+        } finally {
+            if (!right) {
+                closeFile(file);
+            }
+        }
     }
 
     private F openWithinLimit(Path path) {

@@ -15,6 +15,7 @@ import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.FileVersion;
+import io.gds4j.source.SourcePath;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashMap;
@@ -57,7 +58,9 @@ public final class ChecksumVerifier {
             @Override
             protected CuFileHandle openFile(Path path) {
                 try {
-                    calls.dropCached(path);
+                    if (!(path instanceof SourcePath)) {
+                        calls.dropCached(path);
+                    }
                 } catch (CuFileException e) {
                     throw unopened(path, e);
                 }

@@ -86,6 +86,7 @@ public final class CollectiveSave {
                     "writer %s of %s: allowed are 1 to %s writers, numbered from 0"
                             .formatted(rank, world, MAX_WRITERS));
         }
+        plan.content().target().ofFiles("CollectiveSave.of");
         return new CollectiveSave(plan.content(), FileCalls.SYSTEM, name, rank, world);
     }
 

@@ -2,25 +2,17 @@ package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.ffi.posix.StatxResult;
-import io.gds4j.internal.lifetime.Closing;
-import io.gds4j.loader.internal.CheckedFiles;
-import io.gds4j.loader.internal.OpenFiles;
-import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.source.FileVersion;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
-import java.util.Optional;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -30,14 +22,12 @@ final class FileWriter implements AutoCloseable {
 
     private final SaveContent content;
     private final CuFileDriver driver;
-    private final Snapshot snapshot;
     private final SaveControl control;
     private final SaveListener listener;
     private final boolean staged;
     private final OutputFiles outputs;
-    private final CheckedFiles originals;
+    private final TensorBytes tensors;
     private final Checksums checksums;
-    private final ReorderedTensors reordered;
     private final List<int[]> shareChecksums = new ArrayList<>();
     private long total;
     private long written;
@@ -46,14 +36,12 @@ final class FileWriter implements AutoCloseable {
             SaveListener listener) {
         this.content = content;
         this.driver = driver;
-        this.snapshot = snapshot;
         this.control = control;
         this.listener = listener;
         this.staged = content.options().checksums() || readsTensors(content);
         this.outputs = new OutputFiles(driver, content.options().direct(), control.moved());
-        this.originals = new CheckedFiles(driver, originals(content));
+        this.tensors = new TensorBytes(content, driver, snapshot, control);
         this.checksums = new Checksums(content, driver.allocator());
-        this.reordered = new ReorderedTensors(content, driver, control, this::readSource);
         this.total = content.files().stream().mapToLong(SaveFile::size).sum();
     }
 
@@ -64,22 +52,9 @@ final class FileWriter implements AutoCloseable {
                 .anyMatch(tensor -> tensor.source() instanceof SaveTensor.InFile || tensor.moves().isPresent());
     }
 
-    /** Returns the files that the plan copies from, with the versions that their headers describe. */
-    private static Map<Path, FileVersion> originals(SaveContent content) {
-        Map<Path, FileVersion> versions = new LinkedHashMap<>();
-        for (SaveFile file : content.files()) {
-            for (SaveTensor tensor : file.tensors()) {
-                if (tensor.source() instanceof SaveTensor.InFile original) {
-                    versions.put(original.tensor().file(), original.version());
-                }
-            }
-        }
-        return versions;
-    }
-
     /** Creates the temporary files, reserves their space, and writes them. */
     void write(Publication publication) {
-        openOriginals();
+        tensors.open();
         create(publication, StandardOpenOption.CREATE_NEW);
         reserve();
         writeContent();
@@ -87,7 +62,7 @@ final class FileWriter implements AutoCloseable {
 
     /** Opens the temporary files as one of several writers, and returns which they are. */
     List<ShareFile.Identity> openShare(Publication publication, GuessableName names) {
-        openOriginals();
+        tensors.open();
         List<ShareFile.Identity> claimed = new ArrayList<>();
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
@@ -119,14 +94,14 @@ final class FileWriter implements AutoCloseable {
         List<WriteRange> pieces = WriteRange.ofRuns(content.files(), runs, inFlight, staged);
         List<WriteRange> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
         checksums.expect(pieces.size() + shared.size());
-        reordered.expect(pieces);
+        tensors.expect(pieces);
         control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new RangeWriter() {
             @Override
             public void work(int number) {
                 write(number, pieces.get(number));
             }
         }));
-        reordered.expect(shared);
+        tensors.expect(shared);
         ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
         control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new RangeWriter() {
             @Override
@@ -134,7 +109,7 @@ final class FileWriter implements AutoCloseable {
                 fragments[number] = fragment(pieces.size() + number, shared.get(number));
             }
         }));
-        originals.finish();
+        tensors.finish();
         List<WriteRange> all = new ArrayList<>(pieces);
         all.addAll(shared);
         for (int i = 0; i < content.files().size(); i++) {
@@ -176,7 +151,7 @@ final class FileWriter implements AutoCloseable {
 
     /** Writes the only file once more, under its final name: for file systems without renames. */
     void writeInPlace(Publication publication) {
-        openOriginals();
+        tensors.open();
         outputs.forget();
         publication.keepTemporary();
         publication.removeLink(0);
@@ -191,10 +166,6 @@ final class FileWriter implements AutoCloseable {
         publication.finishFile();
     }
 
-    private void openOriginals() {
-        originals.openAll(List.copyOf(originals(content).keySet()), control::checkStopped);
-    }
-
     private void reserve() {
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
@@ -207,7 +178,7 @@ final class FileWriter implements AutoCloseable {
         int inFlight = content.options().writesInFlight();
         List<WriteRange> pieces = WriteRange.of(content.files(), inFlight, staged);
         checksums.expect(pieces.size());
-        reordered.expect(pieces);
+        tensors.expect(pieces);
         control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new RangeWriter() {
             @Override
             public void work(int number) {
@@ -215,7 +186,7 @@ final class FileWriter implements AutoCloseable {
             }
         }));
         List<SaveFile> files = content.files();
-        reordered.expect(IntStream.range(0, files.size())
+        tensors.expect(IntStream.range(0, files.size())
                 .mapToObj(number -> WriteRange.dataOfHead(number, files.get(number)))
                 .toList());
         control.run(new Workers("gds-save-", inFlight, files.size(), () -> new RangeWriter() {
@@ -224,7 +195,7 @@ final class FileWriter implements AutoCloseable {
                 writeHead(number, pieces);
             }
         }));
-        originals.finish();
+        tensors.finish();
     }
 
     /** Forces the files to the disk. A failure is final: the kernel may have dropped what it could not write. */
@@ -253,26 +224,8 @@ final class FileWriter implements AutoCloseable {
 
     @Override
     public void close() {
-        try (reordered) {
-            Closing.all(List.of(outputs, originals), OpenFiles::close);
-        }
-    }
-
-    private Optional<RowMajor> moves(int file, int tensor) {
-        return content.files().get(file).tensors().get(tensor).moves();
-    }
-
-    /** Copies bytes of a tensor as they lie in its source. */
-    private void readSource(int file, int tensor, long offset, MemoryRange to) {
-        switch (snapshot.source(file, tensor)) {
-            case SaveTensor.InMemory memory ->
-                driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
-            case SaveTensor.Elsewhere other ->
-                throw new IllegalStateException("tensor %s of file %s is elsewhere".formatted(tensor, file));
-            case SaveTensor.InFile original ->
-                originals.use(
-                        original.tensor().file(),
-                        handle -> control.moved().readFully(handle, to, original.tensor().fileOffset() + offset));
+        try (tensors) {
+            outputs.close();
         }
     }
 
@@ -283,7 +236,9 @@ final class FileWriter implements AutoCloseable {
 
         void write(int number, WriteRange piece) {
             SaveFile file = content.files().get(piece.file());
-            IoMemory whole = piece.tensor() == WriteRange.JOINED ? null : memory(piece.file(), piece.tensor());
+            IoMemory whole = piece.tensor() == WriteRange.JOINED
+                    ? null
+                    : tensors.memory(piece.file(), piece.tensor()).orElse(null);
             if (whole != null && (!staged || checksums.canRead(whole))) {
                 long offset = piece.begin() - file.begin(piece.tensor());
                 calculator.add(number, piece.tensor(), whole.range(), offset, piece.length());
@@ -325,34 +280,8 @@ final class FileWriter implements AutoCloseable {
             return new ShareFile.Fragment(piece.file(), piece.begin(), bytes);
         }
 
-        private @Nullable IoMemory memory(int file, int tensor) {
-            boolean ready = moves(file, tensor).isEmpty();
-            return ready && snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory
-                    ? inMemory.memory()
-                    : null;
-        }
-
         private void join(int number, WriteRange piece, MemoryRange to) {
-            SaveFile file = content.files().get(piece.file());
-            long at = piece.begin();
-            for (int i = file.tensorAt(at); at < piece.end(); i++) {
-                long length = Math.min(file.end(i), piece.end()) - at;
-                if (length > 0) {
-                    MemoryRange part = to.slice(at - piece.begin(), length);
-                    copy(piece.file(), i, at - file.begin(i), part);
-                    calculator.add(number, i, part, 0, length);
-                    at += length;
-                }
-            }
-        }
-
-        private void copy(int file, int tensor, long offset, MemoryRange to) {
-            Optional<RowMajor> moves = moves(file, tensor);
-            if (moves.isPresent()) {
-                reordered.copy(file, tensor, moves.get(), offset, to);
-            } else {
-                readSource(file, tensor, offset, to);
-            }
+            tensors.copy(piece, to, (tensor, part) -> calculator.add(number, tensor, part, 0, part.length()));
         }
 
         private MemoryRange buffer(long bytes) {

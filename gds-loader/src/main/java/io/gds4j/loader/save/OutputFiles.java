@@ -112,18 +112,14 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
         }
         CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
         creations.remove(path);
-        boolean right = false;
-        try {
-            FileVersion known = versions.putIfAbsent(path, handle.version());
-            if (known != null && !handle.version().isSameFileAs(known)) {
-                throw SaveFailure.replaced(path);
-            }
-            right = true;
-            return handle;
-        } finally {
-            if (!right) {
-                handle.close();
-            }
+        return handle;
+    }
+
+    @Override
+    protected void opened(Path path, CuFileHandle handle) {
+        FileVersion known = versions.putIfAbsent(path, handle.version());
+        if (known != null && !handle.version().isSameFileAs(known)) {
+            throw SaveFailure.replaced(path);
         }
     }
 

@@ -15,7 +15,7 @@ import org.jspecify.annotations.Nullable;
 
 /**
  * Copies in row-major order of tensors that lie in another one. The first piece that needs a tensor makes its copy in host memory,
- * and the last one frees it: pieces come in the order of the files, so few copies exist at a time.
+ * and the one that takes its last byte frees it: pieces come in the order of the files, so few copies exist at a time.
  */
 final class ReorderedTensors implements AutoCloseable {
     /** Reads bytes of a tensor as they lie in its source. */
@@ -29,7 +29,8 @@ final class ReorderedTensors implements AutoCloseable {
 
     /** A tensor that some pieces still need. */
     private final class Copy {
-        private int uses;
+        /** Bytes that some pieces still need. */
+        private long needed;
         private @Nullable MemoryAllocation memory;
 
         synchronized void copyTo(Key key, RowMajor moves, long offset, MemoryRange to) {
@@ -39,8 +40,8 @@ final class ReorderedTensors implements AutoCloseable {
                 memory = made;
             }
             driver.allocator().copy(made.range().slice(offset, to.length()), to);
-            uses--;
-            if (uses == 0) {
+            needed -= to.length();
+            if (needed == 0) {
                 free();
             }
         }
@@ -67,7 +68,7 @@ final class ReorderedTensors implements AutoCloseable {
         this.reader = reader;
     }
 
-    /** Counts the pieces that will need each tensor; those of before have been written. */
+    /** Counts the bytes of each tensor that these ranges need, cut as they may be; those of before have been written. */
     void expect(List<WriteRange> pieces) {
         close();
         for (WriteRange piece : pieces) {
@@ -75,14 +76,15 @@ final class ReorderedTensors implements AutoCloseable {
             long at = piece.begin();
             for (int i = file.tensorAt(at); at < piece.end(); i++) {
                 if (file.end(i) > at && file.tensors().get(i).moves().isPresent()) {
-                    copies.computeIfAbsent(new Key(piece.file(), i), key -> new Copy()).uses++;
+                    copies.computeIfAbsent(new Key(piece.file(), i), key -> new Copy()).needed +=
+                            Math.min(file.end(i), piece.end()) - at;
                 }
                 at = file.end(i);
             }
         }
     }
 
-    /** Copies bytes of a tensor in row-major order, once for each piece that was expected to need it. */
+    /** Copies bytes of a tensor in row-major order, which were expected to be needed. */
     void copy(int file, int tensor, RowMajor moves, long offset, MemoryRange to) {
         Key key = new Key(file, tensor);
         Copy copy = copies.get(key);

@@ -28,6 +28,7 @@ abstract class SaveJob implements SaveControl {
     private boolean stopped;
     private boolean publishing;
     private @Nullable Workers workers;
+    private boolean interruptible;
     private volatile @Nullable Thread runner;
 
     /** @param onRelease called when the program may change the tensors */
@@ -167,6 +168,22 @@ abstract class SaveJob implements SaveControl {
         }
     }
 
+    /** Does work on this thread that ends early if {@link #cancel} interrupts it. */
+    final void interruptibly(Runnable work) {
+        synchronized (this) {
+            checkStopped();
+            interruptible = true;
+        }
+        try {
+            work.run();
+        } finally {
+            synchronized (this) {
+                interruptible = false;
+                Thread.interrupted();
+            }
+        }
+    }
+
     @Override
     public final MovedBytes moved() {
         return moved;
@@ -190,6 +207,10 @@ abstract class SaveJob implements SaveControl {
         stopped = true;
         if (workers != null) {
             workers.stop();
+        }
+        Thread thread = runner;
+        if (interruptible && thread != null) {
+            thread.interrupt();
         }
         return true;
     }

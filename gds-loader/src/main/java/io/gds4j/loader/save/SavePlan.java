@@ -58,6 +58,12 @@ import java.util.concurrent.CompletableFuture;
  * the old checkpoint remains; a crash leaves the old or the new one. The next save of the same name removes what a crash
  * left. Of two simultaneous saves to the same name, one fails with EBUSY.
  *
+ * <p>
+ * A path of an object store ({@link io.gds4j.source.SourcePath}) receives the bytes in parts from memory, without a copy on the local
+ * disk. Its objects appear whole, one after the other and the index last. They replace none: a folder with any part of a checkpoint is
+ * refused with EEXIST. A save that fails or is cancelled removes the objects that it has stored; those that it cannot remove are named by
+ * a suppressed exception. With checksums, the tensors are read twice.
+ *
  * @since 0.1
  */
 public final class SavePlan {
@@ -514,7 +520,9 @@ public final class SavePlan {
             throw CuFileException.invalid(SaveFailure.FUNCTION,
                     "tensor %s has no memory here; CollectiveSave writes it".formatted(InertText.quote(tensor.name())));
         });
-        return SaveFuture.start(released -> new WholeSave(content, driver, listener, calls, released));
+        return SaveFuture.start(released -> content.target().isStore()
+                ? new ObjectSave(content, driver, listener, calls, released)
+                : new WholeSave(content, driver, listener, calls, released));
     }
 
     SaveContent content() {

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.source.SourcePath;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -50,6 +51,20 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
                     "the name of a checkpoint file ends with .safetensors and begins with no dot");
         }
         return new SaveTarget(file, parent, name.substring(0, name.length() - SUFFIX.length()), false);
+    }
+
+    /** Returns whether the files are objects of a store. */
+    boolean isStore() {
+        return path instanceof SourcePath;
+    }
+
+    /** @throws CuFileException INVALID_VALUE for objects of a store */
+    SaveTarget ofFiles(String function) {
+        if (isStore()) {
+            throw CuFileException.invalid(function,
+                    "writes files only, not " + path + "; SavePlan.save writes objects");
+        }
+        return this;
     }
 
     /** Returns the final names of the files. */

@@ -68,7 +68,7 @@ public final class ShardedSave implements AutoCloseable {
 
     /** Begins a save whose file system calls a test may replace. */
     static ShardedSave begin(Path folder, FileCalls calls) {
-        Path place = SaveTarget.absolute(folder);
+        Path place = SaveTarget.folder(folder).ofFiles("ShardedSave.begin").folder();
         Path parent = place.getParent();
         if (parent == null) {
             throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");

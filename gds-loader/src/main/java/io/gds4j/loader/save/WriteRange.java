@@ -55,6 +55,13 @@ record WriteRange(int file, long begin, long end, int tensor) {
         return new WriteRange(number, file.dataOffset(), head(number, file).end(), JOINED);
     }
 
+    /** Returns the data of a file as ranges that each fit the buffer. */
+    static List<WriteRange> ofData(int number, SaveFile file) {
+        List<WriteRange> ranges = new ArrayList<>();
+        cut(ranges, new WriteRange(number, file.dataOffset(), file.size(), JOINED), BUFFER);
+        return List.copyOf(ranges);
+    }
+
     /**
      * Returns the ranges of the tensors of one writer: the pages that hold no bytes of another one.
      *

@@ -13,4 +13,5 @@ import org.jspecify.annotations.NullMarked;
 //   SaveCrashTest: OutputFiles, Publication
 //   CollectiveSaveTest: GuessableName, ShareFile
 //   ChecksumTest: Checksums
+//   SaveRemoteTest: ObjectSave, TensorBytes
 //   TensorOrderTest: ReorderedTensors

@@ -41,6 +41,11 @@ class OpenFilesTest {
         }
 
         @Override
+        protected void opened(Path path, Path file) {
+            // only the end of its use is of interest
+        }
+
+        @Override
         protected synchronized void finishFile(Path path, Path file) {
             assertThat(open).contains(file);
             finished.add(path);

@@ -1,6 +1,7 @@
 package io.gds4j.ffi.curl;
 
 import io.gds4j.internal.http.NativeHttp;
+import java.lang.foreign.MemorySegment;
 import java.util.Optional;
 
 /** The system's libcurl: version 7.77 or newer, with OpenSSL 1.1.1 or 3. */
@@ -13,6 +14,11 @@ public final class Curl implements NativeHttp {
     @Override
     public Optional<String> problem() {
         return CurlFunctions.problem();
+    }
+
+    @Override
+    public Optional<byte[]> sha256(MemorySegment bytes) {
+        return CurlDigest.sha256(bytes);
     }
 
     @Override

@@ -5,4 +5,4 @@ package io.gds4j.ffi.curl;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   CurlTest: CurlAnswer, CurlWire
+//   CurlTest: CurlAnswer, CurlDigest, CurlWire

@@ -18,7 +18,9 @@ import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
+import java.security.GeneralSecurityException;
 import java.security.KeyStore;
+import java.security.MessageDigest;
 import java.security.cert.CertificateException;
 import java.security.cert.X509Certificate;
 import java.time.Duration;
@@ -26,6 +28,7 @@ import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.Random;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
@@ -126,6 +129,19 @@ class CurlTest {
             "libcurl/7.79.0 OpenSSL/1.0.2k, false", "'', false"})
     void versionsThatDoNotFitAreNotUsed(String version, boolean fits) {
         assertThat(CurlFunctions.unfit(version).isEmpty()).isEqualTo(fits);
+    }
+
+    @Test
+    void digestIsThatOfTheJdk() throws GeneralSecurityException {
+        assumeTrue(curl.problem().isEmpty());
+        for (int size : new int[]{0, 1, 63, 64, 65, 1_000_003}) {
+            byte[] bytes = new byte[size];
+            new Random(size).nextBytes(bytes);
+            try (Arena arena = Arena.ofConfined()) {
+                MemorySegment memory = arena.allocate(size).copyFrom(MemorySegment.ofArray(bytes));
+                assertThat(curl.sha256(memory)).contains(MessageDigest.getInstance("SHA-256").digest(bytes));
+            }
+        }
     }
 
     @Test

@@ -3,6 +3,7 @@ package io.gds4j.tools.convert;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.save.ChecksumReport;
 import io.gds4j.loader.save.ChecksumVerifier;
@@ -11,6 +12,7 @@ import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.remote.S3Files;
 import io.gds4j.source.SourcePath;
 import io.gds4j.tools.load.Growth;
 import io.gds4j.tools.load.OpenedDriver;
@@ -22,18 +24,16 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
-import java.io.IOException;
-import java.io.UncheckedIOException;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
-import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.CompletionException;
 import java.util.stream.Collectors;
 
 /**
@@ -53,6 +53,11 @@ public record ConvertRun(
     private static final double NANOS = 1e9;
     /** Names of different tensors that are shown. */
     private static final int MAX_NAMES = 8;
+    private static final String INDEX = "model.safetensors.index.json";
+
+    /** Longest time to remove objects and parts of a store when the process ends. Files are always removed. */
+    private static final Duration TO_TIDY_UP = Duration.ofMillis(900);
+    private static final Duration UNLIMITED = Duration.ofMillis(Long.MAX_VALUE);
 
     /** Copies the list. */
     public ConvertRun {
@@ -61,18 +66,21 @@ public record ConvertRun(
 
     /** Converts the checkpoint and prints the result. */
     public ExitStatus run() {
-        if (destination instanceof SourcePath) {
-            try (RemoteFolder remote = new RemoteFolder(destination, output)) {
-                return convert(remote.local(), Optional.of(remote));
+        if (isStore()) {
+            if (!destination.toUri().getScheme().equals("s3")) {
+                throw CommandFailure.usage("%s: only files and S3 objects can be written".formatted(destination));
             }
-        }
-        if (Files.exists(destination) && !Files.isDirectory(destination)) {
+        } else if (Files.exists(destination) && !Files.isDirectory(destination)) {
             throw CommandFailure.badInput(destination.toString(), destination + ": not a folder");
         }
-        return convert(destination, Optional.empty());
+        return convert();
     }
 
-    private ExitStatus convert(Path folder, Optional<RemoteFolder> remote) {
+    private boolean isStore() {
+        return destination instanceof SourcePath;
+    }
+
+    private ExitStatus convert() {
         int gpu = options.stagingDevice();
         if (gpu != MemoryRange.NO_DEVICE) {
             Targets.resolve(Target.gpu(gpu));
@@ -81,25 +89,37 @@ public record ConvertRun(
         Checkpoint checkpoint = Checkpoint.open(
                 source, links.toArray(FileVisitOption[]::new));
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
-        SavePlan plan = plan(checkpoint, folder);
+        SavePlan plan = plan(checkpoint);
         Growth.note(output, checkpoint, plan.bytes(), "storage");
-        remote.ifPresent(known -> known.checkFree(plan.fileNames()));
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
             SaveReport report = save(plan, opened.driver());
             Optional<ChecksumReport> verification = options.checksums()
-                    ? Optional.of(ChecksumVerifier.verify(verified(plan)))
+                    ? Optional.of(verify(plan))
                     : Optional.empty();
-            boolean good = verification.isEmpty() || verification.get().verified();
-            long checked = System.nanoTime();
-            if (good && remote.isPresent()) {
-                remote.get().upload();
-            }
-            double seconds = (planned - start + System.nanoTime() - checked) / NANOS + report.seconds();
+            double seconds = (planned - start) / NANOS + report.seconds();
             print(checkpoint, report, seconds, verification, opened);
-            return good ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
-        } catch (IOException e) {
-            throw new UncheckedIOException(e);
+            return verification.isEmpty() || verification.get().verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
+        }
+    }
+
+    /** Reads back what was written. Objects that differ, or cannot be read, are removed. */
+    private ChecksumReport verify(SavePlan plan) {
+        if (!isStore()) {
+            return ChecksumVerifier.verify(verified(plan));
+        }
+        boolean good = false;
+        try (ExitInterrupt _ = new ExitInterrupt(TO_TIDY_UP)) {
+            try {
+                ChecksumReport verification = ChecksumVerifier.verify(verified(plan));
+                good = verification.verified();
+                return verification;
+            } finally {
+                if (!good) {
+                    S3Files.delete(destination.resolve(INDEX));
+                    plan.fileNames().forEach(name -> S3Files.delete(destination.resolve(name)));
+                }
+            }
         }
     }
 
@@ -108,12 +128,12 @@ public record ConvertRun(
         return plan.fileNames().size() == 1 ? plan.target().resolve(plan.fileNames().getFirst()) : plan.target();
     }
 
-    private SavePlan plan(Checkpoint checkpoint, Path folder) {
+    private SavePlan plan(Checkpoint checkpoint) {
         try {
             return SavePlan.builder()
                     .checkpoint(checkpoint)
                     .options(options)
-                    .toFolder(folder);
+                    .toFolder(destination);
         } catch (CuFileException e) {
             if (e.error() != CuFileError.INVALID_VALUE) {
                 throw e;
@@ -126,23 +146,34 @@ public record ConvertRun(
 
     /** Saves; a signal that ends the process removes the unfinished files. */
     private SaveReport save(SavePlan plan, CuFileDriver driver) {
-        try (Progress progress = output.start("converting", plan.bytes())) {
-            CompletableFuture<SaveReport> saved = plan.saveAsync(driver, new SaveListener() {
-                @Override
-                public void progress(long bytesDone, long bytesTotal) {
-                    progress.advanceTo(Math.min(bytesDone, plan.bytes()));
-                }
-            });
-            Thread hook = new Thread(() -> saved.cancel(true));
-            if (!ExitHooks.add(hook)) {
-                saved.cancel(true);
-            }
+        try (Progress progress = output.start("converting", plan.bytes());
+                ExitInterrupt _ = new ExitInterrupt(isStore() ? TO_TIDY_UP : UNLIMITED)) {
             try {
-                return saved.join();
-            } catch (CompletionException e) {
-                throw e.getCause() instanceof RuntimeException failure ? failure : e;
-            } finally {
-                ExitHooks.remove(hook);
+                return plan.save(driver, new SaveListener() {
+                    @Override
+                    public void progress(long bytesDone, long bytesTotal) {
+                        progress.advanceTo(Math.min(bytesDone, plan.bytes()));
+                    }
+                });
+            } catch (CuFileException e) {
+                warnOfRemains(e);
+                if (e.errno().orElse(0) == Errno.EEXIST && isStore()) {
+                    Path object = e.path().orElse(destination);
+                    throw CommandFailure.badInput(object.toString(), "%s: %s".formatted(object, e.detail()));
+                }
+                throw e;
+            }
+        }
+    }
+
+    /** Warns of what a failed save could not remove, unless the failure itself is printed and says so. */
+    private void warnOfRemains(CuFileException failure) {
+        if (ShutdownState.begun() && failure.detail().contains(" stay at the server")) {
+            output.warn(failure.detail());
+        }
+        for (Throwable each : failure.getSuppressed()) {
+            if (each instanceof CuFileException known) {
+                output.warn(known.getMessage());
             }
         }
     }

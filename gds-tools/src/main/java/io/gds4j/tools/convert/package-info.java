@@ -5,4 +5,5 @@ package io.gds4j.tools.convert;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   ConvertCommandTest: ConvertRun, RemoteFolder
+//   ConvertCommandTest: ConvertRun
+//   RemoteSignalTest: ExitInterrupt

@@ -11,9 +11,10 @@ import java.util.OptionalDouble;
  *
  * @param files files of the load
  * @param hot speed of loads from memory; empty if not measured
+ * @param obstacle why it was not measured; empty if it was
  * @param devices bytes per second of each measured device
  */
-record Estimate(List<ReadFile> files, Optional<HotLoad> hot, Map<String, Double> devices) {
+record Estimate(List<ReadFile> files, Optional<HotLoad> hot, String obstacle, Map<String, Double> devices) {
 
     /** Bytes to read. */
     long bytes() {

@@ -26,6 +26,7 @@ final class ExplainJson {
         fields.put("coldSeconds", orNull(estimate.coldSeconds()));
         fields.put("hotBytesPerSecond", estimate.hot().map(hot -> Math.round(hot.bytesPerSecond())).orElse(null));
         fields.put("hotMeasured", estimate.hot().map(hot -> hot.own() ? "checkpoint" : "generated").orElse(null));
+        fields.put("whyHotUnknown", estimate.obstacle().isEmpty() ? null : estimate.obstacle());
         fields.put("files", estimate.files().stream().map(file -> file(file, explanation)).toList());
         fields.put("ranks", explanation.ranks().stream().map(ExplainJson::rank).toList());
         fields.put("advice", explanation.advice().stream().map(CheckJson::advice).toList());

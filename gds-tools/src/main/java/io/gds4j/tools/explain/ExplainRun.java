@@ -5,6 +5,7 @@ import io.gds4j.config.DirectStorage;
 import io.gds4j.diagnosis.Advice;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.diagnosis.PathReport;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadRequest;
@@ -13,8 +14,10 @@ import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
+import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Comparator;
@@ -62,8 +65,14 @@ public final class ExplainRun {
         }
         // slices together are one copy of the model, as one target receives it
         List<LoadDestination> measured = arguments.mode().divides() ? destinations.subList(0, 1) : destinations;
-        Estimate estimate = new Estimate(
-                files, HotLoad.measure(driver, measured, plan, files), devices(files));
+        Optional<HotLoad> hot = Optional.empty();
+        String obstacle = "";
+        try {
+            hot = Optional.of(HotLoad.measure(driver, measured, plan, files));
+        } catch (IOException | CuFileException e) {
+            obstacle = ErrorReport.of(e).message();
+        }
+        Estimate estimate = new Estimate(files, hot, obstacle, devices(files));
         boolean direct = arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isPresent();
         return new Explanation(
                 arguments.path(), plan.checkpoint().format().id(), plan.tensors().size(), plan.bytes(), direct,

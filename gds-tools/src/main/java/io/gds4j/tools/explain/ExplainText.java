@@ -32,12 +32,13 @@ final class ExplainText {
         lines.add(Text.row("memory",
                 estimate.hot().map(hot -> "%s to the target, and %s before, by loads of %s".formatted(
                         Units.rate(hot.bytesPerSecond()), Units.seconds(hot.fixedSeconds()),
-                        hot.own() ? "this checkpoint" : "a generated checkpoint")).orElse("unknown")));
+                        hot.own() ? "this checkpoint" : "a generated checkpoint"))
+                        .orElseGet(() -> "unknown: " + estimate.obstacle())));
         estimate.files().stream().filter(file -> !file.inMemory()).map(ReadFile::device).distinct()
                 .forEach(device -> lines.add(Text.row("storage", "%s delivers %s".formatted(
                         device, estimate.devices().containsKey(device)
                                 ? Units.rate(estimate.devices().get(device))
-                                : "an unknown rate"))));
+                                : "an unknown rate: no file of 1 MiB or more that can be read past the page cache"))));
         lines.add("");
         lines.add("Files");
         List<List<String>> rows = new ArrayList<>();

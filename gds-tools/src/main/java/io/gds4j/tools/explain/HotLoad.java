@@ -15,13 +15,13 @@ import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.tools.terminal.TemporaryFolder;
+import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Collectors;
 
@@ -48,9 +48,15 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
     /** A load of the measurement takes about so long at most. */
     private static final double SECONDS = 0.2;
 
-    /** Measures; empty if neither the page cache nor /dev/shm has enough, or the loads fail. */
-    static Optional<HotLoad> measure(
-            CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, List<ReadFile> files) {
+    /**
+     * Measures.
+     *
+     * @throws CuFileException if the loads fail
+     * @throws IOException if neither the page cache nor /dev/shm has enough
+     */
+    static HotLoad measure(
+            CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, List<ReadFile> files)
+            throws IOException {
         long room = Math.min(MAX_BYTES, driver.allocator().available(MemoryKind.HOST, MemoryRange.NO_DEVICE) / SHARE);
         for (LoadDestination destination : destinations) {
             room = Math.min(room, driver.allocator().available(destination.kind(), destination.device()) / SHARE
@@ -58,28 +64,25 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         }
         Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
         LoadPlan own = plan.select(tensor -> cached.contains(tensor.file()));
-        try {
-            if (part(own, Math.min(FIRST, room)).bytes() >= Math.clamp(plan.bytes(), 1, FIRST / 2)) {
-                return measure(driver, destinations, own, true, room);
-            }
-            long bytes = Math.min(Math.min(GENERATED, room), Files.getFileStore(MEMORY).getUsableSpace() / 2);
-            if (bytes < TENSOR) {
-                return Optional.empty();
-            }
-            try (TemporaryFolder folder = TemporaryFolder.in(MEMORY, "gds-explain-")) {
-                Path file = folder.path().resolve("generated.safetensors");
-                write(file, (int) (bytes / TENSOR));
-                return measure(driver, destinations, Checkpoint.open(file).plan(), false, room);
-            }
-        } catch (IOException | CuFileException e) {
-            return Optional.empty();
+        if (part(own, Math.min(FIRST, room)).bytes() >= Math.clamp(plan.bytes(), 1, FIRST / 2)) {
+            return measure(driver, destinations, own, true, room);
+        }
+        long bytes = Math.min(Math.min(GENERATED, room), Files.getFileStore(MEMORY).getUsableSpace() / 2);
+        if (bytes < TENSOR) {
+            throw new IOException("too little memory is available for loads of %s and more, of files in %s"
+                    .formatted(Units.bytes(TENSOR), MEMORY));
+        }
+        try (TemporaryFolder folder = TemporaryFolder.in(MEMORY, "gds-explain-")) {
+            Path file = folder.path().resolve("generated.safetensors");
+            write(file, (int) (bytes / TENSOR));
+            return measure(driver, destinations, Checkpoint.open(file).plan(), false, room);
         }
     }
 
-    private static Optional<HotLoad> measure(
+    private static HotLoad measure(
             CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, boolean own, long room) {
         try (Loads loads = new Loads(driver, destinations, plan)) {
-            return Optional.of(loads.measure(own, room));
+            return loads.measure(own, room);
         }
     }
 

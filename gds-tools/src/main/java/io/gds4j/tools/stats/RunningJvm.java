@@ -58,6 +58,9 @@ final class RunningJvm implements AutoCloseable {
         if (pid == ProcessHandle.current().pid()) {
             return new RunningJvm(pid, ManagementFactory.getPlatformMBeanServer(), null, false);
         }
+        if (!JvmList.isRunning(pid)) { // The JDK would wait five seconds for one whose parent has not asked for its status.
+            throw unable(pid, "");
+        }
         try {
             VirtualMachine jvm = VirtualMachine.attach(Long.toString(pid));
             try {

@@ -63,5 +63,6 @@ public final class DataFiles extends CheckedFiles {
     @Override
     protected void opened(Path path, CuFileHandle handle) {
         DirectStorageDemand.check(options.directStorage(), path, handle);
+        super.opened(path, handle);
     }
 }

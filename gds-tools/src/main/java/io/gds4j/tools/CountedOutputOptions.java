@@ -1,16 +1,19 @@
 package io.gds4j.tools;
 
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.Terminal;
 import picocli.CommandLine.Option;
 
-/** The option {@code --stats} of commands that move bytes. */
-final class StatisticsOption {
+/** Options of the output of commands that move bytes. */
+final class CountedOutputOptions extends OutputOptions {
     @Option(names = "--stats",
             description = "Print the statistics at the end, as gds stats does: calls, bytes, sizes, each GPU."
                     + " They include warm-up and verification.")
     private boolean statistics;
 
-    Output with(Output output) {
-        return statistics ? output.counting() : output;
+    @Override
+    Output of(Terminal terminal, String command) {
+        Output plain = super.of(terminal, command);
+        return statistics ? plain.counting() : plain;
     }
 }

@@ -1,0 +1,130 @@
+package io.gds4j.loader.save;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.loader.internal.CheckedFiles;
+import io.gds4j.loader.internal.RowMajor;
+import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.FileVersion;
+import java.nio.file.Path;
+import java.util.LinkedHashMap;
+import java.util.List;
+import java.util.Map;
+import java.util.Optional;
+
+/**
+ * The bytes of the tensors of a plan as its files hold them, from memory, snapshots and files of checkpoints. Several threads may read
+ * at a time.
+ */
+final class TensorBytes implements AutoCloseable {
+    /** Receives each part of a tensor that was copied, in the order of the file. */
+    @FunctionalInterface
+    interface Copied {
+        /** Ignores all parts. */
+        Copied IGNORED = (tensor, part) -> {
+        };
+
+        void part(int tensor, MemoryRange part);
+    }
+
+    private final SaveContent content;
+    private final CuFileDriver driver;
+    private final Snapshot snapshot;
+    private final SaveControl control;
+    private final CheckedFiles originals;
+    private final ReorderedTensors reordered;
+
+    TensorBytes(SaveContent content, CuFileDriver driver, Snapshot snapshot, SaveControl control) {
+        this.content = content;
+        this.driver = driver;
+        this.snapshot = snapshot;
+        this.control = control;
+        this.originals = new CheckedFiles(driver, originals(content));
+        this.reordered = new ReorderedTensors(content, driver, control, this::readSource);
+    }
+
+    /** Returns the files that the plan copies from, with the versions that their headers describe. */
+    private static Map<Path, FileVersion> originals(SaveContent content) {
+        Map<Path, FileVersion> versions = new LinkedHashMap<>();
+        for (SaveFile file : content.files()) {
+            for (SaveTensor tensor : file.tensors()) {
+                if (tensor.source() instanceof SaveTensor.InFile original) {
+                    versions.put(original.tensor().file(), original.version());
+                }
+            }
+        }
+        return versions;
+    }
+
+    /** Opens the files of checkpoints: one that changed is noticed before any is used. */
+    void open() {
+        originals.openAll(List.copyOf(originals.versions().keySet()), control::checkStopped);
+    }
+
+    /** Says which ranges will be copied, each once; those of before have been. */
+    void expect(List<WriteRange> pieces) {
+        reordered.expect(pieces);
+    }
+
+    /** Returns the memory that holds a tensor as its file does; empty if there is none. */
+    Optional<IoMemory> memory(int file, int tensor) {
+        boolean ready = moves(file, tensor).isEmpty();
+        return ready && snapshot.source(file, tensor) instanceof SaveTensor.InMemory inMemory
+                ? Optional.of(inMemory.memory())
+                : Optional.empty();
+    }
+
+    /** Copies the bytes of a range behind the header. */
+    void copy(WriteRange piece, MemoryRange to, Copied copied) {
+        SaveFile file = content.files().get(piece.file());
+        long at = piece.begin();
+        for (int i = file.tensorAt(at); at < piece.end(); i++) {
+            long length = Math.min(file.end(i), piece.end()) - at;
+            if (length > 0) {
+                MemoryRange part = to.slice(at - piece.begin(), length);
+                copy(piece.file(), i, at - file.begin(i), part);
+                copied.part(i, part);
+                at += length;
+            }
+        }
+    }
+
+    private void copy(int file, int tensor, long offset, MemoryRange to) {
+        Optional<RowMajor> moves = moves(file, tensor);
+        if (moves.isPresent()) {
+            reordered.copy(file, tensor, moves.get(), offset, to);
+        } else {
+            readSource(file, tensor, offset, to);
+        }
+    }
+
+    private Optional<RowMajor> moves(int file, int tensor) {
+        return content.files().get(file).tensors().get(tensor).moves();
+    }
+
+    /** Copies bytes of a tensor as they lie in its source. */
+    private void readSource(int file, int tensor, long offset, MemoryRange to) {
+        switch (snapshot.source(file, tensor)) {
+            case SaveTensor.InMemory memory ->
+                driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
+            case SaveTensor.Elsewhere other ->
+                throw new IllegalStateException("tensor %s of file %s is elsewhere".formatted(tensor, file));
+            case SaveTensor.InFile original ->
+                originals.use(
+                        original.tensor().file(),
+                        handle -> control.moved().readFully(handle, to, original.tensor().fileOffset() + offset));
+        }
+    }
+
+    /** Checks that no file of a checkpoint changed meanwhile. */
+    void finish() {
+        originals.finish();
+    }
+
+    @Override
+    public void close() {
+        try (reordered) {
+            originals.close();
+        }
+    }
+}
