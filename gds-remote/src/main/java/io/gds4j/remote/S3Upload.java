@@ -121,21 +121,34 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             all.put("If-None-Match", "*");
         }
         try {
-            requests.send(method, uri, body, all);
+            try {
+                publishOnce(method, uri, body, all);
+            } catch (CuFileException e) {
+                if (!onlyNew || e.errno().orElse(0) != Errno.ENOSYS) {
+                    throw e;
+                }
+                publishOnce(method, uri, body, headers);
+            }
         } catch (CuFileInterruptedException e) {
             if (onlyNew) {
                 takeBack(key, mark);
             }
             throw e;
         } catch (CuFileException e) {
-            int errno = e.errno().orElse(0);
-            if (onlyNew && errno == Errno.ENOSYS) {
-                requests.send(method, uri, body, headers);
-            } else if (!isThere(requests.once(), key, mark)) {
-                throw onlyNew && errno == Errno.ESTALE
+            if (!isThere(requests.once(), key, mark)) {
+                throw onlyNew && e.errno().orElse(0) == Errno.ESTALE
                         ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", e)
                         : e;
             }
+        }
+    }
+
+    /** Sends the request, and checks the answer. Status 200 is no proof that parts are an object: S3 has sent it by the time that it fails. */
+    private void publishOnce(String method, URI uri, MemorySegment body, Map<String, String> headers) {
+        HttpResponse<byte[]> answer = requests.send(method, uri, body, headers);
+        if (method.equals("POST") && !text(answer).contains("CompleteMultipartUploadResult")) {
+            throw S3Requests.failure(
+                    method, uri, Errno.EIO, "the answer has no CompleteMultipartUploadResult", null);
         }
     }
 

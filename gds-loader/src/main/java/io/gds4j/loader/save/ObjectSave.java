@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
@@ -29,6 +30,7 @@ import java.util.stream.Stream;
 final class ObjectSave extends SaveJob {
     private final Checksums checksums;
     private final long total;
+    private final ReentrantLock reporting = new ReentrantLock();
     private long read;
 
     /** An object of bytes that are in memory. */
@@ -102,9 +104,20 @@ final class ObjectSave extends SaveJob {
         total = plan.files().stream().mapToLong(SaveFile::size).sum();
     }
 
-    private synchronized void progress(long bytes) {
-        read += bytes;
-        listener.progress(read, total);
+    private void progress(long bytes) {
+        reporting.lock();
+        try {
+            read += bytes;
+            listener.progress(read, total);
+        } finally {
+            reporting.unlock();
+        }
+    }
+
+    /** A listener may cancel the save on a thread of the store. */
+    @Override
+    boolean isOwnThread() {
+        return reporting.isHeldByCurrentThread() || super.isOwnThread();
     }
 
     @Override
@@ -126,7 +139,9 @@ final class ObjectSave extends SaveJob {
             if (names.size() > 1) {
                 Path index = target.folder().resolve(target.indexName());
                 store(new Text(index.toString(), IndexText.of(plan.files(), names)), index);
+                stored.add(index);
             }
+            beginPublishing();
         } catch (Throwable e) {
             remove(stored.reversed(), e);
             throw e;
