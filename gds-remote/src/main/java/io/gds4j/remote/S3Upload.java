@@ -131,11 +131,11 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             }
         } catch (CuFileInterruptedException e) {
             if (onlyNew) {
-                takeBack(key, mark);
+                takeBack(key, mark, e);
             }
             throw e;
         } catch (CuFileException e) {
-            if (!isThere(requests.once(), key, mark)) {
+            if (!wasStored(key, mark, e)) {
                 throw onlyNew && e.errno().orElse(0) == Errno.ESTALE
                         ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", e)
                         : e;
@@ -153,12 +153,14 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     }
 
     /** Deletes the object if it appeared although the thread was interrupted meanwhile. */
-    private void takeBack(String key, String mark) {
+    private void takeBack(String key, String mark, CuFileException interrupted) {
         Thread.interrupted();
         try {
             if (isThere(requests.once(GLANCE), key, mark)) {
                 requests.once(FAREWELL).send("DELETE", names.url(key, Map.of()), new byte[0]);
             }
+        } catch (CuFileException e) {
+            interrupted.addSuppressed(e);
         } finally {
             Thread.currentThread().interrupt();
         }
@@ -170,7 +172,27 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             return asking.send("HEAD", names.url(key, Map.of()), new byte[0]).headers().firstValue(MARK)
                     .filter(mark::equals).isPresent();
         } catch (CuFileException e) {
-            return false;
+            if (e.isNotFound()) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /** Returns whether the object is that of this upload, although there was no answer or one that refuses. */
+    private boolean wasStored(String key, String mark, CuFileException failure) {
+        try {
+            return isThere(requests.once(), key, mark);
+        } catch (CuFileException e) {
+            if (failure.errno().orElse(0) != Errno.EIO && failure.errno().orElse(0) != Errno.ETIMEDOUT) {
+                return false;
+            }
+            CuFileException unknown = CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR)
+                    .errno(failure.errno().orElse(Errno.EIO))
+                    .detail(failure.detail() + "; the object may be there all the same: the server does not tell")
+                    .cause(failure).build();
+            unknown.addSuppressed(e);
+            throw unknown;
         }
     }
 

@@ -338,6 +338,21 @@ class S3FilesTest {
         assertThat(server.uploads).isEmpty();
     }
 
+    /** All answers are lost. The object stays, and the message says so. */
+    @Test
+    void objectThatMayBeThereIsNamed() {
+        server.on((exchange, request) -> {
+            if (exchange.getRequestMethod().equals("PUT")) {
+                server.serveUnanswered(exchange);
+            }
+            return true;
+        });
+        Counted source = new Counted(new byte[10], new AtomicLong());
+        assertThatThrownBy(() -> path("x").create(source)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("/models/x").hasMessageContaining("may be there all the same");
+        assertThat(server.objects).containsOnlyKeys("x");
+    }
+
     /** The upload was reported as failed, and the object stayed. */
     @ParameterizedTest
     @ValueSource(ints = {10, 17 << 20})
