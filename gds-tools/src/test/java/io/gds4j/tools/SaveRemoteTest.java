@@ -17,6 +17,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.SaveListener;
+import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.loader.save.ShardedSave;
@@ -51,6 +52,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Saves to S3: the bytes of a local save, sent from memory; whole or not at all. */
@@ -304,6 +306,24 @@ class SaveRemoteTest {
             deleted.await();
         }
         assertThat(objects).isEmpty();
+    }
+
+    /** A folder of two checkpoints would be left, and both writers report success. */
+    @ParameterizedTest
+    @CsvSource({"20000000, model.safetensors", "50000000, model-00001-of-00009.safetensors",
+            "50000000, model.safetensors.index.json"})
+    void checkpointThatAnotherWriterStoresMeanwhileIsLeftAlone(long shard, String other) {
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(checkpoint()))
+                .options(SaveOptions.DEFAULTS.withMaxShardBytes(shard)).toFolder(target());
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+            assertThatThrownBy(() -> plan.save(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    objects.put(other, new byte[1]);
+                }
+            })).hasMessageContaining(other).hasMessageContaining("holds a checkpoint already");
+        }
+        assertThat(objects).containsOnlyKeys(other);
     }
 
     /** What the server does not delete is named, and the difference is reported all the same. */

@@ -124,7 +124,8 @@ final class ObjectSave extends SaveJob {
     void work() {
         SaveTarget target = plan.target();
         List<String> names = target.names(plan.files().size());
-        interruptibly(() -> requireFree(target, names));
+        Predicate<String> isPart = target.isFolder() ? target::isPart : names::contains;
+        interruptibly(() -> requireFree(target, names, isPart));
         awaitStreams();
         List<Path> stored = new ArrayList<>();
         try (Snapshot snapshot = sources(); TensorBytes tensors = new TensorBytes(plan, driver, snapshot, this)) {
@@ -136,7 +137,11 @@ final class ObjectSave extends SaveJob {
                 moved().stored(plan.files().get(i).size());
             }
             written();
-            if (names.size() > 1) {
+            // Another writer that began meanwhile, with other names, finds these objects or is found.
+            boolean hasIndex = names.size() > 1;
+            interruptibly(() -> requireFree(target, names, isPart.and(
+                    name -> !names.contains(name) && !(hasIndex && name.equals(target.indexName())))));
+            if (hasIndex) {
                 Path index = target.folder().resolve(target.indexName());
                 store(new Text(index.toString(), IndexText.of(plan.files(), names)), index);
                 stored.add(index);
@@ -149,16 +154,15 @@ final class ObjectSave extends SaveJob {
     }
 
     /** Refuses a folder with a part of a checkpoint, as far as the store tells: a mixture of two would look like one. */
-    private static void requireFree(SaveTarget target, List<String> names) {
-        Predicate<String> isOurs = target.isFolder() ? target::isPart : names::contains;
+    private static void requireFree(SaveTarget target, List<String> names, Predicate<String> isTaken) {
         Optional<Path> found = Optional.empty();
         try (Stream<Path> objects = Files.list(target.folder())) {
-            found = objects.filter(object -> isOurs.test(String.valueOf(object.getFileName()))).findFirst();
+            found = objects.filter(object -> isTaken.test(String.valueOf(object.getFileName()))).findFirst();
         } catch (IOException e) {
             // There is no such folder.
         } catch (CuFileException e) {
             // A store that lists nothing may still tell of an object.
-            found = Stream.of(names.getFirst(), target.indexName()).map(target.folder()::resolve)
+            found = Stream.of(names.getFirst(), target.indexName()).filter(isTaken).map(target.folder()::resolve)
                     .filter(Files::isRegularFile).findFirst();
         }
         found.ifPresent(object -> {
