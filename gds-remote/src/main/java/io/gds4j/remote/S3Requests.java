@@ -133,7 +133,9 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
             String method, URI uri, HttpResponse<byte[]> response) throws Attempts.Passing {
         int status = response.statusCode();
         byte[] body = response.body();
-        String text = new String(body, 0, Math.min(body.length, 4096), StandardCharsets.UTF_8);
+        // Behind the spaces that keep a connection alive while an upload is completed.
+        String all = new String(body, StandardCharsets.UTF_8).stripLeading();
+        String text = all.substring(0, Math.min(all.length(), 4096));
         String code = RemoteFailure.code(text);
         if (status / 100 == 2 && code.isEmpty()) {
             return response;

@@ -121,31 +121,46 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             all.put("If-None-Match", "*");
         }
         try {
-            requests.send(method, uri, body, all);
+            try {
+                publishOnce(method, uri, body, all);
+            } catch (CuFileException e) {
+                if (!onlyNew || e.errno().orElse(0) != Errno.ENOSYS) {
+                    throw e;
+                }
+                publishOnce(method, uri, body, headers);
+            }
         } catch (CuFileInterruptedException e) {
             if (onlyNew) {
-                takeBack(key, mark);
+                takeBack(key, mark, e);
             }
             throw e;
         } catch (CuFileException e) {
-            int errno = e.errno().orElse(0);
-            if (onlyNew && errno == Errno.ENOSYS) {
-                requests.send(method, uri, body, headers);
-            } else if (!isThere(requests.once(), key, mark)) {
-                throw onlyNew && errno == Errno.ESTALE
+            if (!wasStored(key, mark, e)) {
+                throw onlyNew && e.errno().orElse(0) == Errno.ESTALE
                         ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", e)
                         : e;
             }
         }
     }
 
+    /** Sends the request, and checks the answer. Status 200 is no proof that parts are an object: S3 has sent it by the time that it fails. */
+    private void publishOnce(String method, URI uri, MemorySegment body, Map<String, String> headers) {
+        HttpResponse<byte[]> answer = requests.send(method, uri, body, headers);
+        if (method.equals("POST") && !text(answer).contains("CompleteMultipartUploadResult")) {
+            throw S3Requests.failure(
+                    method, uri, Errno.EIO, "the answer has no CompleteMultipartUploadResult", null);
+        }
+    }
+
     /** Deletes the object if it appeared although the thread was interrupted meanwhile. */
-    private void takeBack(String key, String mark) {
+    private void takeBack(String key, String mark, CuFileException interrupted) {
         Thread.interrupted();
         try {
             if (isThere(requests.once(GLANCE), key, mark)) {
                 requests.once(FAREWELL).send("DELETE", names.url(key, Map.of()), new byte[0]);
             }
+        } catch (CuFileException e) {
+            interrupted.addSuppressed(e);
         } finally {
             Thread.currentThread().interrupt();
         }
@@ -157,7 +172,27 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             return asking.send("HEAD", names.url(key, Map.of()), new byte[0]).headers().firstValue(MARK)
                     .filter(mark::equals).isPresent();
         } catch (CuFileException e) {
-            return false;
+            if (e.isNotFound()) {
+                return false;
+            }
+            throw e;
+        }
+    }
+
+    /** Returns whether the object is that of this upload, although there was no answer or one that refuses. */
+    private boolean wasStored(String key, String mark, CuFileException failure) {
+        try {
+            return isThere(requests.once(), key, mark);
+        } catch (CuFileException e) {
+            if (failure.errno().orElse(0) != Errno.EIO && failure.errno().orElse(0) != Errno.ETIMEDOUT) {
+                return false;
+            }
+            CuFileException unknown = CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR)
+                    .errno(failure.errno().orElse(Errno.EIO))
+                    .detail(failure.detail() + "; the object may be there all the same: the server does not tell")
+                    .cause(failure).build();
+            unknown.addSuppressed(e);
+            throw unknown;
         }
     }
 

@@ -319,18 +319,57 @@ class S3FilesTest {
         assertThat(server.requests.getLast()).startsWith("DELETE");
     }
 
-    @Test
-    void errorInTheAnswerOfACompleteUploadIsAnError() throws IOException {
+    /** Spaces, which S3 sends before the error, and an error that names no code hid it: the upload was reported as done. */
+    @ParameterizedTest
+    @CsvSource({"0, <Error><Code>EntityTooSmall</Code></Error>, EntityTooSmall",
+            "5000, <Error><Code>EntityTooSmall</Code></Error>, EntityTooSmall",
+            "1, <Error/>, CompleteMultipartUploadResult", "0, '', CompleteMultipartUploadResult"})
+    void errorInTheAnswerOfACompleteUploadIsAnError(int spaces, String answer, String message) throws IOException {
         Path file = file(17 << 20);
         server.on((exchange, request) -> {
             boolean completes = exchange.getRequestMethod().equals("POST")
                     && exchange.getRequestURI().getQuery().contains("uploadId");
             if (completes) {
-                S3Server.answer(exchange, 200, "<Error><Code>EntityTooSmall</Code></Error>");
+                S3Server.answer(exchange, 200, " ".repeat(spaces) + answer);
             }
             return completes;
         });
-        assertThatThrownBy(() -> S3Files.upload(file, path("x"))).hasMessageContaining("EntityTooSmall");
+        assertThatThrownBy(() -> S3Files.upload(file, path("x"))).hasMessageContaining(message);
+        assertThat(server.uploads).isEmpty();
+    }
+
+    /** All answers are lost. The object stays, and the message says so. */
+    @Test
+    void objectThatMayBeThereIsNamed() {
+        server.on((exchange, request) -> {
+            if (exchange.getRequestMethod().equals("PUT")) {
+                server.serveUnanswered(exchange);
+            }
+            return true;
+        });
+        Counted source = new Counted(new byte[10], new AtomicLong());
+        assertThatThrownBy(() -> path("x").create(source)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("/models/x").hasMessageContaining("may be there all the same");
+        assertThat(server.objects).containsOnlyKeys("x");
+    }
+
+    /** The upload was reported as failed, and the object stayed. */
+    @ParameterizedTest
+    @ValueSource(ints = {10, 17 << 20})
+    void objectIsFoundIfTheServerKnowsNoConditionAndItsAnswerIsLost(int size) throws IOException {
+        server.on((exchange, request) -> {
+            String query = String.valueOf(exchange.getRequestURI().getQuery());
+            boolean publishes = exchange.getRequestMethod().equals(size > 10 ? "POST" : "PUT")
+                    && !query.contains("uploads");
+            if (publishes && exchange.getRequestHeaders().containsKey("If-None-Match")) {
+                S3Server.answer(exchange, 501, "<Error><Code>NotImplemented</Code></Error>");
+            } else if (publishes && server.objects.isEmpty()) {
+                server.serveUnanswered(exchange);
+            }
+            return publishes;
+        });
+        S3Files.uploadNew(file(size), path("x"));
+        assertThat(server.objects.get("x")).hasSize(size);
         assertThat(server.uploads).isEmpty();
     }
 

@@ -17,6 +17,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.SaveListener;
+import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
 import io.gds4j.loader.save.ShardedSave;
@@ -38,6 +39,7 @@ import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
 import java.util.SortedMap;
+import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
@@ -50,6 +52,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Saves to S3: the bytes of a local save, sent from memory; whole or not at all. */
@@ -63,12 +66,15 @@ class SaveRemoteTest {
 
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private final CountDownLatch end = new CountDownLatch(1);
+    private final CountDownLatch deleted = new CountDownLatch(1);
     private final CountDownLatch partCame = new CountDownLatch(1);
     private final SortedMap<String, byte[]> objects = new ConcurrentSkipListMap<>();
     private final SortedMap<String, SortedMap<Integer, byte[]>> uploads = new ConcurrentSkipListMap<>();
     private HttpServer server;
     private volatile boolean stalls;
     private volatile boolean copyExists;
+    private volatile boolean damages;
+    private volatile boolean keeps;
 
     @BeforeEach
     void start() throws IOException {
@@ -101,12 +107,18 @@ class SaveRemoteTest {
                     } else {
                         objects.put(name, joined(uploads.remove(name)));
                     }
-                    send(exchange, "<R><UploadId>id</UploadId></R>".getBytes(StandardCharsets.UTF_8));
+                    send(exchange, "<CompleteMultipartUploadResult/><UploadId>id</UploadId>"
+                            .getBytes(StandardCharsets.UTF_8));
                 }
                 case "PUT" -> put(exchange, name, query, body);
                 case "DELETE" -> {
+                    if (keeps) {
+                        exchange.sendResponseHeaders(403, -1);
+                        return;
+                    }
                     objects.remove(name);
                     uploads.remove(name);
+                    deleted.countDown();
                     exchange.sendResponseHeaders(204, -1);
                 }
                 case "HEAD" -> exchange.sendResponseHeaders(404, -1);
@@ -153,6 +165,10 @@ class SaveRemoteTest {
             return;
         }
         byte[] bytes = objects.get(name);
+        if (bytes != null && damages) {
+            bytes = bytes.clone();
+            bytes[bytes.length - 1] ^= 1;
+        }
         if (bytes == null) {
             exchange.sendResponseHeaders(404, -1);
             return;
@@ -250,6 +266,79 @@ class SaveRemoteTest {
         }
         assertThat(objects).isEmpty();
         assertThat(uploads).isEmpty();
+    }
+
+    /** Parts are read, and listeners called, on threads of the store. */
+    @Test
+    void listenerMayCancelTheSave() throws InterruptedException {
+        SavePlan plan = plan();
+        CompletableFuture<CompletableFuture<SaveReport>> started = new CompletableFuture<>();
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+            CompletableFuture<SaveReport> saved = plan.saveAsync(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    started.join().cancel(true);
+                }
+            });
+            started.complete(saved);
+            assertThatThrownBy(saved::join).isInstanceOf(CancellationException.class);
+            deleted.await();
+        }
+        assertThat(objects).isEmpty();
+        assertThat(uploads).isEmpty();
+    }
+
+    /** All objects are there by then, but the save has not ended. */
+    @Test
+    void saveThatIsCancelledAtItsEndLeavesNothing() throws InterruptedException {
+        SavePlan plan = plan();
+        CompletableFuture<CompletableFuture<SaveReport>> started = new CompletableFuture<>();
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+            CompletableFuture<SaveReport> saved = plan.saveAsync(driver, new SaveListener() {
+                @Override
+                public void released() {
+                    assertThat(objects).isNotEmpty();
+                    assertThat(started.join().cancel(true)).isTrue();
+                }
+            });
+            started.complete(saved);
+            assertThatThrownBy(saved::join).isInstanceOf(CancellationException.class);
+            deleted.await();
+        }
+        assertThat(objects).isEmpty();
+    }
+
+    /** A folder of two checkpoints would be left, and both writers report success. */
+    @ParameterizedTest
+    @CsvSource({"20000000, model.safetensors", "50000000, model-00001-of-00009.safetensors",
+            "50000000, model.safetensors.index.json"})
+    void checkpointThatAnotherWriterStoresMeanwhileIsLeftAlone(long shard, String other) {
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(checkpoint()))
+                .options(SaveOptions.DEFAULTS.withMaxShardBytes(shard)).toFolder(target());
+        try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
+            assertThatThrownBy(() -> plan.save(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    objects.put(other, new byte[1]);
+                }
+            })).hasMessageContaining(other).hasMessageContaining("holds a checkpoint already");
+        }
+        assertThat(objects).containsOnlyKeys(other);
+    }
+
+    /** What the server does not delete is named, and the difference is reported all the same. */
+    @Test
+    void objectsThatDifferAndStayAreNamed() {
+        damages = true;
+        keeps = true;
+        GdsRun run = convert(checkpoint().toString(), "s3:/" + PREFIX, "--checksums");
+        assertThat(run.status()).isEqualTo(5);
+        assertThat(run.err()).contains("s3:/" + PREFIX + "model.safetensors stays");
+        assertThat(objects).hasSize(1);
+        keeps = false;
+        objects.clear();
+        assertThat(convert(checkpoint().toString(), "s3:/" + PREFIX, "--checksums").err()).isEmpty();
+        assertThat(objects).isEmpty();
     }
 
     @Test

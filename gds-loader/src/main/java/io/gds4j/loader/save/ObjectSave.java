@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Predicate;
 import java.util.stream.Stream;
 
@@ -29,6 +30,7 @@ import java.util.stream.Stream;
 final class ObjectSave extends SaveJob {
     private final Checksums checksums;
     private final long total;
+    private final ReentrantLock reporting = new ReentrantLock();
     private long read;
 
     /** An object of bytes that are in memory. */
@@ -102,16 +104,28 @@ final class ObjectSave extends SaveJob {
         total = plan.files().stream().mapToLong(SaveFile::size).sum();
     }
 
-    private synchronized void progress(long bytes) {
-        read += bytes;
-        listener.progress(read, total);
+    private void progress(long bytes) {
+        reporting.lock();
+        try {
+            read += bytes;
+            listener.progress(read, total);
+        } finally {
+            reporting.unlock();
+        }
+    }
+
+    /** A listener may cancel the save on a thread of the store. */
+    @Override
+    boolean isOwnThread() {
+        return reporting.isHeldByCurrentThread() || super.isOwnThread();
     }
 
     @Override
     void work() {
         SaveTarget target = plan.target();
         List<String> names = target.names(plan.files().size());
-        interruptibly(() -> requireFree(target, names));
+        Predicate<String> isPart = target.isFolder() ? target::isPart : names::contains;
+        interruptibly(() -> requireFree(target, names, isPart));
         awaitStreams();
         List<Path> stored = new ArrayList<>();
         try (Snapshot snapshot = sources(); TensorBytes tensors = new TensorBytes(plan, driver, snapshot, this)) {
@@ -123,10 +137,16 @@ final class ObjectSave extends SaveJob {
                 moved().stored(plan.files().get(i).size());
             }
             written();
-            if (names.size() > 1) {
+            // Another writer that began meanwhile, with other names, finds these objects or is found.
+            boolean hasIndex = names.size() > 1;
+            interruptibly(() -> requireFree(target, names, isPart.and(
+                    name -> !names.contains(name) && !(hasIndex && name.equals(target.indexName())))));
+            if (hasIndex) {
                 Path index = target.folder().resolve(target.indexName());
                 store(new Text(index.toString(), IndexText.of(plan.files(), names)), index);
+                stored.add(index);
             }
+            beginPublishing();
         } catch (Throwable e) {
             remove(stored.reversed(), e);
             throw e;
@@ -134,16 +154,15 @@ final class ObjectSave extends SaveJob {
     }
 
     /** Refuses a folder with a part of a checkpoint, as far as the store tells: a mixture of two would look like one. */
-    private static void requireFree(SaveTarget target, List<String> names) {
-        Predicate<String> isOurs = target.isFolder() ? target::isPart : names::contains;
+    private static void requireFree(SaveTarget target, List<String> names, Predicate<String> isTaken) {
         Optional<Path> found = Optional.empty();
         try (Stream<Path> objects = Files.list(target.folder())) {
-            found = objects.filter(object -> isOurs.test(String.valueOf(object.getFileName()))).findFirst();
+            found = objects.filter(object -> isTaken.test(String.valueOf(object.getFileName()))).findFirst();
         } catch (IOException e) {
             // There is no such folder.
         } catch (CuFileException e) {
             // A store that lists nothing may still tell of an object.
-            found = Stream.of(names.getFirst(), target.indexName()).map(target.folder()::resolve)
+            found = Stream.of(names.getFirst(), target.indexName()).filter(isTaken).map(target.folder()::resolve)
                     .filter(Files::isRegularFile).findFirst();
         }
         found.ifPresent(object -> {

@@ -220,7 +220,8 @@ abstract class SaveJob implements SaveControl {
         return stopped;
     }
 
-    final synchronized boolean isOwnThread() {
+    /** Returns true on a thread that the save waits for. */
+    synchronized boolean isOwnThread() {
         return Thread.currentThread() == runner || workers != null && workers.isOwnThread();
     }
 

@@ -116,10 +116,19 @@ public record ConvertRun(
                 return verification;
             } finally {
                 if (!good) {
-                    S3Files.delete(destination.resolve(INDEX));
-                    plan.fileNames().forEach(name -> S3Files.delete(destination.resolve(name)));
+                    delete(destination.resolve(INDEX));
+                    plan.fileNames().forEach(name -> delete(destination.resolve(name)));
                 }
             }
+        }
+    }
+
+    /** Deletes an object; if that fails, says that it stays: why it goes is the result. */
+    private void delete(Path object) {
+        try {
+            S3Files.delete(object);
+        } catch (CuFileException e) {
+            output.warn("%s stays, although it could not be verified: %s".formatted(object, e.getMessage()));
         }
     }
 
