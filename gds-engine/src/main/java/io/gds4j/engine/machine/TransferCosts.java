@@ -3,7 +3,7 @@ package io.gds4j.engine.machine;
 /**
  * What moving bytes costs: the constants of the model by which {@code TransferCourse} decides, and every other number of the engine that is a
  * time, a rate, or a threshold that follows from one. A new machine or GPU needs a look at this class alone. Measured on a machine with one
- * H200, 16 processors, two megabytes of second-level cache each and a PCIe 5 link, unless a constant says otherwise; docs/performance.md
+ * H200, 16 processors, two megabytes of second-level cache each and a PCIe 5 link, unless a constant says otherwise; docs/notes/engine.md
  * explains the model and its figures.
  *
  * @param readBytesPerNano bytes that one thread reads from the page cache in a nanosecond
