@@ -6,6 +6,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -131,7 +132,7 @@ public class DirectStorageProbe {
                 }
             }
             return any;
-        } catch (IOException e) {
+        } catch (IOException | DirectoryIteratorException e) {
             return false;
         }
     }

@@ -480,4 +480,13 @@ class CheckpointFilesTest {
             assertThat(Thread.interrupted()).isTrue();
         }
     }
+
+    /** The search for a hint meets folders that may be opened, but not read. */
+    @Test
+    void foldersThatCannotBeReadAreNoneWithACheckpoint() {
+        CheckpointException failure =
+                catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(Path.of("/proc")));
+
+        assertThat(failure).hasMessageStartingWith("/proc: no checkpoint");
+    }
 }

@@ -2,6 +2,7 @@ package io.gds4j.remote;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.SystemReason;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -208,6 +209,8 @@ final class FirstRequest {
             }
             Path file = Files.createTempFile(folder, "gds4j-http-", ".part");
             try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+                // Now, not later: a signal may end the process. The mapping keeps the bytes until the source is unreachable.
+                Files.delete(file);
                 // A mapping of a file without its blocks would end in a fault of the memory on a full disk.
                 ByteBuffer zeros = ByteBuffer.allocate((int) Math.min(length, 1 << 20));
                 while (channel.position() < length) {
@@ -215,12 +218,11 @@ final class FirstRequest {
                 }
                 return channel.map(FileChannel.MapMode.READ_WRITE, 0, length, Arena.ofAuto());
             } finally {
-                // The mapping keeps the bytes until the source is unreachable.
-                Files.delete(file);
+                Files.deleteIfExists(file); // it could not be opened
             }
         } catch (IOException e) {
             String why = String.valueOf(e.getMessage());
-            throw why.contains("No space left") ? noSpace(length)
+            throw SystemReason.DISK_FULL.in(e) ? noSpace(length)
                     : failure(Errno.EIO, "no copy of the object in %s: %s".formatted(folder, why), e);
         }
     }

@@ -8,6 +8,9 @@ import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.ResultStream;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
+import java.io.File;
+import java.io.FileInputStream;
+import java.io.IOException;
 import java.io.PrintWriter;
 import java.util.ArrayList;
 import java.util.List;
@@ -99,11 +102,30 @@ public final class GdsCommand implements Runnable {
             status = isVersion(args) ? VersionText.print(terminal, args.length > 1) : execute(terminal, args);
         } catch (Throwable failure) {
             // Catches errors too: OutOfMemoryError or a missing native library must not bypass the exit status.
-            status = fail(terminal, args, failure);
+            status = failure instanceof LinkageError && lacksDescriptors()
+                    ? withoutDescriptors(terminal)
+                    : fail(terminal, args, failure);
         }
         terminal.out().flush();
         terminal.err().flush();
         return terminal.out().checkError() ? lost(terminal, status) : status;
+    }
+
+    /** True if this process can open no file more: then classes are not found either. */
+    private static boolean lacksDescriptors() {
+        File device = new File("/dev/null");
+        try {
+            new FileInputStream(device).close();
+            return false;
+        } catch (IOException e) {
+            return device.exists();
+        }
+    }
+
+    /** Uses no class that is not loaded. */
+    private static int withoutDescriptors(Terminal terminal) {
+        terminal.err().println("gds: too many open files in this process: ulimit -n allows too few");
+        return 4; // of ExitStatus.IO_FAILURE
     }
 
     /**

@@ -1,5 +1,6 @@
 package io.gds4j.tools;
 
+import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.Locale;
@@ -10,6 +11,8 @@ import picocli.CommandLine.TypeConversionException;
 
 /** Converts the path of a file or folder. */
 final class PathConverter implements ITypeConverter<Path> {
+    /** Stands for bytes of an argument that are no text. */
+    private static final char REPLACEMENT = '\ufffd';
     private static final Pattern URL = Pattern.compile("([A-Za-z][A-Za-z0-9+.-]*)://.*", Pattern.DOTALL);
 
     /** Returns the scheme of a URL in small letters; empty if it is a path. */
@@ -28,7 +31,13 @@ final class PathConverter implements ITypeConverter<Path> {
             throw new TypeConversionException("a URL with %s:// is no path of a file".formatted(scheme(value)));
         }
         try {
-            return Path.of(value);
+            Path path = Path.of(value);
+            if (value.indexOf(REPLACEMENT) >= 0 && !Files.exists(path)) {
+                // Not another name in its place.
+                throw new TypeConversionException(
+                        "'%s': Java cannot use a name that is not valid UTF-8".formatted(value));
+            }
+            return path;
         } catch (InvalidPathException e) {
             throw new TypeConversionException("'%s' is not a valid path: %s".formatted(value, e.getReason()));
         }

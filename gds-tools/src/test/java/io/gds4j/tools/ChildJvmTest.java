@@ -2,6 +2,7 @@ package io.gds4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import java.io.BufferedReader;
@@ -13,11 +14,14 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Behaviour that only a child process shows: exit status, signals, and the content of standard output. */
 class ChildJvmTest {
@@ -102,6 +106,37 @@ class ChildJvmTest {
         assertThat(err).isEmptyFile();
     }
 
+    /** The events of a run are in a temporary file for a fifth of a second. */
+    @Test
+    void signalDuringAReportLeavesNoEvents() throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        Path temporary = Files.createDirectory(folder.resolve("tmp"));
+        Path page = folder.resolve("page.html");
+        ProcessBuilder builder = gds("load", file.toString(), "-t", "host", "--report", page.toString())
+                .redirectErrorStream(true).redirectOutput(folder.resolve("output").toFile());
+        builder.command().add(1, "-Djava.io.tmpdir=" + temporary);
+        Process process = builder.start();
+        try {
+            while (process.isAlive() && !holdsEvents(temporary)) {
+                Thread.onSpinWait();
+            }
+            process.destroy();
+            assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).isEqualTo(143);
+        assertThat(temporary).isEmptyDirectory();
+        assertThat(page).doesNotExist();
+    }
+
+    /** Flight recorder's own folders have other names, and it removes them. */
+    private static boolean holdsEvents(Path folder) throws IOException {
+        try (Stream<Path> files = Files.list(folder)) {
+            return files.anyMatch(file -> file.getFileName().toString().startsWith("gds-report-"));
+        }
+    }
+
     /** True if this process, and therefore its children, ignore a signal. */
     private static boolean isIgnoredHere(int signal) throws IOException {
         String mask = Files.readAllLines(Path.of("/proc/self/status"))
@@ -123,6 +158,98 @@ class ChildJvmTest {
         assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
         assertThat(process.exitValue()).isEqualTo(4);
         assertThat(Files.readString(err)).isEqualTo("gds: standard output: No space left on device\n");
+    }
+
+    /** {@code /proc} has no free space and takes no files. */
+    @ParameterizedTest
+    @CsvSource({"/proc", "FOLDER/missing"})
+    void reportNeedsAPlaceForItsEvents(String place) throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        String temporary = place.replace("FOLDER", folder.toString());
+        Path err = folder.resolve("stderr");
+        ProcessBuilder builder = gds("load", file.toString(), "--report", folder.resolve("page.html").toString())
+                .redirectOutput(folder.resolve("stdout").toFile()).redirectError(err.toFile());
+        builder.command().add(1, "-Djava.io.tmpdir=" + temporary);
+
+        Process process = builder.start();
+
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(4);
+        assertThat(Files.readAllLines(err)).filteredOn(line -> !line.startsWith("WARNING: java.io.tmpdir"))
+                .singleElement().asString()
+                .startsWith("gds: " + temporary + ": ").endsWith("; TMPDIR names another folder");
+    }
+
+    /** A JVM has about 20 open files before it has read one class of gds4j's libraries. */
+    @ParameterizedTest
+    @ValueSource(ints = {10, 14, 18})
+    void fewDescriptorsAreNoInternalError(int most) throws IOException, InterruptedException {
+        Path err = folder.resolve("stderr");
+        ProcessBuilder builder =
+                gds("check").redirectOutput(folder.resolve("stdout").toFile()).redirectError(err.toFile());
+        builder.command().addAll(0, List.of("sh", "-c", "ulimit -n " + most + "; exec \"$@\"", "sh"));
+
+        Process process = builder.start();
+
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(Files.readAllLines(err)).singleElement().asString().startsWith("gds: ").contains("open files");
+        assertThat(process.exitValue()).isEqualTo(4);
+    }
+
+    @Test
+    void topEndsWithItsReader() throws IOException, InterruptedException {
+        Path err = folder.resolve("stderr");
+
+        Process process = gds("top", "--interval", "0.1").redirectError(err.toFile()).start();
+        try {
+            process.getInputStream().close();
+
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(process.exitValue()).isEqualTo(4);
+        assertThat(Files.readString(err)).isEmpty();
+    }
+
+    /** Another name in its place would be a success that nobody asked for. */
+    @Test
+    void nameThatIsNoTextIsRefused() throws IOException, InterruptedException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        Path out = Files.createDirectory(folder.resolve("out"));
+        Path err = folder.resolve("stderr");
+        ProcessBuilder builder = gds("convert", file.toString()).redirectError(err.toFile())
+                .redirectOutput(folder.resolve("stdout").toFile());
+        builder.command().addAll(0, List.of("sh", "-c", "exec \"$@\" \"$(printf '" + out + "/\\377')\"", "sh"));
+        builder.environment().put("LC_ALL", "C.UTF-8");
+
+        Process process = builder.start();
+
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(2);
+        assertThat(Files.readAllLines(err)).singleElement().asString().contains("not valid UTF-8");
+        assertThat(out).isEmptyDirectory();
+    }
+
+    /** The C library of a German environment has another text for a pipe without a reader. */
+    @Test
+    void closedReaderCausesNoMessageInAnyLanguage() throws IOException, InterruptedException {
+        assumeTrue(Files.exists(Path.of("/usr/share/locale/de/LC_MESSAGES/libc.mo")), "no German texts");
+        assumeTrue(Files.exists(Path.of("/usr/share/i18n/locales/de_DE")), "no German locale");
+        ProcessBuilder making = new ProcessBuilder(
+                "localedef", "-i", "de_DE", "-f", "UTF-8", folder.resolve("de_DE.UTF-8").toString());
+        making.redirectErrorStream(true).redirectOutput(folder.resolve("localedef").toFile()).start().waitFor();
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+        Path err = folder.resolve("stderr");
+        ProcessBuilder builder = gds("load", file.toString(), "--list").redirectError(err.toFile());
+        builder.environment().putAll(Map.of("LOCPATH", folder.toString(), "LC_ALL", "de_DE.UTF-8"));
+
+        Process process = builder.start();
+        process.getInputStream().close();
+
+        assertThat(process.waitFor(PATIENCE_SECONDS, TimeUnit.SECONDS)).isTrue();
+        assertThat(process.exitValue()).isEqualTo(4);
+        assertThat(Files.readString(err)).isEmpty();
     }
 
     @Test

@@ -37,6 +37,15 @@ class DemoCommandTest {
                 .contains("format", "files", "driverOpenSeconds", "target", "backend", "ioPaths", "peakStagingBytes");
     }
 
+    /** {@code /proc} has no free space: no size is allowed there. */
+    @Test
+    void fullDiskIsNamed() {
+        GdsRun run = gds("demo", "--size", "2M", "--dir", "/proc");
+
+        assertThat(run.status()).isEqualTo(4);
+        assertThat(run.errorLine()).startsWith("gds: /proc: a demo needs four times ");
+    }
+
     @Test
     void textShowsTheComparison() {
         GdsRun run = gds("demo", "--size", "2M", "--dir", folder.toString());

@@ -3,6 +3,7 @@ package io.gds4j.engine.machine;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -60,7 +61,7 @@ public record SystemFiles(Path root) {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(at(absolute), glob)) {
             entries.forEach(entry -> names.add(absolute + "/" + entry.getFileName()));
-        } catch (IOException | SecurityException e) {
+        } catch (IOException | DirectoryIteratorException | SecurityException e) {
             return List.of();
         }
         names.sort(null);

@@ -2,6 +2,7 @@ package io.gds4j.ffi.cufile;
 
 import io.gds4j.ffi.DynamicLoader;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
@@ -214,7 +215,7 @@ public final class LibCuFile {
         if (at(folder).isPresent()) {
             try (DirectoryStream<Path> entries = Files.newDirectoryStream(at(folder).get(), pattern)) {
                 entries.forEach(entry -> names.add(folder + "/" + entry.getFileName()));
-            } catch (IOException e) {
+            } catch (IOException | DirectoryIteratorException e) {
                 return List.of();
             }
         }

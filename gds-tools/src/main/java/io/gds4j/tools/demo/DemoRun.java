@@ -21,6 +21,7 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.TemporaryFolder;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -50,13 +51,13 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
 
     /** Creates, loads, verifies, compares and deletes or keeps the checkpoint, and prints the result. */
     public ExitStatus run() throws IOException {
-        Path parent = DemoFolder.parent(dir).toAbsolutePath();
+        Path parent = TemporaryFolder.parent(dir).toAbsolutePath();
         Targets target = Targets.resolve(null);
         try (OpenedDriver opened = OpenedDriver.open("auto", output)) {
             LlamaShape shape = LlamaShape.ofSize(size(parent, target, opened.driver().allocator()));
             DemoResult result;
             Path kept = null;
-            try (DemoFolder folder = DemoFolder.in(parent, "gds-demo-")) {
+            try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-")) {
                 Path file = folder.path().resolve("model.safetensors");
                 output.say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
                 output.say(
@@ -127,13 +128,13 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                 allocator.available(MemoryKind.HOST, MemoryRange.NO_DEVICE),
                 allocator.available(target.target().kind(), target.device())) / PART_OF_FREE_SPACE;
         long most = Math.min(disk, memory);
+        if (most < LlamaShape.MIN_BYTES) {
+            throw CommandFailure.device(
+                    "NO_SPACE",
+                    "%s: a demo needs four times %s of free disk space and memory".formatted(
+                            parent, Units.bytes(LlamaShape.MIN_BYTES)));
+        }
         if (size == null) {
-            if (most < LlamaShape.MIN_BYTES) {
-                throw CommandFailure.device(
-                        "NO_SPACE",
-                        "%s: a demo needs four times %s of free disk space and memory".formatted(
-                                parent, Units.bytes(LlamaShape.MIN_BYTES)));
-            }
             return Math.min(DEFAULT_BYTES, most);
         }
         long wanted = size;

@@ -14,7 +14,7 @@ import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import io.gds4j.tools.demo.DemoFolder;
+import io.gds4j.tools.terminal.TemporaryFolder;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -72,7 +72,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
             throw new IOException("too little memory is available for loads of %s and more, of files in %s"
                     .formatted(Units.bytes(TENSOR), MEMORY));
         }
-        try (DemoFolder folder = DemoFolder.in(MEMORY, "gds-explain-")) {
+        try (TemporaryFolder folder = TemporaryFolder.in(MEMORY, "gds-explain-")) {
             Path file = folder.path().resolve("generated.safetensors");
             write(file, (int) (bytes / TENSOR));
             return measure(driver, destinations, Checkpoint.open(file).plan(), false, room);

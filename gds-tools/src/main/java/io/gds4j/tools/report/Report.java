@@ -5,7 +5,9 @@ import io.gds4j.tools.check.Machine;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.OutputFile;
+import io.gds4j.tools.terminal.TemporaryFolder;
 import io.gds4j.tools.terminal.Text;
+import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.charset.StandardCharsets;
@@ -25,6 +27,8 @@ import org.jspecify.annotations.Nullable;
 public final class Report {
     /** Most bytes of events; older ones are dropped. */
     private static final long MAX_BYTES = 256L << 20;
+    /** A chunk of the flight recorder and its copy. */
+    private static final long MIN_FREE_BYTES = 32L << 20;
 
     private final Path file;
     private final String command;
@@ -62,7 +66,7 @@ public final class Report {
      */
     public int of(Output output, Body body) throws IOException {
         checkPlace();
-        try (Recording recording = new Recording()) {
+        try (Recording recording = recording()) {
             recording.setName("gds --report");
             recording.setMaxSize(MAX_BYTES);
             TimelineReader.events().forEach(name -> recording.enable(name).withoutStackTrace());
@@ -91,6 +95,27 @@ public final class Report {
         }
     }
 
+    /** Creates a recording. The flight recorder ends the process if the disk of its events is full. */
+    private static Recording recording() {
+        Path folder = temporaries();
+        try {
+            if (Files.getFileStore(folder).getUsableSpace() < MIN_FREE_BYTES) {
+                throw CommandFailure.device("NO_SPACE",
+                        "%s: a report needs %s there for its events; TMPDIR names another folder"
+                                .formatted(folder, Units.bytes(MIN_FREE_BYTES)));
+            }
+            return new Recording();
+        } catch (IOException | IllegalStateException e) {
+            throw CommandFailure.device("IO_ERROR",
+                    "%s: a report cannot keep its events there; TMPDIR names another folder"
+                            .formatted(folder));
+        }
+    }
+
+    private static Path temporaries() {
+        return Path.of(System.getProperty("java.io.tmpdir"));
+    }
+
     private void checkPlace() {
         OutputFile.checkPlace(file, "report");
         String name = file.toString().toLowerCase(Locale.ROOT);
@@ -100,12 +125,11 @@ public final class Report {
     }
 
     private static Timeline timeline(Recording recording) throws IOException {
-        Path dump = Files.createTempFile("gds-report-", ".jfr");
-        try {
+        try (TemporaryFolder folder = TemporaryFolder.in(temporaries(), "gds-report-")) {
+            // Readable for this user alone.
+            Path dump = Files.createTempFile(folder.path(), "", ".jfr");
             recording.dump(dump);
             return TimelineReader.read(dump);
-        } finally {
-            Files.delete(dump);
         }
     }
 

@@ -6,13 +6,13 @@ import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
 import io.gds4j.statistics.IoPath;
-import io.gds4j.tools.demo.DemoFolder;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.plot.ChartFile;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Progress;
+import io.gds4j.tools.terminal.TemporaryFolder;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -117,7 +117,7 @@ public final class PatternsRun {
     }
 
     private void measure(CountingDrivers drivers) throws IOException, InterruptedException {
-        Path parent = DemoFolder.parent(arguments.dir()).toAbsolutePath();
+        Path parent = TemporaryFolder.parent(arguments.dir()).toAbsolutePath();
         OpenedDriver.require(arguments(parent, arguments.options()).backend(), output.environment());
         long runs = (long) arguments.rounds() * patterns.stream().mapToInt(pattern -> sizes(pattern).size()).sum();
         try (Progress progress = output.start("patterns", runs * arguments.size())) {
@@ -142,7 +142,7 @@ public final class PatternsRun {
             throws IOException, InterruptedException {
         List<String> options = new ArrayList<>(arguments.options());
         options.addAll(List.of("--size", Long.toString(arguments.size()), "--io", Long.toString(ioSize)));
-        try (DemoFolder folder = DemoFolder.in(parent, "gds-patterns-")) {
+        try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-patterns-")) {
             SampleArguments read = arguments(folder.path(), options);
             SampleResult result = pattern.sample().run(drivers.with(pattern, read));
             verified &= result.verified();

@@ -4,12 +4,12 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.SampleArguments;
 import io.gds4j.samples.SampleResult;
 import io.gds4j.samples.Samples;
-import io.gds4j.tools.demo.DemoFolder;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.TemporaryFolder;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
@@ -45,7 +45,7 @@ public record SampleRun(
             return ExitStatus.DONE;
         }
         List<NamedSample> chosen = chosen();
-        Path parent = DemoFolder.parent(dir).toAbsolutePath();
+        Path parent = TemporaryFolder.parent(dir).toAbsolutePath();
         OpenedDriver.require(arguments(parent, new ArrayList<>()).backend(), output.environment());
         List<SampleOutcome> outcomes = new ArrayList<>();
         for (NamedSample sample : chosen) {
@@ -87,7 +87,7 @@ public record SampleRun(
         output.say("%s: %s".formatted(sample.name(), sample.summary()));
         List<String> lines = new ArrayList<>();
         SampleOutcome outcome;
-        try (DemoFolder folder = DemoFolder.in(parent, "gds-sample-");
+        try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-sample-");
                 CountingDrivers drivers = new CountingDrivers(output)) {
             SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.path(), lines)));
             outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);

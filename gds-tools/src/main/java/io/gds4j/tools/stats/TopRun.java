@@ -32,7 +32,8 @@ public final class TopRun {
                     break;
                 }
                 List<JvmRates> jvms = watch.next();
-                over = watch.isOver();
+                // Also if nobody reads any more, as after head.
+                over = watch.isOver() || output.terminal().out().checkError();
                 if (output.json()) {
                     samples.add(sample(jvms));
                 } else {

@@ -21,14 +21,9 @@ public final class OutputFile {
      */
     public static void replace(Path file, byte[] content) throws FileSystemException {
         Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent(), "a file has a folder");
-        Path part = folder.resolve(".gds-" + ProcessHandle.current().pid() + ".part");
-        try {
-            try {
-                Files.write(part, content);
-                Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
-            } finally {
-                Files.deleteIfExists(part);
-            }
+        try (TemporaryFolder parts = TemporaryFolder.in(folder, ".gds-")) {
+            Path part = Files.write(parts.path().resolve("part"), content);
+            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
         } catch (AccessDeniedException e) {
             throw new AccessDeniedException(file.toString());
         } catch (NoSuchFileException e) {

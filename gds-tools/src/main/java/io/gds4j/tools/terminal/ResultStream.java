@@ -1,5 +1,6 @@
 package io.gds4j.tools.terminal;
 
+import io.gds4j.internal.text.SystemReason;
 import java.io.BufferedOutputStream;
 import java.io.FileDescriptor;
 import java.io.FileOutputStream;
@@ -30,7 +31,7 @@ public final class ResultStream extends PrintStream {
 
     /** True if the reader closed the pipe, as {@code head} does after enough lines. */
     public boolean readerLeft() {
-        return sink.failure != null && sink.failure.contains("Broken pipe");
+        return sink.failure != null && sink.failure.equals(SystemReason.BROKEN_PIPE.text());
     }
 
     private static final class Sink extends OutputStream {

@@ -11,6 +11,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.PartName;
 import io.gds4j.loader.format.Recognition;
 import java.io.IOException;
+import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
@@ -146,7 +147,7 @@ public final class NoCheckpoint {
                     folders.add(entry);
                 }
             }
-        } catch (IOException | CuFileException e) {
+        } catch (IOException | DirectoryIteratorException | CuFileException e) {
             return Optional.empty(); // a hint only
         }
         folders.sort(null);
@@ -155,7 +156,7 @@ public final class NoCheckpoint {
                 if (files.iterator().hasNext()) {
                     return Optional.of(one);
                 }
-            } catch (IOException | CuFileException e) {
+            } catch (IOException | DirectoryIteratorException | CuFileException e) {
                 continue;
             }
             Optional<Path> deeper = below(one, formats, levels - 1);

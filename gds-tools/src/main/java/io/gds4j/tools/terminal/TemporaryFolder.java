@@ -1,6 +1,5 @@
-package io.gds4j.tools.demo;
+package io.gds4j.tools.terminal;
 
-import io.gds4j.tools.terminal.CommandFailure;
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
@@ -12,7 +11,7 @@ import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
 /** A temporary folder that is deleted when the command ends, also on a signal. */
-public final class DemoFolder implements AutoCloseable {
+public final class TemporaryFolder implements AutoCloseable {
     /** System property in which the launcher passes the root of the project. */
     static final String PROJECT_ROOT = "gds4j.root";
 
@@ -24,9 +23,9 @@ public final class DemoFolder implements AutoCloseable {
     private final Thread hook;
     private boolean removed;
 
-    private DemoFolder(Path path) {
+    private TemporaryFolder(Path path) {
         this.path = path;
-        this.hook = new Thread(this::removeQuietly, "gds-demo-cleanup");
+        this.hook = new Thread(this::removeQuietly, "gds-cleanup");
     }
 
     /** Returns the named folder if any, else target/ of the project, else the current folder. */
@@ -52,14 +51,19 @@ public final class DemoFolder implements AutoCloseable {
      * @param parent an existing folder
      * @param prefix prefix of its name
      */
-    public static DemoFolder in(Path parent, String prefix) throws IOException {
+    public static TemporaryFolder in(Path parent, String prefix) throws IOException {
         // Random, not the process ID: containers reuse process IDs, and a killed process may have left its folder.
         String unique = Long.toHexString(ThreadLocalRandom.current().nextLong());
         Path path = parent.resolve(prefix + unique);
-        DemoFolder folder = new DemoFolder(path);
+        TemporaryFolder folder = new TemporaryFolder(path);
         // Add the hook first, so that a signal between the two steps leaves no folder behind.
         Runtime.getRuntime().addShutdownHook(folder.hook);
-        folder.make();
+        try {
+            folder.make();
+        } catch (IOException e) {
+            folder.close();
+            throw e;
+        }
         return folder;
     }
 
@@ -83,11 +87,18 @@ public final class DemoFolder implements AutoCloseable {
     @Override
     public void close() throws IOException {
         try {
+            remove();
+        } finally {
+            removeHook(); // last: a signal may end the process while the files are being deleted
+        }
+    }
+
+    private void removeHook() {
+        try {
             Runtime.getRuntime().removeShutdownHook(hook);
         } catch (IllegalStateException e) {
-            // The process is ending, and the hook deletes the folder as well.
+            // The process is ending, and the hook finds nothing.
         }
-        remove();
     }
 
     private void removeQuietly() {

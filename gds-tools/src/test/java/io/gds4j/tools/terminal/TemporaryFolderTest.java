@@ -1,0 +1,70 @@
+package io.gds4j.tools.terminal;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.concurrent.TimeUnit;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
+
+class TemporaryFolderTest {
+    @TempDir
+    private Path parent;
+
+    @Test
+    void closeDeletesTheFolderWithItsFiles() throws IOException {
+        TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-");
+        Files.writeString(folder.path().resolve("a"), "a");
+        Files.writeString(folder.path().resolve(".b.tmp"), "b");
+
+        folder.close();
+        folder.close();
+
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void closeAcceptsADeletedFolder() throws IOException {
+        TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-");
+        Files.delete(folder.path());
+
+        folder.close();
+
+        assertThat(parent).isEmptyDirectory();
+    }
+
+    @Test
+    void namedFolderIsUsed() throws IOException {
+        assertThat(TemporaryFolder.parent(parent)).isEqualTo(parent);
+    }
+
+    /** Deletes a folder of many files. */
+    static final class Closing {
+        public static void main(String[] args) throws IOException {
+            try (TemporaryFolder folder = TemporaryFolder.in(Path.of(args[0]), "many-")) {
+                for (int i = 0; i < 20_000; i++) {
+                    Files.createFile(folder.path().resolve("file" + i));
+                }
+                System.out.println("closing");
+            }
+        }
+    }
+
+    @Test
+    void signalDuringCloseLeavesNothing() throws IOException, InterruptedException {
+        Process process = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-cp",
+                System.getProperty("java.class.path"), Closing.class.getName(), parent.toString())
+                .redirectError(ProcessBuilder.Redirect.DISCARD).start();
+        try {
+            assertThat(process.inputReader().readLine()).isEqualTo("closing");
+            process.destroy();
+            assertThat(process.waitFor(60, TimeUnit.SECONDS)).isTrue();
+        } finally {
+            process.destroyForcibly();
+        }
+        assertThat(parent).isEmptyDirectory();
+    }
+}
