@@ -18,7 +18,7 @@
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
 #   ROUNDS=5         alternations
-#   CLIENTS=16       curl processes, and plain clients; gds4j has 16 connections
+#   CLIENTS=16       curl processes, and plain clients; gds4j begins with 16 connections
 #   JAVA_OPTS        more options for the JVM
 set -u
 . "$(dirname "$0")/common.sh"

@@ -19,6 +19,7 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.LinkedBlockingDeque;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -34,6 +35,12 @@ final class HttpConnections {
 
     private final HttpOptions options;
     private final Signer signer;
+    private final ConnectionCount count;
+    private final List<SharedClient> clients;
+    private final AtomicInteger made = new AtomicInteger();
+
+    /** Connections to take away. */
+    private final AtomicInteger excess = new AtomicInteger();
 
     /** Each client as often as it may have connections. The last one that was used is first: its connection is open. */
     private final BlockingDeque<Client> free = new LinkedBlockingDeque<>();
@@ -46,14 +53,27 @@ final class HttpConnections {
      * @param signer signs the requests to the server of the URL
      */
     HttpConnections(HttpOptions options, Signer signer) {
+        this(options, signer, System::nanoTime);
+    }
+
+    HttpConnections(HttpOptions options, Signer signer, LongSupplier clock) {
         this.options = options;
         this.signer = signer;
-        List<SharedClient> clients = Stream.generate(() -> new SharedClient(options))
-                .limit(Math.min(options.connections(), MAX_CLIENTS)).toList();
-        for (int i = 0; i < options.connections(); i++) {
-            SharedClient ofJdk = clients.get(i % clients.size());
-            free.add(NativeClient.of(options, ofJdk).orElse(ofJdk));
+        count = new ConnectionCount(options, (long) options.partBytes() * HttpSource.MAX_TIMES, clock);
+        clients = Stream.generate(() -> new SharedClient(options)).limit(Math.min(count.now(), MAX_CLIENTS)).toList();
+        add(count.now());
+    }
+
+    private void add(int connections) {
+        for (int i = 0; i < connections; i++) {
+            SharedClient ofJdk = clients.get(made.getAndIncrement() % clients.size());
+            release(NativeClient.of(options, ofJdk).orElse(ofJdk));
         }
+    }
+
+    /** Returns how many connections there may be now. */
+    int count() {
+        return count.now();
     }
 
     HttpOptions options() {
@@ -106,7 +126,18 @@ final class HttpConnections {
                 forget(part);
             }
         }
+        if (client != null) {
+            count.begins();
+        }
         return Optional.ofNullable(client);
+    }
+
+    /** Releases the connection of a part. */
+    void release(Client client, long received) {
+        int more = count.ends(received, !waiting.isEmpty());
+        excess.addAndGet(Math.max(0, -more));
+        release(client);
+        add(more);
     }
 
     /** Wakes a part no more. */
@@ -114,7 +145,10 @@ final class HttpConnections {
         waiting.remove(part);
     }
 
-    void release(Client client) {
+    private void release(Client client) {
+        if (excess.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
+            return; // its thread ends some seconds later
+        }
         free.addFirst(client);
         RangePart next = waiting.poll();
         if (next != null) {

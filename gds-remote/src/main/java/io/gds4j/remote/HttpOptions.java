@@ -20,9 +20,9 @@ import javax.net.ssl.SSLContext;
  * @since 0.1
  */
 public final class HttpOptions {
-    /** Parts of 4 to 16 MiB, 16 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
+    /** Parts of 4 to 16 MiB, 16 to 64 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
     public static final HttpOptions DEFAULTS = new HttpOptions(
-            Map.of(), 4 << 20, 16, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
+            Map.of(), 4 << 20, 0, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
             false, 0, Optional.empty(), Optional.empty(), Optional.empty());
 
     private final Map<String, String> headers;
@@ -78,7 +78,7 @@ public final class HttpOptions {
         headers = Collections.unmodifiableMap(sorted);
         headers.forEach(HttpOptions::checkHeader);
         check("partBytes", partBytes, 64 << 10, 1 << 30);
-        check("connections", connections, 1, 1024);
+        check("connections", connections, 0, 1024);
         check("attempts", attempts, 1, 100);
         check("redirects", redirects, 0, 20);
         check("sequential", sequential, 0, Long.MAX_VALUE);
@@ -120,7 +120,10 @@ public final class HttpOptions {
         return partBytes;
     }
 
-    /** {@return requests at the same time, 1 to 1024; as many connections, which at most 16 threads read} */
+    /**
+     * {@return requests at the same time, and so connections, 1 to 1024; 0, the default, for 16, and for 32 or 64 once long reads
+     * have become clearly faster by them. Each connection has a thread and a buffer of 256 KiB while it is used}
+     */
     public int connections() {
         return connections;
     }

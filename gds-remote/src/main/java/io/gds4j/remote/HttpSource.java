@@ -41,7 +41,7 @@ public final class HttpSource implements RangeSource {
     private static final long POLL_MILLIS = 50;
 
     /** Longest part of a long read, in parts: fewer requests wait for a distant server, or open a connection to one that closes it. */
-    private static final int MAX_TIMES = 4;
+    static final int MAX_TIMES = 4;
 
     private final HttpConnections connections;
     private final URI uri;
@@ -66,7 +66,7 @@ public final class HttpSource implements RangeSource {
 
     /**
      * Opens an object: asks for its first bytes, and so for its size and version. The source has connections of its own: while it is
-     * read, up to {@link HttpOptions#connections}, each with a thread. Many objects of a server share those of one path: open them by
+     * read, as many as {@link HttpOptions#connections} says, each with a thread. Many objects of a server share those of one path: open them by
      * {@link io.gds4j.source.SourcePath#openSource} of paths that {@link HttpFiles#path} resolves.
      *
      * @param uri an http or https URL; user and password, if it has them, are sent as Basic authentication
@@ -118,7 +118,7 @@ public final class HttpSource implements RangeSource {
 
     @Override
     public long preferredRequestBytes() {
-        return (long) options().partBytes() * options().connections() * MAX_TIMES;
+        return (long) options().partBytes() * ConnectionCount.first(options()) * MAX_TIMES;
     }
 
     /**
@@ -143,7 +143,7 @@ public final class HttpSource implements RangeSource {
         Semaphore wake = new Semaphore(0);
         List<RangePart> parts = new ArrayList<>();
         long least = options().partBytes();
-        long size = Math.clamp(Math.ceilDiv(target.byteSize(), options().connections()), least, least * MAX_TIMES);
+        long size = Math.clamp(Math.ceilDiv(target.byteSize(), connections.count()), least, least * MAX_TIMES);
         for (long at = 0; at < target.byteSize(); at += size) {
             MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
             parts.add(new RangePart(this, offset + at, into, wake::release));

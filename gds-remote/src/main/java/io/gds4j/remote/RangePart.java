@@ -77,11 +77,11 @@ final class RangePart {
         wake.run();
     }
 
-    private void end() {
+    private void end(long bytes) {
         Client used = client;
         client = null;
         if (used != null) {
-            source.connections().release(used);
+            source.connections().release(used, bytes);
         }
     }
 
@@ -105,7 +105,7 @@ final class RangePart {
             answer.whenComplete((response, failure) -> ended.run());
         } finally {
             if (!sent) {
-                end();
+                end(0);
             }
         }
     }
@@ -114,7 +114,7 @@ final class RangePart {
         RangeBody filled = body;
         future = null;
         body = null;
-        end();
+        end(filled == null ? 0 : filled.received());
         if (filled == null) {
             return;
         }
@@ -198,7 +198,7 @@ final class RangePart {
         if (sent != null) {
             sent.cancel(true);
             future = null;
-            end();
+            end(open == null ? 0 : open.received());
         }
         if (waiting) {
             source.connections().forget(this);

@@ -72,6 +72,7 @@ class SaveRemoteTest {
     private final SortedMap<String, SortedMap<Integer, byte[]>> uploads = new ConcurrentSkipListMap<>();
     private HttpServer server;
     private volatile boolean stalls;
+    private volatile boolean damages;
     private volatile boolean copyExists;
     private volatile boolean damages;
     private volatile boolean keeps;
@@ -105,7 +106,9 @@ class SaveRemoteTest {
                     if (query.startsWith("uploads")) {
                         uploads.put(name, new ConcurrentSkipListMap<>());
                     } else {
-                        objects.put(name, joined(uploads.remove(name)));
+                        byte[] object = joined(uploads.remove(name));
+                        object[object.length / 2] ^= (byte) (damages ? 1 : 0);
+                        objects.put(name, object);
                     }
                     send(exchange, "<CompleteMultipartUploadResult/><UploadId>id</UploadId>"
                             .getBytes(StandardCharsets.UTF_8));
@@ -245,6 +248,16 @@ class SaveRemoteTest {
             }
         }
         assertThat(convert(source, "s3:/" + PREFIX, options).errorLine()).contains("s3:/" + PREFIX, "already");
+    }
+
+    @Test
+    void storedObjectThatDiffersIsRemovedAndReported() {
+        damages = true;
+        GdsRun run = convert(checkpoint().toString(), "s3:/" + PREFIX, "--checksums");
+        assertThat(run.status()).isEqualTo(5);
+        assertThat(run.out()).contains("different: ");
+        assertThat(objects).isEmpty();
+        assertThat(uploads).isEmpty();
     }
 
     private GdsRun convert(String source, String target, String... options) {

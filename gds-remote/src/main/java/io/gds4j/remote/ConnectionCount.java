@@ -1,0 +1,104 @@
+package io.gds4j.remote;
+
+import java.util.function.LongSupplier;
+
+/**
+ * How many connections read at a time: the number that the program set; otherwise 16, doubled up to 64 while a doubling reads clearly
+ * faster. A doubling that does not is undone, and the number stays. Thread-safe.
+ */
+final class ConnectionCount {
+    static final int FIRST = 16;
+
+    /** With a buffer of 256 KiB for each connection 16 MiB. */
+    static final int MOST = 64;
+
+    /** A doubling that the server allows reads up to twice as fast. The rate of a busy machine varies by a quarter. */
+    private static final double GAIN = 1.5;
+
+    private final long bytesOfEach;
+    private final LongSupplier clock;
+    private int count;
+    private boolean settled;
+
+    /** Bytes in a nanosecond by half as many connections; 0 before the first doubling. */
+    private double rateBefore;
+    private int running;
+
+    /** The window begins when as many bytes as it has have come by this number of connections. */
+    private boolean isWarm;
+    private long begun;
+    private long bytes;
+    private long wanted;
+
+    /**
+     * @param bytesOfEach bytes of a window for each connection: its longest request, because a server may limit bytes in a second
+     * @param clock nanoseconds
+     */
+    ConnectionCount(HttpOptions options, long bytesOfEach, LongSupplier clock) {
+        this.bytesOfEach = bytesOfEach;
+        this.clock = clock;
+        count = first(options);
+        settled = options.connections() > 0;
+    }
+
+    /** Returns the number that a program's reads begin with. */
+    static int first(HttpOptions options) {
+        return options.connections() == 0 ? FIRST : options.connections();
+    }
+
+    synchronized int now() {
+        return count;
+    }
+
+    /** Counts a request that begins. A time without requests is in no window. */
+    synchronized void begins() {
+        if (running == 0) {
+            restart(false);
+        }
+        running++;
+    }
+
+    /**
+     * Counts a request that ends. One without bytes was refused or given up: a server that has enough is asked for no more.
+     *
+     * @param othersWait whether more connections would be used
+     * @return connections to add; negative to take away
+     */
+    synchronized int ends(long received, boolean othersWait) {
+        running--;
+        bytes += received;
+        wanted += othersWait ? received : 0;
+        if (settled || received > 0 && bytes < count * bytesOfEach) {
+            return 0;
+        }
+        if (received == 0) {
+            return settle(rateBefore > 0);
+        }
+        double rate = (double) bytes / Math.max(1, clock.getAsLong() - begun);
+        boolean decides = isWarm && wanted >= bytes / 2;
+        restart(!isWarm);
+        if (!decides) {
+            return 0;
+        }
+        if (rate < rateBefore * GAIN || count == MOST) {
+            return settle(rate < rateBefore * GAIN);
+        }
+        rateBefore = rate;
+        count *= 2;
+        return count / 2;
+    }
+
+    private int settle(boolean undo) {
+        settled = true;
+        int less = undo ? count / 2 : 0;
+        count -= less;
+        return -less;
+    }
+
+    private void restart(boolean warm) {
+        isWarm = warm;
+        begun = clock.getAsLong();
+        bytes = 0;
+        wanted = 0;
+    }
+}
