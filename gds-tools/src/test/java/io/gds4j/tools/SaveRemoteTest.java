@@ -72,7 +72,6 @@ class SaveRemoteTest {
     private final SortedMap<String, SortedMap<Integer, byte[]>> uploads = new ConcurrentSkipListMap<>();
     private HttpServer server;
     private volatile boolean stalls;
-    private volatile boolean damages;
     private volatile boolean copyExists;
     private volatile boolean damages;
     private volatile boolean keeps;
@@ -106,9 +105,7 @@ class SaveRemoteTest {
                     if (query.startsWith("uploads")) {
                         uploads.put(name, new ConcurrentSkipListMap<>());
                     } else {
-                        byte[] object = joined(uploads.remove(name));
-                        object[object.length / 2] ^= (byte) (damages ? 1 : 0);
-                        objects.put(name, object);
+                        objects.put(name, joined(uploads.remove(name)));
                     }
                     send(exchange, "<CompleteMultipartUploadResult/><UploadId>id</UploadId>"
                             .getBytes(StandardCharsets.UTF_8));
