@@ -312,7 +312,7 @@ power() {
     # In mounts of its own: another program that copies this one's would keep a disk mounted between two cuts.
     unshare -m --propagation private "$java" -Xmx1g --enable-native-access=ALL-UNNAMED -Dgds4j.guest="$root/dev/guest.sh" \
         -Dgds4j.guest.limit="${LIMIT:-5400}" \
-        -Dgds4j.guest.java="$java $guest_java -cp $class_path" -cp "$class_path" io.gds4j.tools.power.PowerRun \
+        -Dgds4j.guest.java="$(command -v "$java") $guest_java -cp $class_path" -cp "$class_path" io.gds4j.tools.power.PowerRun \
         "${LOGS:-$scratch/power}" "${ROUNDS:-5}" "${CUTS:-15000}" "${KILLS:-17}" "${SEED:-1}" "$@"
 }
 
