@@ -36,6 +36,33 @@ number() { # name, pattern or nothing
     grep -o "${2:-}\"$1\":[0-9.eE+-]*" | head -1 | sed 's/.*://'
 }
 
+# Programs that answer each line with a line, in the folder $work: start begins one, ask sets answer, finish ends all.
+declare -A to=() from=()
+start() { # name, command
+    local name=$1 fd
+    shift
+    trap '' PIPE # one that dies ends no script: it is asked no more
+    mkfifo "$work/$name.in" "$work/$name.out"
+    "$@" <"$work/$name.in" >"$work/$name.out" 2>>"$work/errors" &
+    exec {fd}>"$work/$name.in"
+    to[$name]=$fd
+    exec {fd}<"$work/$name.out"
+    from[$name]=$fd
+}
+ask() { # name, line, seconds
+    answer=
+    [ -n "${to[$1]:-}" ] || return
+    echo "$2" 2>/dev/null >&"${to[$1]}" && read -r -t "$3" -u "${from[$1]}" answer && [ -n "$answer" ] && return
+    unset "to[$1]"
+    echo "$(basename "$0"): $1 does not answer $2" >>"$work/errors"
+    return 1
+}
+finish() {
+    local name fd
+    for name in "${!to[@]}"; do fd=${to[$name]}; exec {fd}>&-; done
+    wait
+}
+
 # The options of a JVM that measures, and of one in which the launcher runs gds load.
 jvm_options="-XX:+UseSerialGC -Xms128m -Xmn96m --enable-native-access=ALL-UNNAMED"
 launcher_options="$jvm_options -Xmx2g -Djdk.httpclient.bufsize=262144 -XX:TieredStopAtLevel=1"

@@ -30,7 +30,7 @@
 #include <vector>
 
 static const size_t SLOT = 2 << 20;
-static const int SLABS = 2, MOST_FRAGMENTS = 64;
+static const int SLABS = 2, MAX_FRAGMENTS = 64;
 
 struct Case {
     std::string kind, open;
@@ -40,7 +40,7 @@ struct Case {
     int passes;
 };
 struct Range { size_t offset, size, place; };
-struct Places { char *at[MOST_FRAGMENTS]; };
+struct Places { char *at[MAX_FRAGMENTS]; };
 
 static char *pool;
 static std::vector<Range> ranges;
@@ -183,7 +183,7 @@ int main(int count, char **words) {
     char kind[16], open[16];
     for (Case c; scanf("%15s %15s %zu %d %zu %d", kind, open, &c.fragment, &c.threads, &c.bytes, &c.passes) == 6;) {
         c.kind = kind, c.open = open;
-        if (c.fragment < SLOT / MOST_FRAGMENTS || SLOT % c.fragment || c.threads < 1 || c.bytes > size || c.passes < 1) die("a case", 2);
+        if (c.fragment < SLOT / MAX_FRAGMENTS || SLOT % c.fragment || c.threads < 1 || c.bytes > size || c.passes < 1) die("a case", 2);
         failure = 0;
         if (c.kind == "ranges") {
             if (!library) open_library();

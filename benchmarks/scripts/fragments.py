@@ -1,5 +1,6 @@
 # Fragments by NIXL's plug-in GDS_MT, for fragments.sh, if python3 finds nixl and torch.
 #
+#   fragments.py                        status 0 if both are found
 #   fragments.py FILE BYTES RANGES      answers the lines of standard input as fragments.cu does; read and write alone
 #
 # One transfer holds all fragments. THREADS is the plug-in's thread_count, of the first line.
@@ -19,6 +20,8 @@ else:
     sys.exit("no nixl here")
 import torch
 
+if len(sys.argv) == 1:
+    sys.exit()
 path, size = sys.argv[1], int(sys.argv[2])
 pool = torch.empty(size, dtype=torch.uint8, device="cuda:0")
 file = os.open(path, os.O_RDWR)

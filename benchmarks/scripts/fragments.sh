@@ -33,7 +33,6 @@ work=$(mktemp -d)
 data=$DIR/gds4j-fragments.data
 trap 'rm -rf "$work" "$data"' EXIT
 trap 'exit 130' INT TERM
-trap '' PIPE # a program that dies loses its own cells
 library=
 build="-O3 -std=c++17 $here/fragments.cu -o $work/fragments"
 if [ "$mode" = host ]; then
@@ -62,28 +61,11 @@ awk -v all="$part" 'BEGIN {
 }' >"$work/ranges"
 ranges=$(wc -l <"$work/ranges")
 
-declare -A to=() from=()
-start() { # name, command
-    local name=$1 fd
-    shift
-    mkfifo "$work/$name.in" "$work/$name.out"
-    "$@" <"$work/$name.in" >"$work/$name.out" 2>>"$work/errors" &
-    exec {fd}>"$work/$name.in"
-    to[$name]=$fd
-    exec {fd}<"$work/$name.out"
-    from[$name]=$fd
-}
-ask() { # name, line, case: keeps GB/s, processor time and bytes of the heap
-    local answer
+run() { # name, line, case: keeps GB/s, processor time and bytes of the heap
     [ -n "${to[$1]:-}" ] || return
     case $2 in *" hot "*) ;; *) sync "$data"; dd if="$data" iflag=nocache count=0 status=none ;; esac
-    if echo "$2" 2>/dev/null >&"${to[$1]}" && read -r -t 40 -u "${from[$1]}" answer && [ -n "$answer" ]; then
-        if [[ $answer != [0-9]* ]]; then echo "fragments: $1, $2: $answer" >>"$work/errors"; elif [ -n "$3" ]; then echo "$answer" >>"$work/$3.$1"; fi
-    else
-        echo "fragments: $1 does not answer $2" >>"$work/errors"
-        tail -3 "$work/errors" >&2
-        unset "to[$1]"
-    fi
+    ask "$1" "$2" 40 || { tail -3 "$work/errors" >&2; return; }
+    if [[ $answer != [0-9]* ]]; then echo "fragments: $1, $2: $answer" >>"$work/errors"; elif [ -n "$3" ]; then echo "$answer" >>"$work/$3.$1"; fi
 }
 # name|C|ours|NIXL, each KIND OPEN FRAGMENT THREADS BYTES PASSES, or - for none
 K=1024
@@ -116,7 +98,7 @@ add "$ranges ranges, one call, O_DIRECT; C by 16 threads" "$(by ranges direct $m
 start c "$work/fragments" "$data" "$size" "$work/ranges"
 start ours "$java" $jvm_options -Xmx2g ${JAVA_OPTS:-} -cp "$class_path:${TEST_CP:-$root/benchmarks/target/classes}" \
     io.gds4j.benchmarks.FragmentFigures "$data" "$size" "$work/ranges" "$mode"
-[ "$mode" = gpu ] && python3 -c 'import torch, importlib.util as u; assert u.find_spec("nixl") or u.find_spec("nixl_cu13") or u.find_spec("nixl_cu12")' 2>/dev/null &&
+[ "$mode" = gpu ] && python3 "$here/fragments.py" 2>/dev/null &&
     start nixl python3 "$here/fragments.py" "$data" "$size" "$work/ranges"
 turns() { # what they are, how many, seconds of this script, cases
     local round i case took=0 begun who name c ours nixl
@@ -129,9 +111,9 @@ turns() { # what they are, how many, seconds of this script, cases
             # The first round prepares all programs, and the disk's pages, and does not count.
             [ "$round" = 0 ] && name=
             for who in $([ $((round % 2)) = 0 ] && echo c ours || echo ours c); do
-                [ "${!who}" = - ] || ask $who "${!who}" "$name"
+                [ "${!who}" = - ] || run $who "${!who}" "$name"
             done
-            [ "$nixl" = - ] || [ "$round" -gt "$PYTHON_ROUNDS" ] || ask nixl "$nixl" "$name"
+            [ "$nixl" = - ] || [ "$round" -gt "$PYTHON_ROUNDS" ] || run nixl "$nixl" "$name"
         done
         took=$((SECONDS - begun))
         echo "$1: round $round of $2, $((SECONDS - began)) s" >&2
@@ -141,8 +123,7 @@ turns() { # what they are, how many, seconds of this script, cases
 done_rounds=
 turns "from the page cache" "$ROUNDS" $((BUDGET * 2 / 3)) "${hot[@]}"
 turns "from the disk" "$COLD" "$BUDGET" "${cold[@]}"
-for name in "${!to[@]}"; do fd=${to[$name]}; exec {fd}>&-; done
-wait
+finish
 
 echo
 echo "$(machine "$mode"); $SIZE_GIB GiB, $THREADS callers; medians of as many alternations: ${done_rounds%, }; GB/s"

@@ -26,22 +26,6 @@ trap 'exit 130' INT TERM
 gcc $flags "$here/save.c" -o "$work/save" $libs -lcuda || exit 6
 tests=${TEST_CP:-$root/benchmarks/target/classes}
 
-declare -A to=() from=()
-start() { # name, command
-    local name=$1 fd
-    shift
-    mkfifo "$work/$name.in" "$work/$name.out"
-    "$@" <"$work/$name.in" >"$work/$name.out" 2>>"$work/errors" &
-    exec {fd}>"$work/$name.in"
-    to[$name]=$fd
-    exec {fd}<"$work/$name.out"
-    from[$name]=$fd
-}
-ask() { # name, line; sets answer
-    answer=
-    [ -n "${to[$1]:-}" ] || return 1
-    echo "$2" >&"${to[$1]}" && read -r -t 300 -u "${from[$1]}" answer && [ -n "$answer" ] || { unset "to[$1]"; return 1; }
-}
 keep() { # case, field of the answer in seconds; keeps GB/s
     local seconds
     seconds=$(echo "$answer" | cut -d' ' -f"$2")
@@ -57,18 +41,18 @@ turn() { # file, name of its rows, direct
     local kind=direct
     [ "$3" = true ] || kind=cached
     if [ $((round % 2)) = 0 ]; then
-        ask c "$kind $1 $THREADS" && keep "$2.c" 1
-        ask ours "$1 $3 STOP false $WRITES" && keep "$2.ours" 1
+        ask c "$kind $1 $THREADS" 300 && keep "$2.c" 1
+        ask ours "$1 $3 STOP false $WRITES" 300 && keep "$2.ours" 1
     else
-        ask ours "$1 $3 STOP false $WRITES" && keep "$2.ours" 1
-        ask c "$kind $1 $THREADS" && keep "$2.c" 1
+        ask ours "$1 $3 STOP false $WRITES" 300 && keep "$2.ours" 1
+        ask c "$kind $1 $THREADS" 300 && keep "$2.c" 1
     fi
-    ask ours "$1 $3 STOP true $WRITES" && keep "$2.checksums" 1
-    [ "$round" = 0 ] && ask python "check $1" && checked+="$2: $answer; "
+    ask ours "$1 $3 STOP true $WRITES" 300 && keep "$2.checksums" 1
+    [ "$round" = 0 ] && ask python "check $1" 300 && checked+="$2: $answer; "
     if [ "$round" -lt "$PYTHON_ROUNDS" ]; then
         local before=$SECONDS
-        ask python "safetensors $1" && keep "$2.safetensors" 1
-        ask python "torch $1" && keep "$2.torch" 1
+        ask python "safetensors $1" 300 && keep "$2.safetensors" 1
+        ask python "torch $1" 300 && keep "$2.torch" 1
         python=$((python + SECONDS - before))
     fi
     rm -f "$1"
@@ -77,11 +61,11 @@ for ((round = 0; round < ROUNDS; round++)); do
     begun=$SECONDS python=0
     turn "$memory" memory false
     turn "$disk" disk true
-    ask c "plain $disk $THREADS" && keep disk.limit 1
+    ask c "plain $disk $THREADS" 300 && keep disk.limit 1
     rm -f "$disk"
-    ask c "link $disk $THREADS" && keep link.c 1
+    ask c "link $disk $THREADS" 300 && keep link.c 1
     for mode in HOST_SNAPSHOT DEVICE_SNAPSHOT; do
-        ask ours "$memory false $mode false $WRITES" && { keep "$mode.blocked" 2; keep "$mode.whole" 1; }
+        ask ours "$memory false $mode false $WRITES" 300 && { keep "$mode.blocked" 2; keep "$mode.whole" 1; }
         rm -f "$memory"
     done
     echo "round $((round + 1)) of $ROUNDS, $SECONDS s" >&2
@@ -89,8 +73,7 @@ for ((round = 0; round < ROUNDS; round++)); do
     [ $((round + 1)) -lt "$PYTHON_ROUNDS" ] || next=$((next - python))
     [ $((SECONDS + next)) -gt "$BUDGET" ] && { echo "out of time" >&2; round=$((round + 1)); break; }
 done
-for name in "${!to[@]}"; do fd=${to[$name]}; exec {fd}>&-; done
-wait
+finish
 
 echo
 echo "$(machine gpu); $SIZE_GIB GiB from GPU memory, medians of $round alternations; $THREADS threads in C, $WRITES writes in gds4j; GB/s"
