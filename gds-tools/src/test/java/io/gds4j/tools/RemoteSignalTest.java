@@ -3,13 +3,10 @@ package io.gds4j.tools;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -17,8 +14,6 @@ import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,27 +32,20 @@ class RemoteSignalTest {
     @TempDir
     Path folder;
 
-    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
-    private final CountDownLatch end = new CountDownLatch(1);
     private final List<String> requests = new CopyOnWriteArrayList<>();
-    private HttpServer server;
+    private StoreServer server;
     private byte[] object = new byte[0];
     private volatile CountDownLatch stalled = new CountDownLatch(1);
     private volatile boolean abortStalls;
 
     @BeforeEach
     void start() throws IOException {
-        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-        server.setExecutor(threads);
-        server.createContext("/", this::answer);
-        server.start();
+        server = new StoreServer(this::answer);
     }
 
     @AfterEach
     void stop() {
-        end.countDown();
-        server.stop(0);
-        threads.shutdownNow();
+        server.close();
     }
 
     /** Answers the first range of an object, and all of an upload but its parts. */
@@ -67,7 +55,8 @@ class RemoteSignalTest {
             requests.add(exchange.getRequestMethod() + " " + query);
             String range = exchange.getRequestHeaders().getFirst("Range");
             switch (exchange.getRequestMethod()) {
-                case "POST" -> send(exchange, 200, "<R><UploadId>id7</UploadId></R>".getBytes(StandardCharsets.UTF_8));
+                case "POST" ->
+                    StoreServer.send(exchange, 200, "<R><UploadId>id7</UploadId></R>".getBytes(StandardCharsets.UTF_8));
                 case "PUT" -> stall();
                 case "DELETE" -> {
                     if (abortStalls) {
@@ -77,12 +66,12 @@ class RemoteSignalTest {
                 }
                 default -> {
                     if (query.contains("list-type")) {
-                        send(exchange, 200, "<ListBucketResult/>".getBytes(StandardCharsets.UTF_8));
+                        StoreServer.send(exchange, 200, "<ListBucketResult/>".getBytes(StandardCharsets.UTF_8));
                     } else if (object.length == 0) {
                         exchange.sendResponseHeaders(404, -1);
                     } else if (range.startsWith("bytes=0-")) {
                         exchange.getResponseHeaders().set("Content-Range", "bytes 0-65535/" + object.length);
-                        send(exchange, 206, java.util.Arrays.copyOf(object, 65536));
+                        StoreServer.send(exchange, 206, java.util.Arrays.copyOf(object, 65536));
                     } else {
                         stall();
                     }
@@ -91,18 +80,9 @@ class RemoteSignalTest {
         }
     }
 
-    private static void send(HttpExchange exchange, int status, byte[] bytes) throws IOException {
-        exchange.sendResponseHeaders(status, bytes.length);
-        exchange.getResponseBody().write(bytes);
-    }
-
     private void stall() {
         stalled.countDown();
-        try {
-            end.await();
-        } catch (InterruptedException e) {
-            Thread.currentThread().interrupt();
-        }
+        server.stall();
     }
 
     private Path checkpoint() {
@@ -135,9 +115,7 @@ class RemoteSignalTest {
         Path err = folder.resolve("stderr");
         ProcessBuilder builder = ChildJvmTest.gds(arguments).redirectError(err.toFile());
         builder.command().add(1, "-Djava.io.tmpdir=" + Files.createDirectories(folder.resolve("tmp")));
-        builder.environment().putAll(java.util.Map.of(
-                "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
-                "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString()));
+        builder.environment().putAll(server.environment(folder));
         long started = System.nanoTime();
         Process process = builder.start();
         try {
@@ -158,7 +136,7 @@ class RemoteSignalTest {
     @ValueSource(strings = {"http://localhost:%s/m.safetensors", "s3://models/m.safetensors"})
     void loadEndsAlthoughTheServerStalls(String url) throws Exception {
         object = Files.readAllBytes(checkpoint());
-        assertThat(terminated("load", url.formatted(server.getAddress().getPort()), "-t", "host")).isEmpty();
+        assertThat(terminated("load", url.formatted(server.port()), "-t", "host")).isEmpty();
     }
 
     @ParameterizedTest

@@ -5,7 +5,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpExchange;
-import com.sun.net.httpserver.HttpServer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
@@ -25,8 +24,6 @@ import io.gds4j.remote.S3Files;
 import io.gds4j.remote.S3Options;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
-import java.net.InetAddress;
-import java.net.InetSocketAddress;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -37,14 +34,11 @@ import java.time.Duration;
 import java.util.Arrays;
 import java.util.HexFormat;
 import java.util.List;
-import java.util.Map;
 import java.util.SortedMap;
 import java.util.concurrent.CancellationException;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CountDownLatch;
-import java.util.concurrent.ExecutorService;
-import java.util.concurrent.Executors;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
@@ -64,13 +58,11 @@ class SaveRemoteTest {
     @TempDir
     Path folder;
 
-    private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
-    private final CountDownLatch end = new CountDownLatch(1);
     private final CountDownLatch deleted = new CountDownLatch(1);
     private final CountDownLatch partCame = new CountDownLatch(1);
     private final SortedMap<String, byte[]> objects = new ConcurrentSkipListMap<>();
     private final SortedMap<String, SortedMap<Integer, byte[]>> uploads = new ConcurrentSkipListMap<>();
-    private HttpServer server;
+    private StoreServer server;
     private volatile boolean stalls;
     private volatile boolean copyExists;
     private volatile boolean damages;
@@ -78,17 +70,12 @@ class SaveRemoteTest {
 
     @BeforeEach
     void start() throws IOException {
-        server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
-        server.setExecutor(threads);
-        server.createContext("/", this::answer);
-        server.start();
+        server = new StoreServer(this::answer);
     }
 
     @AfterEach
     void stop() {
-        end.countDown();
-        server.stop(0);
-        threads.shutdownNow();
+        server.close();
     }
 
     private void answer(HttpExchange exchange) throws IOException {
@@ -107,7 +94,7 @@ class SaveRemoteTest {
                     } else {
                         objects.put(name, joined(uploads.remove(name)));
                     }
-                    send(exchange, "<CompleteMultipartUploadResult/><UploadId>id</UploadId>"
+                    StoreServer.send(exchange, 200, "<CompleteMultipartUploadResult/><UploadId>id</UploadId>"
                             .getBytes(StandardCharsets.UTF_8));
                 }
                 case "PUT" -> put(exchange, name, query, body);
@@ -141,11 +128,7 @@ class SaveRemoteTest {
         }
         partCame.countDown();
         if (stalls) {
-            try {
-                end.await();
-            } catch (InterruptedException e) {
-                Thread.currentThread().interrupt();
-            }
+            server.stall();
         }
         if (query.contains("partNumber")) {
             int number = Integer.parseInt(query.replaceFirst(".*partNumber=(\\d+).*", "$1"));
@@ -161,7 +144,8 @@ class SaveRemoteTest {
         if (query.contains("list-type")) {
             StringBuilder xml = new StringBuilder("<ListBucketResult>");
             objects.keySet().forEach(key -> xml.append("<Contents><Key>out/%s</Key></Contents>".formatted(key)));
-            send(exchange, xml.append("</ListBucketResult>").toString().getBytes(StandardCharsets.UTF_8));
+            StoreServer.send(exchange, 200,
+                    xml.append("</ListBucketResult>").toString().getBytes(StandardCharsets.UTF_8));
             return;
         }
         byte[] bytes = objects.get(name);
@@ -182,11 +166,6 @@ class SaveRemoteTest {
         exchange.getResponseBody().write(bytes, first, last - first + 1);
     }
 
-    private static void send(HttpExchange exchange, byte[] bytes) throws IOException {
-        exchange.sendResponseHeaders(200, bytes.length);
-        exchange.getResponseBody().write(bytes);
-    }
-
     private static byte[] joined(SortedMap<Integer, byte[]> parts) {
         byte[] all = new byte[parts.values().stream().mapToInt(part -> part.length).sum()];
         int at = 0;
@@ -197,14 +176,8 @@ class SaveRemoteTest {
         return all;
     }
 
-    private Map<String, String> environment() {
-        return Map.of(
-                "AWS_ENDPOINT_URL", "http://localhost:" + server.getAddress().getPort(), "AWS_ACCESS_KEY_ID", "key",
-                "AWS_SECRET_ACCESS_KEY", "hush", "HOME", folder.toString());
-    }
-
     private Path target() {
-        return S3Files.path(URI.create("s3:/" + PREFIX), S3Options.fromEnvironment(environment()));
+        return S3Files.path(URI.create("s3:/" + PREFIX), S3Options.fromEnvironment(server.environment(folder)));
     }
 
     /** A checkpoint of 38 MB, whose tensors end inside of parts. */
@@ -260,7 +233,7 @@ class SaveRemoteTest {
     private GdsRun convert(String source, String target, String... options) {
         String[] arguments = Stream.concat(Stream.of("convert", source, target), Stream.of(options))
                 .toArray(String[]::new);
-        return gds(environment(), () -> false, arguments);
+        return gds(server.environment(folder), () -> false, arguments);
     }
 
     @Test
