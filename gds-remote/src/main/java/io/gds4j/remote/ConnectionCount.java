@@ -10,7 +10,7 @@ final class ConnectionCount {
     static final int FIRST = 16;
 
     /** With a buffer of 256 KiB for each connection 16 MiB. */
-    static final int MOST = 64;
+    static final int MAX = 64;
 
     /** A doubling that the server allows reads up to twice as fast. The rate of a busy machine varies by a quarter. */
     private static final double GAIN = 1.5;
@@ -80,7 +80,7 @@ final class ConnectionCount {
         if (!decides) {
             return 0;
         }
-        if (rate < rateBefore * GAIN || count == MOST) {
+        if (rate < rateBefore * GAIN || count == MAX) {
             return settle(rate < rateBefore * GAIN);
         }
         rateBefore = rate;

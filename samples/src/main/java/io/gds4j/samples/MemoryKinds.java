@@ -16,7 +16,7 @@ import java.util.List;
 
 /** Writes and reads with every kind of memory that the machine supports (topic 15). */
 public final class MemoryKinds {
-    private static final int MOST = 16 << 20;
+    private static final int MAX_BYTES = 16 << 20;
     private static final String LESSON = "A program selects the kind of memory when it allocates;"
             + " reads and writes are the same for all kinds.";
 
@@ -29,7 +29,7 @@ public final class MemoryKinds {
     }
 
     static SampleResult run(SampleArguments arguments) {
-        byte[] data = SampleArguments.randomBytes(Math.min(arguments.size(), MOST));
+        byte[] data = SampleArguments.randomBytes(Math.min(arguments.size(), MAX_BYTES));
         long bytes = 0;
         double seconds = 0;
         boolean verified = true;

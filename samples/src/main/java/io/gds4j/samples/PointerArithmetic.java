@@ -14,7 +14,7 @@ import java.util.Arrays;
 /** Fills unregistered memory 64 KiB at a time by moving the pointer (topic 6). */
 public final class PointerArithmetic {
     private static final int CHUNK = 64 << 10;
-    private static final int MOST = 16 << 20;
+    private static final int MAX_BYTES = 16 << 20;
     private static final String LESSON =
             "C adds to a pointer, Java takes a slice, which has an end that no read can pass.";
 
@@ -27,7 +27,7 @@ public final class PointerArithmetic {
     }
 
     static SampleResult run(SampleArguments arguments) {
-        byte[] data = SampleArguments.randomBytes(Math.min(arguments.size(), MOST));
+        byte[] data = SampleArguments.randomBytes(Math.min(arguments.size(), MAX_BYTES));
         try (CuFileDriver driver = arguments.openDriver();
                 CuFileHandle file = driver.openFile(
                         arguments.folder().resolve("data"), CREATE_NEW, READ, WRITE, CuFileOpenOption.DIRECT);
