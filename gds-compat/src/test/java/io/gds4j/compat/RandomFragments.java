@@ -38,7 +38,7 @@ import org.junit.jupiter.api.Test;
 
 /**
  * Random fragments and ranges of the host's memory and of two GPUs, or one, beside a model of all bytes. With
- * {@code -Dgds4j.property.ranges=N} each test goes on until it has moved so many.
+ * {@code -Dgds4j.property.ranges=N} each test moves N of them at least.
  */
 abstract class RandomFragments {
     static final int SIZE = 6 << 20;

@@ -94,7 +94,7 @@ public final class Lifetime {
 
     /**
      * {@return whether a call of this thread, later work of the stream that this thread serves, or a call or a claim that may wait for
-     * this thread uses it. An entry of a batch claims its file while nobody calls}
+     * this thread uses it. An entry of a batch claims its file while no thread calls the driver}
      */
     public boolean isHeldByThisThread() {
         ThreadState here = ThreadState.current();

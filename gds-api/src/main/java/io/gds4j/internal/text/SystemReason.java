@@ -19,7 +19,7 @@ public enum SystemReason {
             }
         }
     },
-    /** Nobody reads the pipe. */
+    /** The pipe has no reader any more. */
     BROKEN_PIPE("Broken pipe") {
         @Override
         void fail() throws IOException {

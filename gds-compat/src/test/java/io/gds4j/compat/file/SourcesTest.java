@@ -385,7 +385,7 @@ class SourcesTest {
         }
     }
 
-    /** Nobody calls while the entry runs, so only the entry keeps the driver and the batch in use. */
+    /** No thread calls the driver while the entry runs, so the entry alone keeps driver and batch in use. */
     @Test
     @Timeout(value = 20, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
     void closeFromInsideASourceOfAnEntryThatNobodyAwaitsIsRefused() throws InterruptedException {

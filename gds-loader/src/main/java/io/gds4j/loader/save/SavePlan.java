@@ -61,8 +61,8 @@ import java.util.concurrent.CompletableFuture;
  * <p>
  * A path of an object store ({@link io.gds4j.source.SourcePath}) receives the bytes in parts from memory, without a copy on the local
  * disk. Its objects appear whole, one after the other and the index last. They replace none: a folder with any part of a checkpoint is
- * refused with EEXIST. A save that fails or is cancelled removes the objects that it has stored; those that it cannot remove are named by
- * a suppressed exception. With checksums, the tensors are read twice.
+ * refused with EEXIST. A save that fails or is cancelled removes the objects that it has stored. A suppressed exception names those that
+ * it cannot remove. With checksums, a save reads the tensors twice.
  *
  * @since 0.1
  */
