@@ -76,6 +76,11 @@ final class HttpConnections {
         return count.now();
     }
 
+    /** Returns the bytes of the shortest part of a read now. */
+    long leastBytes() {
+        return count.leastBytes();
+    }
+
     HttpOptions options() {
         return options;
     }
@@ -132,9 +137,13 @@ final class HttpConnections {
         return Optional.ofNullable(client);
     }
 
-    /** Releases the connection of a part. */
-    void release(Client client, long received) {
-        int more = count.ends(received, !waiting.isEmpty());
+    /**
+     * Releases the connection of a part.
+     *
+     * @param isLeast whether the part is the shortest that may be: more connections would let it be shorter
+     */
+    void release(Client client, long received, boolean isLeast) {
+        int more = count.ends(received, isLeast || !waiting.isEmpty());
         excess.addAndGet(Math.max(0, -more));
         release(client);
         add(more);
