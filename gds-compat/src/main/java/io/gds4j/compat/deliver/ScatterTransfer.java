@@ -88,7 +88,8 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         return gpus.getFirst();
     }
 
-    final int gpus() {
+    /** Returns the number of GPUs that have fragments. */
+    public final int gpus() {
         return gpus.size();
     }
 
