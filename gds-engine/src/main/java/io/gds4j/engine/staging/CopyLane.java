@@ -6,8 +6,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceEvents;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -216,7 +216,7 @@ public final class CopyLane {
         busy[slot] = recorded == Cuda.SUCCESS;
         byKernel[slot] = ofStream != stream;
         bytes[slot] = count;
-        copying[slot] = PieceEvents.copy();
+        copying[slot] = FlightEvents.pieceCopy();
         return recorded;
     }
 

@@ -9,8 +9,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceEvents;
 import io.gds4j.internal.trace.PieceWaitEvent;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -162,7 +162,7 @@ public final class CopyPipeline {
     public boolean enter(
             PieceFailures listener, GpuContext context, long bytes, long pieces, boolean onlyByProcessor) {
         begin();
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         boolean entered = false;
         try {
             used.add(target(context));
@@ -191,7 +191,7 @@ public final class CopyPipeline {
      */
     public boolean enter(PieceFailures listener, List<GpuContext> contexts, long bytes) {
         begin();
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         boolean entered = false;
         try {
             for (int i = 0; i < contexts.size(); i++) {
@@ -483,7 +483,7 @@ public final class CopyPipeline {
     private boolean await(Slot slot, CopyLane lane) {
         long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
                 lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         int result;
         if (lane.isByKernel(slot.number)) {
             result = awaitKernel(slot, lane, pause);
@@ -550,7 +550,7 @@ public final class CopyPipeline {
     }
 
     private void synchronize(Slot slot, CopyLane lane, long bytes) {
-        PieceCopyEvent copying = lane.isBusy(slot.number) ? null : PieceEvents.copy();
+        PieceCopyEvent copying = lane.isBusy(slot.number) ? null : FlightEvents.pieceCopy();
         int done = lane.synchronize();
         if (copying != null) {
             copying.record(lane.gpu(), bytes);
