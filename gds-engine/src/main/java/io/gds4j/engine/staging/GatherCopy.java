@@ -64,8 +64,8 @@ public final class GatherCopy {
         this.sleep = sleep;
     }
 
-    public GpuContext context() {
-        return gpu.context();
+    public PreparedGpu gpu() {
+        return gpu;
     }
 
     /** Returns whether a request may {@link #begin} now. */
@@ -120,7 +120,7 @@ public final class GatherCopy {
     private boolean mayUse(CopyLane taken) {
         if (taken.isBehind()) {
             boolean behind = contexts.in(
-                    gpu.context().handle(), () -> cuda.streamQuery(taken.kernelStream())) != Cuda.SUCCESS;
+                    gpu.handle(), () -> cuda.streamQuery(taken.kernelStream())) != Cuda.SUCCESS;
             taken.setBehind(behind);
             restsUntil = behind ? System.nanoTime() + TransferCosts.GATHER_REST_NANOS : 0;
         }

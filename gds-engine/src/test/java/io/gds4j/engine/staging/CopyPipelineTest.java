@@ -35,7 +35,7 @@ class CopyPipelineTest {
             new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
     private final CopyPipeline pipeline =
-            new CopyPipeline(gpus, pool, new PreciseSleep(FfmPosix.instance()));
+            new CopyPipeline(contexts, pool, new PreciseSleep(FfmPosix.instance()));
     private final List<Long> failed = new ArrayList<>();
     private final long[] device = new long[1];
 
@@ -55,7 +55,7 @@ class CopyPipelineTest {
 
     private void enter(long pieces) {
         assertThat(
-                pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context).context(), BYTES, pieces, false))
+                pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context), BYTES, pieces, false))
                 .isTrue();
     }
 
@@ -127,7 +127,7 @@ class CopyPipelineTest {
     /** As {@link #aFailedCopyIsReportedForItsPiece}, of a request to several contexts: never an error that names no cause. */
     @Test
     void aContextThatNoLongerWorksEndsCopiesToSeveral() {
-        GpuContext target = gpus.of(context).context();
+        PreparedGpu target = gpus.of(context);
         assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
         for (long piece = 0; piece < CopyPipeline.DEPTH; piece++) {
             CopyPipeline.Slot slot = pipeline.next(BYTES);
@@ -146,7 +146,7 @@ class CopyPipelineTest {
     @Test
     void copiesByTheProcessorAreCompleteAtOnceAndCallNoDriver() {
         long pushes = cuda.calls(CudaFunction.CTX_PUSH_CURRENT);
-        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context).context(), BYTES, 2, true))
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context), BYTES, 2, true))
                 .isTrue();
         copyIn(0);
         assertThat(HostMemoryViews.ofAddress(device[0], 1).get(ValueLayout.JAVA_BYTE, 0))
