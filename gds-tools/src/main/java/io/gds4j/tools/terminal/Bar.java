@@ -22,7 +22,7 @@ final class Bar implements Progress {
     private final Thread hook = new Thread(this::wipe, "gds-progress-wipe");
 
     Bar(Terminal terminal, String task, long total) {
-        text = new ProgressLine(terminal, List.of(task));
+        text = new ProgressLine(terminal, task, List.of());
         line = new Line(terminal.err(), terminal.columns() - 1);
         bar = new ProgressBarBuilder()
                 .setTaskName(task)

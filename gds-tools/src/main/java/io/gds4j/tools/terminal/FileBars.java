@@ -7,7 +7,6 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Collectors;
-import java.util.stream.Stream;
 
 /**
  * A line for each file of which bytes have been read, with its rate and the time that it still takes, and a line for all files. Erases
@@ -65,8 +64,7 @@ final class FileBars implements Progress {
     FileBars(Terminal terminal, String task, Map<String, Long> files) {
         this.err = terminal.err();
         this.task = task;
-        this.text = new ProgressLine(
-                terminal, Stream.concat(files.keySet().stream(), Stream.of(task)).toList());
+        this.text = new ProgressLine(terminal, task, files.keySet());
         files.forEach((name, bytes) -> parts.put(name, new Part(bytes)));
         this.all = new Part(files.values().stream().mapToLong(Long::longValue).sum());
         all.start = lastDrawn;

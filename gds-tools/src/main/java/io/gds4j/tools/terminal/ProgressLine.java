@@ -14,15 +14,41 @@ final class ProgressLine {
 
     private final int columns;
     private final int nameColumns;
+    /** Characters at the end of each file's name that do not tell it from others, such as {@code -of-00030.safetensors}. */
+    private final int sameEnd;
     private final boolean unicode;
 
-    /** @param names names of the lines, which share one column */
-    ProgressLine(Terminal terminal, Collection<String> names) {
+    /**
+     * Creates lines, whose names share one column.
+     *
+     * @param files names of the files, besides the task
+     */
+    ProgressLine(Terminal terminal, String task, Collection<String> files) {
         // One column stays free: some terminals wrap a line that fills the last column.
         columns = terminal.columns() - 1;
-        int longest = names.stream().mapToInt(String::length).max().orElse(0);
+        int longest = Math.max(task.length(), files.stream().mapToInt(String::length).max().orElse(0));
         nameColumns = Math.min(longest, Math.max(MIN_NAME_COLUMNS, columns / 3));
+        sameEnd = files.size() < 2 ? 0 : files.stream().reduce(ProgressLine::commonEnd).orElseThrow().length();
         unicode = terminal.showsUnicode();
+    }
+
+    private static String commonEnd(String one, String other) {
+        int length = 0;
+        while (length < Math.min(one.length(), other.length())
+                && one.charAt(one.length() - 1 - length) == other.charAt(other.length() - 1 - length)) {
+            length++;
+        }
+        return one.substring(one.length() - length);
+    }
+
+    /** Returns a name that fits: without what is the same in all names, then without its beginning. */
+    private String shown(String name) {
+        if (name.length() <= nameColumns) {
+            return name;
+        }
+        int end = Math.max(name.length() - sameEnd, nameColumns - 1);
+        String rest = end < name.length() ? name.substring(0, end) + "…" : name;
+        return rest.length() <= nameColumns ? rest : "…" + rest.substring(rest.length() - nameColumns + 1);
     }
 
     /** @param rate bytes per second; 0 if unknown */
@@ -34,7 +60,7 @@ final class ProgressLine {
         }
         String left = rate > 0 && done < total ? Units.remaining((total - done) / rate) + " left" : "";
         figures.append(String.format(Locale.ROOT, " %10s  %-11s", rate > 0 ? Units.rate(rate) : "", left));
-        String shown = name.length() <= nameColumns ? name : "…" + name.substring(name.length() - nameColumns + 1);
+        String shown = shown(name);
         int room = columns - nameColumns - figures.length() - 2;
         String bar = room < MIN_BAR_COLUMNS ? "" : " " + bar(Math.min(room, MAX_BAR_COLUMNS), done, total);
         String line = shown + " ".repeat(nameColumns - shown.length()) + bar + figures;

@@ -41,7 +41,7 @@ class BarTest {
         Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + columns), () -> true, () -> false);
 
         String line =
-                new ProgressLine(terminal, List.of("converting")).of("converting", 5L << 30, 9L << 30, 123_456_789);
+                new ProgressLine(terminal, "converting", List.of()).of("converting", 5L << 30, 9L << 30, 123_456_789);
 
         assertThat(line).hasSizeLessThan(columns).startsWith("converting ").endsWith(" 55%"
                 + (columns > 80 ? "      5 GiB of 9 GiB     " : "") + " 123.5 MB/s  35 s left");

@@ -11,6 +11,7 @@ import java.util.TreeMap;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Lines of progress for several files. */
@@ -45,6 +46,23 @@ class FileBarsTest {
                 .anyMatch(line -> line.matches("1\\.gguf .*▏ +\\d+% .*\\S+ [kMG]?B/s  \\d+ (s|min|h.*) left"))
                 .anyMatch(line -> line.matches("loading .*% .*B/s .* left"));
         assertThat(frames.getLast()).as("nothing is left").isEmpty();
+    }
+
+    @ParameterizedTest
+    @CsvSource({"60, model-00003-of-000…, Llama-3-70B-00003-…",
+            "160, model-00003-of-00007.safetensors, Llama-3-70B-00003-of-00007.gguf"})
+    void numberOfAShardIsInSight(int columns, String safetensors, String gguf) {
+        PrintStream err = new PrintStream(new ByteArrayOutputStream(), true, StandardCharsets.UTF_8);
+        Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + columns), () -> true, () -> false);
+        for (String shown : List.of(safetensors, gguf)) {
+            String pattern =
+                    shown.startsWith("m") ? "model-%05d-of-00007.safetensors" : "Llama-3-70B-%05d-of-00007.gguf";
+            List<String> names = IntStream.range(1, 8).mapToObj(pattern::formatted).toList();
+
+            String line = new ProgressLine(terminal, "loading", names).of(names.get(2), SIZE, SIZE, 0);
+
+            assertThat(line).startsWith(shown + " ");
+        }
     }
 
     /** A request may read a whole file. */
