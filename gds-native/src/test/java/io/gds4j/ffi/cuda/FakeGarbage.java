@@ -17,7 +17,10 @@ import java.nio.file.Path;
  */
 final class FakeGarbage {
     private static final byte VALUE = (byte) 0xCD;
-    private static final long TILE_BYTES = 2 << 20;
+    /** Small, because tests limit the sizes of files. */
+    private static final long TILE_BYTES = 256 << 10;
+    /** Smaller blocks cost less to fill than to map. */
+    private static final long MIN_MAPPED = 1 << 20;
     private static final int ACCESS = PosixConstants.PROT_READ | PosixConstants.PROT_WRITE;
     private static final int MAP_FIXED = 0x10;
 
@@ -49,7 +52,7 @@ final class FakeGarbage {
     }
 
     static MemorySegment allocate(Arena arena, long bytes, long alignment) {
-        if (bytes < TILE_BYTES) {
+        if (bytes < MIN_MAPPED) {
             return arena.allocate(bytes, alignment).fill(VALUE);
         }
         long length = Pages.up(bytes + alignment);
