@@ -98,6 +98,11 @@ public final class ScatterTransfer extends StagedTransfer {
         return gpus.getFirst();
     }
 
+    /** Returns the number of GPUs that have fragments. */
+    public int gpus() {
+        return gpus.size();
+    }
+
     /** Returns whether a copy is one of a GPU's, and has bytes of a part of the range. */
     private boolean takesPart(int copy, int gpu, long from, long length) {
         return targets[copy] == gpu && overlaps(copies.get(copy), from, length);

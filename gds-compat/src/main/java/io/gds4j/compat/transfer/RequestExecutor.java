@@ -379,6 +379,9 @@ public final class RequestExecutor {
         List<ScatterCopy> copies = context.request().copies();
         if (!copies.isEmpty()) {
             ScatterTransfer scatter = scatter(context, copies, operation);
+            if (scatter.gpus() > 1 && !operation.isWrite()) {
+                context.request().spread();
+            }
             letGather(context, operation.isWrite() ? null : scatter.onlyGpu());
             return scatter;
         }

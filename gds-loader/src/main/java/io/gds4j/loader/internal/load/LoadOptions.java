@@ -74,6 +74,9 @@ public record LoadOptions(
             // any thread may come to gather, and the budget limits all of them together
             long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
             long most = Math.clamp(Math.min(affordable, processors), MIN_IN_FLIGHT, MAX_IN_FLIGHT);
+            if (layout.gpus() > 1) {
+                return (int) most; // one GPU's link is the limit of few requests; several take what all threads read
+            }
             long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.storageBytes()));
             return (int) Math.clamp(wanted, MIN_IN_FLIGHT, most);
         }
