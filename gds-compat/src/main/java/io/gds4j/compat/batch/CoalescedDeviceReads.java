@@ -258,7 +258,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         IoUring uring = uringTransfers.uring();
         boolean succeeded = false;
         try {
-            long place = slot.slab().address();
+            long place = slot.address();
             int from = 0;
             while (from < entries.size()) {
                 int to = end(entries, from);

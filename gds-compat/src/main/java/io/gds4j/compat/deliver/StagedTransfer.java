@@ -209,7 +209,7 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
 
     /** Returns where in a slab the byte of the file is that a piece starts with. */
     private static long hostAddress(CopyPipeline.Slot slot, long start) {
-        return slot.slab().address() + CopyPipeline.skew(start);
+        return slot.address() + CopyPipeline.skew(start);
     }
 
     @Override

@@ -67,23 +67,28 @@ public final class CopyPipeline {
         }
     }
 
-    /** A slab, and the copies that may be using it. */
+    /** A slab or a half of one, and the copies that may be using it. */
     public static final class Slot {
         private final int number;
         private @Nullable Slab slab;
+        private long offset;
         private long piece;
 
         private Slot(int number) {
             this.number = number;
         }
 
-        /** Returns the slot's slab. */
-        public Slab slab() {
+        Slab slab() {
             Slab held = slab;
             if (held == null) {
                 throw new IllegalStateException("the slot has no slab");
             }
             return held;
+        }
+
+        /** Returns where pieces begin. */
+        public long address() {
+            return slab().address() + offset;
         }
     }
 
@@ -177,6 +182,9 @@ public final class CopyPipeline {
                 add(destinations.get(i));
             }
             entered = takeLanes(listener) && takeSlab(listener, bytes, !destinations.isEmpty());
+            if (entered && destinations.size() > 1) {
+                halve(bytes);
+            }
         } finally {
             if (!entered) {
                 giveBack();
@@ -260,6 +268,16 @@ public final class CopyPipeline {
         return slab != null;
     }
 
+    /** Uses both halves of the slab if pieces fit: many threads copy to several GPUs, and should not wait for each other's slabs. */
+    private void halve(long bytes) {
+        Slab slab = slots[0].slab();
+        if (2 * bytes <= slab.size()) {
+            slots[1].slab = slab;
+            slots[1].offset = slab.size() / 2;
+            held = 2;
+        }
+    }
+
     private CopyLane pushed(CopyLane lane) {
         CudaErrors.check(cuda(), "cuCtxPushCurrent", lane.push());
         return lane;
@@ -321,10 +339,11 @@ public final class CopyPipeline {
         current = null;
         for (Slot slot : slots) {
             Slab slab = slot.slab;
-            if (slab != null) {
-                slot.slab = null;
+            slot.slab = null;
+            if (slab != null && slot.offset == 0) {
                 pool.release(slab);
             }
+            slot.offset = 0;
         }
         held = 0;
         for (int i = 0; i < lanes.size(); i++) {
@@ -620,7 +639,9 @@ public final class CopyPipeline {
         Slab slab = slot.slab;
         if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
             pool.abandon(slab);
-            slot.slab = null;
+            for (Slot half : slots) {
+                half.slab = half.slab == slab ? null : half.slab;
+            }
         }
     }
 }
