@@ -16,7 +16,9 @@ module io.gds4j {
             io.gds4j.engine,
             io.gds4j.libcufile,
             io.gds4j.loader,
-            io.gds4j.rdma;
+            io.gds4j.rdma,
+            io.gds4j.testkit,
+            io.gds4j.tools;
     exports io.gds4j.internal.http to
             io.gds4j.ffi,
             io.gds4j.remote;

@@ -6,6 +6,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
+import io.gds4j.internal.trace.BatchEntryEvent;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BatchEvent;

@@ -6,6 +6,8 @@ import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.RegistrationCache;
+import io.gds4j.internal.trace.FlightEvents;
+import io.gds4j.internal.trace.TransferEvent;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;

@@ -41,8 +41,8 @@ final class Session {
         TARGET
     }
 
-    /** A program that is over sooner pays nothing for JMX. */
-    private static final long PUBLISHED_AFTER_MILLIS = 1000;
+    /** A program that is over sooner pays nothing for JMX, and a longer one not while it loads its model. */
+    private static final long PUBLISHED_AFTER_MILLIS = 5000;
 
     private final CuFileBackend backend;
     private final Optional<BackendChoice> choice;

@@ -1,14 +1,13 @@
 package io.gds4j.config;
 
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FileErrno;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -46,14 +45,10 @@ final class ConfigFile {
             }
         } catch (NoSuchFileException missing) {
             return Optional.empty();
-        } catch (AccessDeniedException denied) {
-            throw CuFileConfigException.unreadable(
-                    file, Errno.EACCES, "cannot be read: permission denied", denied);
-        } catch (FileSystemException e) {
-            String reason = e.getReason() == null ? e.getClass().getSimpleName() : e.getReason();
-            throw CuFileConfigException.unreadable(file, Errno.EIO, "cannot be read: " + reason, e);
         } catch (IOException e) {
-            throw CuFileConfigException.unreadable(file, Errno.EIO, "cannot be read: " + e.getMessage(), e);
+            int errno = FileErrno.of(e);
+            throw CuFileConfigException.unreadable(
+                    file, errno, "cannot be read: " + (errno == Errno.EIO ? e.getMessage() : Errno.text(errno)), e);
         }
         if (bytes.length > MAX_BYTES) {
             throw CuFileConfigException.unreadable(

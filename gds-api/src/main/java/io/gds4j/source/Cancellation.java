@@ -8,7 +8,12 @@ package io.gds4j.source;
 @FunctionalInterface
 public interface Cancellation {
     /** A request that never ends early. */
-    Cancellation NEVER = () -> false;
+    Cancellation NEVER = new Cancellation() { // linking a lambda would take a program's first request a millisecond
+        @Override
+        public boolean isCancelled() {
+            return false;
+        }
+    };
 
     /**
      * Returns whether the request has ended, because another part of it failed or its caller was interrupted. A source that

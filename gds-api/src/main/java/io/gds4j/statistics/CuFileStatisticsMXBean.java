@@ -4,7 +4,7 @@ import java.util.Map;
 
 /**
  * Statistics of one driver session for JMX, under {@code io.gds4j:type=CuFileStatistics,session=N}. The bean is registered
- * until the session is closed: once it counts, at level 1 or higher, and at level 0 one second after it was opened.
+ * until the session is closed: once it counts, at level 1 or higher, and at level 0 five seconds after it was opened.
  * {@code gds stats PID} and {@code gds top} read it.
  *
  * @since 0.1

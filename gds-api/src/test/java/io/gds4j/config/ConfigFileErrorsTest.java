@@ -225,6 +225,16 @@ class ConfigFileErrorsTest {
         assertThat(e.detail()).isEqualTo("/proc/self/mem:1:1: the file is empty, allowed: a JSON object");
     }
 
+    @Test
+    void nameThatIsTooLongIsReportedAsSuch() {
+        Path file = folder.resolve("n".repeat(256));
+
+        CuFileConfigException e = failure(file);
+
+        assertThat(e.detail()).isEqualTo(file + ": cannot be read: file name too long");
+        assertThat(e.errno()).hasValue(Errno.ENAMETOOLONG);
+    }
+
     static boolean permissionsBind() {
         return !"root".equals(System.getProperty("user.name"));
     }

@@ -97,7 +97,7 @@ public final class CompatSession {
         this.ioUring = new IoUringUse(posix, config.get(CuFileKeys.PREFER_IOURING));
         this.engine = new TransferEngine(
                 parallelism,
-                heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, prepared),
+                heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
                 moveNear(contexts, parallelism.workers() + 1),
                 contexts.isPresent());
         gpus.ifPresent(all -> all.helpedBy(engine::prepareBeside));

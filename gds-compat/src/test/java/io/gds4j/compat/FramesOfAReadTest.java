@@ -3,18 +3,36 @@ package io.gds4j.compat;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileHandle;
+import io.gds4j.ffi.ChildJvm;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.GuardedFile;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 
-/** How deep a read calls: from {@code CuFileHandle.read} to {@code pread}, both included. */
+/** How deep a read calls, from {@code CuFileHandle.read} to {@code pread}, both included, and how many classes it enters. */
 class FramesOfAReadTest {
+    private static final int MAX_CLASSES = 59;
+
+    @Test
+    void aCachedReadEntersFewClasses(@TempDir Path folder) throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[4096]);
+        ChildJvm.End end = new ChildJvm(ClassesOfARead.class, folder, CompatBackend.class)
+                .with("-Xlog:disable").run(file.toString(), folder.resolve("recording.jfr").toString());
+        assertThat(end.status()).as("%s", end).isZero();
+        assertThat(end.output().lines()).contains("io.gds4j.CuFileHandle", "io.gds4j.ffi.posix.FfmPosix")
+                .hasSizeLessThanOrEqualTo(MAX_CLASSES);
+    }
+
     @ParameterizedTest(name = "{0}: {1}")
-    @CsvSource({"HOST, 14", "CUDA_DEVICE, 17"})
+    @CsvSource({"HOST, 14", "CUDA_DEVICE, 16"})
     void aReadIsServedInFewFrames(MemoryKind kind, int most) {
         List<List<String>> stacks = new ArrayList<>();
         Posix posix = PosixOverlay.of((call, arguments, kernel) -> {

@@ -26,7 +26,7 @@ import org.junit.jupiter.api.io.TempDir;
  * and leaves no memory. {@code -Dgds4j.property.seconds} sets the length, {@code -Dgds4j.property.seed} repeats a failure.
  */
 class RecordLoaderSoakTest {
-    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
+    private static final Duration LENGTH = Duration.ofMillis(Long.getLong("gds4j.property.seconds", 0) * 1000 + 300);
     private static final long GPU_BYTES = 8 << 20;
     private static final long PAGE = 4096;
 

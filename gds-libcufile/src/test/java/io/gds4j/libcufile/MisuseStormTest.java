@@ -16,7 +16,7 @@ import org.junit.jupiter.params.provider.ValueSource;
  * the class, {@code -Dgds4j.property.seed} repeats a run.
  */
 class MisuseStormTest {
-    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 2));
+    private static final Duration LENGTH = Duration.ofSeconds(Long.getLong("gds4j.property.seconds", 1));
     private static final int MACHINES = 2;
 
     @TempDir

@@ -3,9 +3,9 @@ package io.gds4j.loader;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
-import io.gds4j.internal.text.SystemReason;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.internal.SafetensorsText;
@@ -182,8 +182,7 @@ public final class SafetensorsWriter {
             throw failure(Errno.EINTR, "interrupted", e).buildInterrupted();
         } catch (IOException e) {
             String text = String.valueOf(e.getMessage());
-            int errno = SystemReason.DISK_FULL.in(e) ? Errno.ENOSPC : Errno.EIO;
-            throw failure(errno, "the file cannot be written: " + InertText.line(text, 200), e)
+            throw failure(FileErrno.of(e), "the file cannot be written: " + InertText.line(text, 200), e)
                     .build();
         } finally {
             if (!done) {

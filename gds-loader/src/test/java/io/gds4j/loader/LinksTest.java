@@ -5,6 +5,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
@@ -15,6 +18,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.parallel.AttentionHeads;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -242,6 +246,26 @@ class LinksTest {
         Files.delete(loop);
         Files.createSymbolicLink(model.resolve("x.gguf"), Path.of("x.gguf"));
         assertThat(failure(model).rule()).isEqualTo(CheckpointRule.FILE_TYPE);
+    }
+
+    /** The errno of a file is that of libc, and of a folder that of java.nio. */
+    @Test
+    void nameThatIsTooLongHasItsErrno() {
+        for (String name : List.of("n".repeat(256) + ".safetensors", "n".repeat(256))) {
+            assertThat(failure(model.resolve(name)).errno()).hasValue(Errno.ENAMETOOLONG);
+        }
+    }
+
+    @Test
+    void tooManyOpenFilesHaveTheirErrno() throws Exception {
+        tensor(model.resolve("a.safetensors"), "a");
+        FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+        posix.on(PosixCall.OPEN).always().fails(Errno.EMFILE);
+
+        CheckpointException e = OpenedFile.with(posix, () -> failure(model.resolve("a.safetensors")));
+
+        assertThat(e.rule()).isEqualTo(CheckpointRule.READ_FAILED);
+        assertThat(e.errno()).hasValue(Errno.EMFILE);
     }
 
     @Test

@@ -109,6 +109,7 @@ public final class ChildJvm {
                 "-Xmx256m",
                 "-Xshare:auto",
                 "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC",
                 "-XX:ErrorFile=" + folder.resolve("hs_err.log")));
         command.addAll(options);
         command.addAll(List.of("-cp", String.join(File.pathSeparator, classPath), main));

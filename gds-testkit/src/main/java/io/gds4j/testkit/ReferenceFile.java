@@ -3,6 +3,7 @@ package io.gds4j.testkit;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
@@ -12,10 +13,7 @@ import io.gds4j.statistics.IoPathReport;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.channels.AsynchronousFileChannel;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -38,14 +36,6 @@ import java.util.concurrent.TimeUnit;
 final class ReferenceFile implements BackendFile {
     private static final String REGISTER = "cuFileHandleRegister";
     private static final Set<String> INODE = Set.of("dev", "ino");
-
-    private static final Map<String, Integer> ERRNO_BY_TEXT = Map.of(
-            "No space left", Errno.ENOSPC,
-            "quota", Errno.EDQUOT,
-            "File too large", Errno.EFBIG,
-            "Not a directory", Errno.ENOTDIR,
-            "name too long", Errno.ENAMETOOLONG,
-            "symbolic links", Errno.ELOOP);
 
     private final AsynchronousFileChannel channel;
     private final Optional<Path> path;
@@ -137,25 +127,12 @@ final class ReferenceFile implements BackendFile {
 
     /** Converts an IOException to code and errno. */
     static CuFileException.Builder failure(String function, IOException e) {
-        CuFileException.Builder builder = CuFileException.builder(function).cause(e).detail(String.valueOf(e));
-        return switch (e) {
-            case NoSuchFileException none -> builder.error(CuFileError.INVALID_VALUE).errno(Errno.ENOENT);
-            case FileAlreadyExistsException there ->
-                builder.error(CuFileError.INVALID_VALUE).errno(Errno.EEXIST);
-            case AccessDeniedException denied ->
-                builder.error(CuFileError.PERMISSION_DENIED).errno(Errno.EACCES);
-            default -> builder.error(CuFileError.IO_ERROR).errno(errno(String.valueOf(e.getMessage())));
-        };
-    }
-
-    /** Finds the errno by the message: the JDK keeps only the kernel's text. */
-    private static int errno(String message) {
-        for (Map.Entry<String, Integer> known : ERRNO_BY_TEXT.entrySet()) {
-            if (message.contains(known.getKey())) {
-                return known.getValue();
-            }
-        }
-        return Errno.EIO;
+        int errno = FileErrno.of(e);
+        return CuFileException.builder(function).cause(e).detail(String.valueOf(e)).errno(errno).error(switch (errno) {
+            case Errno.ENOENT, Errno.EEXIST -> CuFileError.INVALID_VALUE;
+            case Errno.EACCES -> CuFileError.PERMISSION_DENIED;
+            default -> CuFileError.IO_ERROR;
+        });
     }
 
     Optional<DescriptorKey> descriptor() {

@@ -13,13 +13,17 @@ import com.tngtech.archunit.core.domain.JavaClass;
 import com.tngtech.archunit.library.dependencies.SliceAssignment;
 import com.tngtech.archunit.library.dependencies.SliceIdentifier;
 import com.tngtech.archunit.library.dependencies.SlicesRuleDefinition;
+import java.io.IOException;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
+import java.text.Format;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Formatter;
 import java.util.List;
 import java.util.Map;
+import java.util.Scanner;
 import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
@@ -265,5 +269,34 @@ class ArchitectureTest {
                 .contains(Rooms.DATASET_PACKAGES)
                 .contains(Rooms.REMOTE, Rooms.RDMA, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
                         "io.gds4j.tools");
+    }
+
+    /**
+     * Text for programs is the same in every locale: kernels, logs, names of files, requests, JSON and messages. Samples are exempt:
+     * they print for people, as briefly as they can. A message {@code "%d bytes".formatted(bytes)} once became a kernel's
+     * {@code [%a0+٠]}, which no GPU loads.
+     */
+    @Test
+    void numbersAreFormattedWithLocaleRoot() throws IOException {
+        List<String> found = new ArrayList<>();
+        for (JavaClass type : Rooms.MAIN_CLASSES) {
+            if (!type.getPackageName().startsWith("io.gds4j.samples")) {
+                found.addAll(DefaultLocaleTest.localised(type));
+            }
+        }
+        assertThat(found).as("write %%s, which has the same digits everywhere, or String.format(Locale.ROOT, …)")
+                .isEmpty();
+    }
+
+    @Test
+    void nothingElseTakesTheDefaultLocale() {
+        noClasses()
+                .should().callMethod(String.class, "toLowerCase")
+                .orShould().callMethod(String.class, "toUpperCase")
+                .orShould().callMethod(String.class, "format", String.class, Object[].class)
+                .orShould().dependOnClassesThat().areAssignableTo(Format.class)
+                .orShould().dependOnClassesThat().areAssignableTo(Formatter.class)
+                .orShould().dependOnClassesThat().areAssignableTo(Scanner.class)
+                .check(Rooms.MAIN_CLASSES);
     }
 }

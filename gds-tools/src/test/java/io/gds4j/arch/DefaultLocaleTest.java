@@ -1,6 +1,5 @@
 package io.gds4j.arch;
 
-import static com.tngtech.archunit.lang.syntax.ArchRuleDefinition.noClasses;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.tngtech.archunit.core.domain.JavaClass;
@@ -14,41 +13,22 @@ import java.lang.classfile.MethodModel;
 import java.lang.classfile.instruction.ConstantInstruction;
 import java.lang.classfile.instruction.FieldInstruction;
 import java.lang.classfile.instruction.NewReferenceArrayInstruction;
-import java.text.Format;
 import java.util.ArrayList;
-import java.util.Formatter;
 import java.util.List;
 import java.util.Locale;
-import java.util.Scanner;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
-/**
- * Text for programs is the same in every locale: kernels, logs, names of files, requests, JSON and messages. Samples are exempt: they
- * print for people, as briefly as they can.
- */
+/** What the rules of {@link ArchitectureTest} about text take for formats of numbers. */
 class DefaultLocaleTest {
     /** A conversion that writes numbers with the digits of a locale. {@code %s} and {@code %x} do not. */
     private static final Pattern LOCALISED =
             Pattern.compile("(?<!%)(?:%%)*%(?:\\d+\\$)?[-#+ 0,(<]*\\d*(?:\\.\\d+)?[deEfgGtT]");
 
-    /** A message {@code "%d bytes".formatted(bytes)} once became a kernel's {@code [%a0+٠]}, which no GPU loads. */
-    @Test
-    void numbersAreFormattedWithLocaleRoot() throws IOException {
-        List<String> found = new ArrayList<>();
-        for (JavaClass type : Rooms.MAIN_CLASSES) {
-            if (!type.getPackageName().startsWith("io.gds4j.samples")) {
-                found.addAll(localised(type));
-            }
-        }
-        assertThat(found).as("write %%s, which has the same digits everywhere, or String.format(Locale.ROOT, …)")
-                .isEmpty();
-    }
-
     /** Returns the formats of numbers, constants with an array of arguments behind them, in front of which no Locale.ROOT stands. */
-    private static List<String> localised(JavaClass type) throws IOException {
+    static List<String> localised(JavaClass type) throws IOException {
         List<String> found = new ArrayList<>();
         try (InputStream file = type.getSource().orElseThrow().getUri().toURL().openStream()) {
             ClassModel parsed = ClassFile.of().parse(file.readAllBytes());
@@ -96,17 +76,5 @@ class DefaultLocaleTest {
         assertThat(String.format(arabic, "%d %.1f", 7, 1.5)).isNotEqualTo("7 1.5");
         assertThat(String.format(arabic, "%s %s %08x %c %b%%", 7, 1.5, 255, 'c', true))
                 .isEqualTo("7 1.5 000000ff c true%");
-    }
-
-    @Test
-    void nothingElseTakesTheDefaultLocale() {
-        noClasses()
-                .should().callMethod(String.class, "toLowerCase")
-                .orShould().callMethod(String.class, "toUpperCase")
-                .orShould().callMethod(String.class, "format", String.class, Object[].class)
-                .orShould().dependOnClassesThat().areAssignableTo(Format.class)
-                .orShould().dependOnClassesThat().areAssignableTo(Formatter.class)
-                .orShould().dependOnClassesThat().areAssignableTo(Scanner.class)
-                .check(Rooms.MAIN_CLASSES);
     }
 }

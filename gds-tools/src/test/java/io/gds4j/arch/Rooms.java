@@ -10,9 +10,9 @@ final class Rooms {
     /** The packages of gds-api, lowest first: each may know those before it. */
     static final String[] API = {
             "io.gds4j.internal.text",
-            "io.gds4j.internal.file",
             "io.gds4j.internal.http",
             "io.gds4j.error",
+            "io.gds4j.internal.file",
             "io.gds4j.internal.lifetime",
             "io.gds4j.memory",
             "io.gds4j.internal.memory",

@@ -97,6 +97,13 @@ class BadInputTest {
     }
 
     @Test
+    void nameThatIsTooLongIsBadInput() {
+        String name = folder.resolve("n".repeat(256) + ".safetensors").toString();
+
+        assertThat(gds("load", name, "-t", "host").status()).isEqualTo(3);
+    }
+
+    @Test
     void fileOfZerosIsExplainedInWords() throws IOException {
         Path path = Files.write(folder.resolve("model.safetensors"), new byte[4096]);
 

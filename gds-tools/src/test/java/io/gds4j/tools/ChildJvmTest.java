@@ -38,6 +38,7 @@ class ChildJvmTest {
                         "--enable-native-access=ALL-UNNAMED",
                         "--illegal-native-access=deny",
                         "-XX:TieredStopAtLevel=1",
+                        "-XX:+UseSerialGC",
                         "-cp",
                         System.getProperty("java.class.path"),
                         GdsCommand.class.getName()));

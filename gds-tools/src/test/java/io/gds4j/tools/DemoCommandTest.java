@@ -93,6 +93,21 @@ class DemoCommandTest {
         assertThat(folder.toFile().list()).containsExactly("gds-demo");
     }
 
+    /** No checkpoint has the configuration of another one. */
+    @Test
+    void configurationThatCannotBeReplacedKeepsItsCheckpoint() throws IOException {
+        gds("demo", "--size", "2M", "--dir", folder.toString(), "--keep");
+        Path kept = folder.resolve("gds-demo").resolve("model.safetensors");
+        byte[] before = Files.readAllBytes(kept);
+        Path config = kept.resolveSibling("config.json");
+        Files.delete(config);
+        Files.createFile(Files.createDirectory(config).resolve("file"));
+
+        assertThat(gds("demo", "--size", "3M", "--dir", folder.toString(), "--keep").status()).isEqualTo(4);
+
+        assertThat(kept).hasBinaryContent(before);
+    }
+
     @Test
     void failureDeletesTheCheckpoint() {
         // The command queries the terminal for the second time after it created the file.

@@ -6,6 +6,7 @@ import com.fasterxml.jackson.databind.JsonNode;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
@@ -106,8 +107,10 @@ class TopCommandTest {
     }
 
     @Test
-    void blocksFollowEachOtherInAPipe() throws Exception {
-        try (CuFileDriver driver = published()) {
+    void blocksFollowEachOtherInAPipe() {
+        CuFileConfig counting =
+                CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.PROFILE_CUFILE_STATS, 1L).build();
+        try (CuFileDriver driver = CuFileDriver.open(counting, "compat")) {
             GdsRun run = GdsRun.gds("top", ME, "--interval", "0.1", "--count", "2");
             assertThat(driver.isOpen()).isTrue();
             assertThat(run.status()).as(run.err()).isZero();

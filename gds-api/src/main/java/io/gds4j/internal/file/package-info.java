@@ -1,4 +1,4 @@
-/** What modules share about files: which belong to a folder that a user named, and the pages of direct I/O. */
+/** What modules share about files: which belong to a folder that a user named, the pages of direct I/O, and error numbers. */
 @NullMarked
 package io.gds4j.internal.file;
 

@@ -1,5 +1,5 @@
 /**
- * Flight Recorder events of the pieces of requests, which backends begin and record. Off unless a recording asks for them. Only gds4j's
+ * Flight Recorder events of requests and their pieces. Off unless a recording asks for them. Only gds4j's
  * own modules may use them.
  */
 @NullMarked
@@ -8,4 +8,4 @@ package io.gds4j.internal.trace;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   FlightRecordingTest: PieceEvents
+//   FlightRecordingTest: FlightEvents

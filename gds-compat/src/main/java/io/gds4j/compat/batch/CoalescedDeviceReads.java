@@ -7,8 +7,7 @@ import io.gds4j.compat.plan.TransferPlanner;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.compat.transfer.RequestExecutor;
 import io.gds4j.engine.staging.CopyPipeline;
-import io.gds4j.engine.staging.GpuContext;
-import io.gds4j.engine.staging.GpuContextCache;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.posix.IoUring;
@@ -148,18 +147,18 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         long most = planner.largestPiece();
         int from = 0;
         while (from < entries.size()) {
-            GpuContext context = context(entries.get(from));
+            PreparedGpu gpu = gpu(entries.get(from));
             long bytes = room(entries.get(from));
             int to = from + 1;
-            while (context != null
+            while (gpu != null
                     && to < entries.size()
                     && bytes + room(entries.get(to)) <= most
-                    && context.equals(context(entries.get(to)))) {
+                    && gpu == gpu(entries.get(to))) {
                 bytes += room(entries.get(to));
                 to++;
             }
-            if (context != null && bytes <= most && (overlaps || to - from > 1)) {
-                read(context, entries.subList(from, to), bytes, claim, from);
+            if (gpu != null && bytes <= most && (overlaps || to - from > 1)) {
+                read(gpu, entries.subList(from, to), bytes, claim, from);
             }
             from = to;
         }
@@ -207,13 +206,13 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
      * Returns the pipeline to a context, or null if the batch was cancelled while it waited. Its slabs have at least {@code bytes},
      * and new ones {@code wanted}.
      */
-    private @Nullable CopyPipeline pipeline(GpuContext context, long bytes, long wanted) {
+    private @Nullable CopyPipeline pipeline(PreparedGpu gpu, long bytes, long wanted) {
         CopyPipeline entered = pipeline;
-        if (entered == null || !entered.context().equals(context) || bytes > slabBytes) {
+        if (entered == null || entered.gpu() != gpu || bytes > slabBytes) {
             settle();
             entered = thread.pipeline();
             slabBytes = Math.max(bytes, Math.min(wanted, planner.largestPiece()));
-            pipeline = entered.enter(this, context, slabBytes, pieces, false) ? entered : null;
+            pipeline = entered.enter(this, gpu, slabBytes, pieces, false) ? entered : null;
             return pipeline;
         }
         return entered;
@@ -225,27 +224,25 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
     }
 
     /** Returns the context of an entry that can be grouped; null for others. */
-    private @Nullable GpuContext context(BatchRequest entry) {
-        GpuContextCache contexts = thread.contextCache();
-        if (contexts == null || entry.write() || entry.size() < 1 || !entry.memory().kind().isCuda()) {
+    private @Nullable PreparedGpu gpu(BatchRequest entry) {
+        if (entry.write() || entry.size() < 1 || !entry.memory().kind().isCuda()) {
             return null;
         }
         try {
             executor.check(entry, FUNCTION);
-            return contexts.of(entry.memory());
+            return executor.gpuOf(entry.memory(), FUNCTION);
         } catch (CuFileException e) {
             // The entry fails again on its own, and gets its error.
             return null;
         }
     }
 
-    private void read(
-            GpuContext context, List<BatchRequest> entries, long bytes, Claim claim, int offset) {
+    private void read(PreparedGpu gpu, List<BatchRequest> entries, long bytes, Claim claim, int offset) {
         long[] results = claim.results();
         CopyPipeline into;
         CopyPipeline.Slot slot;
         try {
-            into = pipeline(context, bytes, claim.slabBytes());
+            into = pipeline(gpu, bytes, claim.slabBytes());
             if (into == null) {
                 return;
             }
@@ -261,7 +258,7 @@ public final class CoalescedDeviceReads implements CopyPipeline.PieceFailures {
         IoUring uring = uringTransfers.uring();
         boolean succeeded = false;
         try {
-            long place = slot.slab().address();
+            long place = slot.address();
             int from = 0;
             while (from < entries.size()) {
                 int to = end(entries, from);

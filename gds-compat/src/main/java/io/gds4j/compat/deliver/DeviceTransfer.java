@@ -2,38 +2,46 @@ package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.staging.CopyPipeline;
-import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.PreparedGpu;
 import org.jspecify.annotations.Nullable;
 
 /** Moves bytes between a file and memory that only the GPU's driver reaches, through slabs. */
-public abstract non-sealed class DeviceTransfer extends StagedTransfer {
-    private @Nullable GpuContext context;
+public final class DeviceTransfer extends StagedTransfer {
+    private @Nullable PreparedGpu gpu;
     private boolean byProcessor;
 
-    DeviceTransfer(TransferRequest request) {
+    public DeviceTransfer(TransferRequest request) {
         super(request);
     }
 
     /**
      * Sets how to reach the request's memory.
      *
-     * @param memoryContext the context of the memory
+     * @param ofMemory the context of the memory
      * @param copiedByProcessor whether processors copy, as {@link CopyPipeline#enter} says
      */
-    public final void target(GpuContext memoryContext, boolean copiedByProcessor) {
+    public void target(PreparedGpu ofMemory, boolean copiedByProcessor) {
         byProcessor = copiedByProcessor;
-        context = memoryContext;
+        gpu = ofMemory;
     }
 
     @Override
-    public final void end() {
-        super.end();
-        context = null;
+    public void open(ThreadContext thread) {
+        super.open(thread);
+        if (plan().isGathered()) {
+            gather(thread, gpu(), pieces());
+        }
     }
 
-    /** Returns the context of the memory. */
-    final GpuContext context() {
-        GpuContext known = context;
+    @Override
+    public void end() {
+        super.end();
+        gpu = null;
+    }
+
+    private PreparedGpu gpu() {
+        PreparedGpu known = gpu;
         if (known == null) {
             throw new IllegalStateException("no CUDA context");
         }
@@ -41,17 +49,31 @@ public abstract non-sealed class DeviceTransfer extends StagedTransfer {
     }
 
     @Override
-    final boolean enter(CopyPipeline pipeline, long bytes) {
-        return pipeline.enter(this, context(), bytes, pieces(), byProcessor);
-    }
-
-    /** Returns the GPU address of a byte of the file. */
-    final long deviceAddress(long position) {
-        return request().address() + (position - plan().offset());
+    boolean enter(CopyPipeline pipeline, long bytes) {
+        return pipeline.enter(this, gpu(), bytes, pieces(), byProcessor);
     }
 
     @Override
-    public final boolean usesGpu() {
+    void copy(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece, long host, long bytes) {
+        if (plan().isWrite()) {
+            pipeline.copyOut(slot, deviceAddress(piece), host, bytes, piece);
+        } else {
+            pipeline.copyIn(slot, host, deviceAddress(piece), bytes, piece);
+        }
+    }
+
+    @Override
+    void arrived(GatherCopy copy, long piece, long host, long read) {
+        copy.arrived(piece, host, deviceAddress(piece), read);
+    }
+
+    /** Returns the GPU address of a piece. */
+    private long deviceAddress(long piece) {
+        return request().address() + (plan().pieceStart(piece) - plan().offset());
+    }
+
+    @Override
+    public boolean usesGpu() {
         return true;
     }
 }

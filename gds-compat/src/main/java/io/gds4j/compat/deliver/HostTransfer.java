@@ -85,9 +85,4 @@ public final class HostTransfer extends Transfer {
     public boolean usesGpu() {
         return false;
     }
-
-    @Override
-    String systemCall() {
-        return request().isWrite() ? "pwrite" : "pread";
-    }
 }

@@ -1,8 +1,8 @@
 package io.gds4j.compat.deliver;
 
 import io.gds4j.engine.machine.TransferCosts;
-import io.gds4j.engine.staging.GpuContext;
 import io.gds4j.engine.staging.PeerLinks;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
 import java.util.ArrayList;
@@ -21,7 +21,7 @@ public final class PeerGroups {
     }
 
     /** Returns the group of each copy; an empty array for copies on their own, an empty list if all are. */
-    public static List<int[]> of(List<ScatterCopy> copies, ScatterRead transfer, PeerLinks links) {
+    public static List<int[]> of(List<ScatterCopy> copies, ScatterTransfer transfer, PeerLinks links) {
         Map<Source, List<Integer>> bySource = new HashMap<>();
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
@@ -49,11 +49,11 @@ public final class PeerGroups {
     }
 
     private static boolean allLinked(
-            List<Integer> members, List<ScatterCopy> copies, ScatterRead transfer, PeerLinks links) {
+            List<Integer> members, List<ScatterCopy> copies, ScatterTransfer transfer, PeerLinks links) {
         for (int from : members) {
             for (int to : members) {
-                GpuContext one = transfer.gpuOf(from);
-                GpuContext other = transfer.gpuOf(to);
+                PreparedGpu one = transfer.gpuOf(from);
+                PreparedGpu other = transfer.gpuOf(to);
                 if (from == to || one == null || other == null) {
                     continue;
                 }

@@ -12,7 +12,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
-import io.gds4j.internal.trace.PieceEvents;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceReadEvent;
 import io.gds4j.source.Cancellation;
 import io.gds4j.spi.ResultSink;
@@ -76,7 +76,7 @@ public final class PieceIo {
             long segmentOffset,
             Cancellation cancellation) {
         errno = 0;
-        PieceReadEvent event = PieceEvents.read();
+        PieceReadEvent event = FlightEvents.pieceRead();
         SourceIo source = file.source();
         long moved = source == null
                 ? move(file.descriptors(), plan, start, end, address, segment, segmentOffset)

@@ -3,7 +3,8 @@ package io.gds4j.compat.deliver;
 import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyPipeline;
-import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.engine.staging.GatherCopy;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -12,23 +13,31 @@ import java.util.ArrayList;
 import java.util.List;
 import org.jspecify.annotations.Nullable;
 
-/** Moves pieces between the file and slabs, and their rows between slabs and fragments of memory, of the host and of several GPUs. */
-public abstract sealed class ScatterTransfer extends StagedTransfer permits ScatterRead, ScatterWrite {
+/**
+ * Moves pieces between the file and slabs, and their rows between slabs and fragments of memory, of the host and of several GPUs. Of a read
+ * that is gathered, one kernel copies all fragments, which are of one GPU.
+ */
+public final class ScatterTransfer extends StagedTransfer {
     /** In {@link #targets}: a thread copies the segment of the same index. */
     private static final int HOST = -1;
 
     /** In {@link #segments}: a thread copies, by address. */
     private static final MemorySegment BY_ADDRESS = HostMemoryViews.everywhere();
 
+    private static final int[] ALONE = {};
+
     private final @Nullable Thread worker;
-    private final List<GpuContext> gpus = new ArrayList<>();
+    private final List<PreparedGpu> gpus = new ArrayList<>();
     private final List<@Nullable MemorySegment> segments = new ArrayList<>();
     private List<ScatterCopy> copies = List.of();
     private int[] targets = new int[8];
     private boolean managed;
 
+    /** For each copy, the copies that bring the same bytes to other GPUs, itself included; empty for copies on their own. */
+    private final List<int[]> groups = new ArrayList<>();
+
     /** @param worker one of the workers that may help; null if there is none */
-    ScatterTransfer(TransferRequest request, @Nullable Thread worker) {
+    public ScatterTransfer(TransferRequest request, @Nullable Thread worker) {
         super(request);
         this.worker = worker;
     }
@@ -38,6 +47,7 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         copies = ofRequest;
         gpus.clear();
         segments.clear();
+        groups.clear();
         managed = false;
         if (targets.length < ofRequest.size()) {
             targets = new int[ofRequest.size()];
@@ -45,13 +55,13 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
     }
 
     /** Adds the next copy, whose memory a thread reads or writes. */
-    public final void addHost(MemoryRange memory) {
+    public void addHost(MemoryRange memory) {
         targets[segments.size()] = HOST;
         segments.add(reachable(memory));
     }
 
     /** Adds the next copy, whose memory belongs to a context. */
-    public final void addGpu(GpuContext context, MemoryKind kind) {
+    public void addGpu(PreparedGpu context, MemoryKind kind) {
         int known = gpus.indexOf(context);
         if (known < 0) {
             known = gpus.size();
@@ -63,20 +73,20 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
     }
 
     /** Adds the next copy, whose memory is that of the one before. */
-    public final void addSame() {
+    public void addSame() {
         targets[segments.size()] = targets[segments.size() - 1];
         segments.add(segments.getLast());
     }
 
     /** Returns the context of a copy's memory; null if a thread copies. */
     @Nullable
-    final GpuContext gpuOf(int copy) {
+    PreparedGpu gpuOf(int copy) {
         return targets[copy] == HOST ? null : gpus.get(targets[copy]);
     }
 
     /** Returns the context of all fragments if they are whole parts of the file in memory of one GPU that kernels may copy to; else null. */
     @Nullable
-    public final GpuContext onlyGpu() {
+    public PreparedGpu onlyGpu() {
         if (gpus.size() != 1 || managed) {
             return null;
         }
@@ -88,34 +98,27 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
         return gpus.getFirst();
     }
 
-    final int gpus() {
+    /** Returns the number of GPUs that have fragments. */
+    public int gpus() {
         return gpus.size();
     }
 
-    final List<ScatterCopy> copies() {
-        return copies;
-    }
-
     /** Returns whether a copy is one of a GPU's, and has bytes of a part of the range. */
-    final boolean takesPart(int copy, int gpu, long from, long length) {
+    private boolean takesPart(int copy, int gpu, long from, long length) {
         return targets[copy] == gpu && overlaps(copies.get(copy), from, length);
     }
 
-    final int targetOf(int copy) {
-        return targets[copy];
-    }
-
-    static boolean overlaps(ScatterCopy copy, long from, long length) {
+    private static boolean overlaps(ScatterCopy copy, long from, long length) {
         return copy.sourceOffset() < from + length && copy.sourceEnd() > from;
     }
 
     /** Returns where the bytes of a copy that has one row begin in a part of the range, from the start of the row. */
-    static long beginIn(ScatterCopy copy, long from) {
+    private static long beginIn(ScatterCopy copy, long from) {
         return Math.max(0, from - copy.sourceOffset());
     }
 
     /** Returns the bytes of a copy that has one row in a part of the range. */
-    static long widthIn(ScatterCopy copy, long from, long length) {
+    private static long widthIn(ScatterCopy copy, long from, long length) {
         return Math.min(copy.width(), from + length - copy.sourceOffset()) - beginIn(copy, from);
     }
 
@@ -132,22 +135,149 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
     }
 
     @Override
+    public void open(ThreadContext thread) {
+        super.open(thread);
+        PreparedGpu gpu = plan().isGathered() ? onlyGpu() : null;
+        if (gpu != null) {
+            gather(thread, gpu, places());
+        }
+    }
+
+    /** Returns the number of parts of fragments that pieces have, all together. */
+    private long places() {
+        long places = 0;
+        for (int i = 0; i < copies.size(); i++) {
+            long begin = plan().offset() + copies.get(i).sourceOffset();
+            long last = begin + copies.get(i).width() - 1;
+            places += last / plan().pieceSize() - begin / plan().pieceSize() + 1;
+        }
+        return places;
+    }
+
+    /** Tells the kernel of each part of a fragment in a piece. The kernel waits for all of them, so a part that was not read counts, too. */
+    @Override
+    void arrived(GatherCopy gather, long piece, long host, long read) {
+        long from = plan().pieceStart(piece) - plan().offset();
+        long length = plan().pieceEnd(piece) - plan().pieceStart(piece);
+        for (int i = 0; i < copies.size(); i++) {
+            ScatterCopy copy = copies.get(i);
+            if (overlaps(copy, from, length)) {
+                long begin = beginIn(copy, from);
+                long inPiece = copy.sourceOffset() + begin - from;
+                long bytes = Math.clamp(read - inPiece, 0, widthIn(copy, from, length));
+                gather.arrived(piece, host + inPiece,
+                        copy.destination().range().address() + copy.destinationOffset() + begin, bytes);
+            }
+        }
+    }
+
+    /**
+     * Has copies of the same bytes exchange them: for each piece, one GPU receives it from the host and passes it on to the others,
+     * and the GPUs take turns. Their links to the host then carry each byte once.
+     *
+     * @param ofCopies for each copy, its group or an empty array
+     */
+    public void exchange(List<int[]> ofCopies) {
+        groups.addAll(ofCopies);
+    }
+
+    /** Returns the copies that a copy passes a piece on to; null if another one of its group does that. */
+    private int @Nullable [] peersOf(int copy, long piece) {
+        int[] group = groups.isEmpty() ? ALONE : groups.get(copy);
+        if (group.length == 0) {
+            return ALONE;
+        }
+        return group[(int) (piece % group.length)] == copy ? group : null;
+    }
+
+    @Override
     public void end() {
         super.end();
         copies = List.of();
         gpus.clear();
         segments.clear();
+        groups.clear();
     }
 
     @Override
-    final boolean enter(CopyPipeline pipeline, long bytes) {
+    boolean enter(CopyPipeline pipeline, long bytes) {
         boolean entered = pipeline.enter(this, gpus, bytes);
         pipeline.useKernels(!managed);
         return entered;
     }
 
+    @Override
+    void copy(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece, long host, long bytes) {
+        long from = plan().pieceStart(piece) - plan().offset();
+        for (int gpu = 0; gpu < gpus.size(); gpu++) {
+            copyWithGpu(pipeline, slot, gpu, piece, host, from, bytes);
+        }
+        copyHostRows(host, from, bytes);
+    }
+
+    private void copyWithGpu(
+            CopyPipeline pipeline, CopyPipeline.Slot slot, int gpu, long piece, long host, long from,
+            long length) {
+        boolean begun = false;
+        boolean passesOn = false;
+        try {
+            for (int i = 0; i < copies.size(); i++) {
+                if (!takesPart(i, gpu, from, length)) {
+                    continue;
+                }
+                int[] peers = peersOf(i, piece);
+                if (peers == null) {
+                    continue;
+                }
+                if (!begun) {
+                    pipeline.begin(gpu, slot, !plan().isWrite());
+                    begun = true;
+                }
+                if (peers.length > 0 && !passesOn) {
+                    passesOn = true;
+                    pipeline.copyByEngine();
+                }
+                copyRows(pipeline, gpu, copies.get(i), host, from, length);
+            }
+        } finally {
+            if (begun) {
+                try {
+                    pipeline.endOfSlot(slot, gpu, piece, length);
+                    if (passesOn) {
+                        passOn(pipeline, gpu, piece, from, length);
+                    }
+                } finally {
+                    pipeline.end();
+                }
+            }
+        }
+    }
+
+    /** Copies what a GPU has received of a piece to the other GPUs that need it; streams keep the order. */
+    private void passOn(CopyPipeline pipeline, int gpu, long piece, long from, long length) {
+        for (int i = 0; i < copies.size(); i++) {
+            if (!takesPart(i, gpu, from, length)) {
+                continue;
+            }
+            ScatterCopy copy = copies.get(i);
+            int[] peers = peersOf(i, piece);
+            for (int j = 0; peers != null && j < peers.length; j++) {
+                int peer = peers[j];
+                if (peer == i) {
+                    continue;
+                }
+                long source = copy.destination().range().address() + copy.destinationOffset();
+                ScatterCopy other = copies.get(peer);
+                long target = other.destination().range().address() + other.destinationOffset();
+                long begin = beginIn(copy, from);
+                pipeline.copyToPeer(
+                        gpu, source + begin, targets[peer], target + begin, widthIn(copy, from, length), piece);
+            }
+        }
+    }
+
     /** Copies the rows of one copy between a slab and a GPU, which the pipeline has begun with. */
-    final void copyRows(CopyPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
+    private void copyRows(CopyPipeline pipeline, int gpu, ScatterCopy copy, long host, long from, long length) {
         boolean toGpu = !plan().isWrite();
         long base = copy.destination().range().address();
         if (copy.rows() == 1) {
@@ -173,7 +303,7 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
     }
 
     /** Copies the rows of the host's memory. */
-    final void copyHostRows(long host, long from, long length) {
+    private void copyHostRows(long host, long from, long length) {
         MemorySegment piece = HostMemoryViews.ofAddress(host, length);
         for (int i = 0; i < copies.size(); i++) {
             ScatterCopy copy = copies.get(i);
@@ -206,12 +336,12 @@ public abstract sealed class ScatterTransfer extends StagedTransfer permits Scat
     }
 
     @Override
-    final boolean isArenaClosed() {
+    boolean isArenaClosed() {
         return segments.stream().anyMatch(known -> known != null && !known.scope().isAlive());
     }
 
     @Override
-    public final boolean usesGpu() {
+    public boolean usesGpu() {
         return !gpus.isEmpty();
     }
 }

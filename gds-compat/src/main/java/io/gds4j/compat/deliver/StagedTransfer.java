@@ -4,7 +4,7 @@ import io.gds4j.compat.plan.TransferRequest;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GatherCopy;
-import io.gds4j.engine.staging.GpuContext;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import org.jspecify.annotations.Nullable;
@@ -25,22 +25,16 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
         super(request);
     }
 
-    /** What brings the bytes of a write from memory into slabs. */
-    interface Filling {
-        /** Starts to copy a piece from memory into a slab. */
-        void fill(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece);
-    }
-
     /**
-     * Has one kernel copy all pieces if the plan says so, and kernel and slabs are there.
+     * Has one kernel copy all pieces of a gathered read, if kernel and slabs are there.
      *
      * @param places number of copies of which {@link #arrived} tells the kernel
      */
-    final void gather(ThreadContext thread, GpuContext context, long places) {
-        if (!plan().isGathered() || places > PieceBoard.PIECES) {
+    final void gather(ThreadContext thread, PreparedGpu gpu, long places) {
+        if (places > PieceBoard.PIECES) {
             return;
         }
-        GatherCopy copy = thread.gather(context);
+        GatherCopy copy = thread.gather(gpu);
         try {
             if (copy.begin(this, (int) places, pieces() * plan().pieceSize())) {
                 origin = Pages.down(plan().offset(), plan().pieceSize());
@@ -57,9 +51,7 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
      * @param host its bytes, in a slab
      * @param read its bytes that were read; 0 if that failed
      */
-    void arrived(GatherCopy copy, long piece, long host, long read) {
-        throw new IllegalStateException("only reads are gathered");
-    }
+    abstract void arrived(GatherCopy copy, long piece, long host, long read);
 
     @Override
     public final void settle() {
@@ -113,7 +105,11 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
             return;
         }
         try {
-            movePieces(thread, pipeline, bytes);
+            if (plan().isWrite()) {
+                writePieces(thread, pipeline, bytes);
+            } else {
+                readPieces(thread, pipeline, bytes);
+            }
         } finally {
             pipeline.leave();
         }
@@ -128,24 +124,50 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     abstract boolean enter(CopyPipeline pipeline, long bytes);
 
     /**
-     * Claims and moves pieces until there are none left.
+     * Starts to copy a piece between a slab and memory, in the direction of the request.
      *
-     * @param bytes of a slab
+     * @param host its bytes, in the slab
+     * @param bytes to copy
      */
-    abstract void movePieces(ThreadContext thread, CopyPipeline pipeline, long bytes);
+    abstract void copy(CopyPipeline pipeline, CopyPipeline.Slot slot, long piece, long host, long bytes);
+
+    /** Claims and reads pieces: a slab is filled from the file while the one before it is copied to memory. */
+    private void readPieces(ThreadContext thread, CopyPipeline pipeline, long bytes) {
+        for (long piece = claim(thread); piece >= 0; piece = claim(thread)) {
+            try {
+                read(thread, pipeline, piece, bytes);
+            } catch (RuntimeException | Error e) {
+                fail(piece, e);
+            }
+        }
+    }
+
+    private void read(ThreadContext thread, CopyPipeline pipeline, long piece, long bytes) {
+        long start = plan().pieceStart(piece);
+        long end = plan().pieceEnd(piece);
+        CopyPipeline.Slot slot = pipeline.next(bytes);
+        long host = hostAddress(slot, start);
+        long read = thread.io().move(request().file(), plan(), start, end, host, null, 0, cancellation(piece));
+        if (read > 0) {
+            copy(pipeline, slot, piece, host, read);
+        }
+        if (read < end - start) {
+            stop(piece, read, thread.io().errno());
+        }
+    }
 
     /** Claims and writes pieces: a slab is filled while the one before it is written to the file. */
-    final void writePieces(ThreadContext thread, CopyPipeline pipeline, long bytes, Filling filling) {
+    private void writePieces(ThreadContext thread, CopyPipeline pipeline, long bytes) {
         boolean ahead = pieces() > 1 && pipeline.hasTwo(bytes);
         long piece = claim(thread);
-        CopyPipeline.Slot slot = fill(pipeline, piece, bytes, filling);
+        CopyPipeline.Slot slot = fill(pipeline, piece, bytes);
         while (piece >= 0) {
             long following = ahead ? claim(thread) : -1;
-            CopyPipeline.Slot second = fill(pipeline, following, bytes, filling);
+            CopyPipeline.Slot second = fill(pipeline, following, bytes);
             store(thread, pipeline, slot, piece);
             if (!ahead) {
                 following = claim(thread);
-                second = fill(pipeline, following, bytes, filling);
+                second = fill(pipeline, following, bytes);
             }
             piece = following;
             slot = second;
@@ -153,13 +175,14 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     }
 
     /** Starts to fill the next slab; null if there is no piece, or it failed. */
-    private CopyPipeline.@Nullable Slot fill(CopyPipeline pipeline, long piece, long bytes, Filling filling) {
+    private CopyPipeline.@Nullable Slot fill(CopyPipeline pipeline, long piece, long bytes) {
         if (piece < 0) {
             return null;
         }
         try {
             CopyPipeline.Slot slot = pipeline.next(bytes);
-            filling.fill(pipeline, slot, piece);
+            long start = plan().pieceStart(piece);
+            copy(pipeline, slot, piece, hostAddress(slot, start), plan().pieceEnd(piece) - start);
             return slot;
         } catch (RuntimeException | Error e) {
             fail(piece, e);
@@ -185,8 +208,8 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     }
 
     /** Returns where in a slab the byte of the file is that a piece starts with. */
-    static long hostAddress(CopyPipeline.Slot slot, long start) {
-        return slot.slab().address() + CopyPipeline.skew(start);
+    private static long hostAddress(CopyPipeline.Slot slot, long start) {
+        return slot.address() + CopyPipeline.skew(start);
     }
 
     @Override

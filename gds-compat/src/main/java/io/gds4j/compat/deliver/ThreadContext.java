@@ -3,11 +3,10 @@ package io.gds4j.compat.deliver;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GatherCopy;
-import io.gds4j.engine.staging.GpuContext;
-import io.gds4j.engine.staging.GpuContextCache;
 import io.gds4j.engine.staging.PreciseSleep;
-import io.gds4j.engine.staging.PreparedGpus;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.statistics.PathCounters;
+import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.posix.Posix;
 import java.util.ArrayList;
 import java.util.List;
@@ -24,8 +23,6 @@ public final class ThreadContext {
     private final PieceIo io;
     private final BouncePool pool;
     private final PreciseSleep sleep;
-    private final @Nullable PreparedGpus gpus;
-    private final @Nullable GpuContextCache contextCache;
     private final CopyPipeline pipeline;
     private final List<GatherCopy> gathers = new ArrayList<>();
     private @Nullable BooleanSupplier neededElsewhere;
@@ -34,21 +31,19 @@ public final class ThreadContext {
      * Creates a context that has met no CUDA context.
      *
      * @param heedsInterrupts true for callers: an interrupt of the thread ends the request
-     * @param gpus null if there is no CUDA driver
+     * @param contexts null if there is no CUDA driver
      */
     public ThreadContext(
             boolean heedsInterrupts,
             Posix posix,
             PathCounters counters,
             BouncePool pool,
-            @Nullable PreparedGpus gpus) {
+            @Nullable CudaContexts contexts) {
         this.heedsInterrupts = heedsInterrupts;
         this.io = new PieceIo(posix, counters);
         this.pool = pool;
         this.sleep = new PreciseSleep(posix);
-        this.gpus = gpus;
-        this.pipeline = new CopyPipeline(gpus, pool, sleep);
-        this.contextCache = gpus == null ? null : new GpuContextCache(gpus.contexts());
+        this.pipeline = new CopyPipeline(contexts, pool, sleep);
     }
 
     /** Sets the question that a worker asks between pieces: whether another transfer needs the worker more. */
@@ -70,28 +65,19 @@ public final class ThreadContext {
         return io;
     }
 
-    /** Returns the cache of CUDA contexts; null if there is no CUDA driver. */
-    @Nullable
-    public GpuContextCache contextCache() {
-        return contextCache;
-    }
-
     /** Returns what copies between slabs and CUDA contexts. */
     public CopyPipeline pipeline() {
         return pipeline;
     }
 
     /** Returns what copies to a CUDA context by a kernel. The first call for a context makes it. */
-    public GatherCopy gather(GpuContext context) {
-        if (gpus == null) {
-            throw new IllegalStateException("no CUDA driver");
-        }
+    public GatherCopy gather(PreparedGpu gpu) {
         for (int i = 0; i < gathers.size(); i++) {
-            if (gathers.get(i).context().equals(context)) {
+            if (gathers.get(i).gpu() == gpu) {
                 return gathers.get(i);
             }
         }
-        GatherCopy gather = new GatherCopy(gpus.of(context), pool, sleep);
+        GatherCopy gather = new GatherCopy(gpu, pool, sleep);
         gathers.add(gather);
         return gather;
     }

@@ -63,9 +63,6 @@ public abstract sealed class Transfer permits HostTransfer, StagedTransfer {
     /** Returns whether the CUDA driver moves the bytes. */
     public abstract boolean usesGpu();
 
-    /** Returns the system call that moves bytes, for messages. */
-    abstract String systemCall();
-
     Transfer(TransferRequest request) {
         this.request = request;
     }
@@ -241,7 +238,7 @@ public abstract sealed class Transfer permits HostTransfer, StagedTransfer {
         long moved = pieceOffset(endPiece) + endBytes;
         return switch (ending) {
             case END_OF_FILE -> moved;
-            case ERRNO -> throw PosixErrors.failure(function, systemCall(), -endErrno)
+            case ERRNO -> throw PosixErrors.failure(function, request.isWrite() ? "pwrite" : "pread", -endErrno)
                     .path(path)
                     .range(plan.offset(), plan.size())
                     .transferred(moved)

@@ -8,7 +8,6 @@ package io.gds4j.compat.deliver;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   PartialProgressTest: DeviceRead
-//   ScatteredReadTest: ScatterRead
-//   FragmentsTest: ScatterTransfer, ScatterWrite
+//   PartialProgressTest: DeviceTransfer
+//   FragmentsTest: ScatterTransfer
 //   GpuTransfersTest: StagedTransfer

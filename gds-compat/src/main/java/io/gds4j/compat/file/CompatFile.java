@@ -3,7 +3,6 @@ package io.gds4j.compat.file;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.source.FileVersion;
@@ -168,13 +167,12 @@ public final class CompatFile implements BackendFile {
 
     @Override
     public boolean isReadable() {
-        return source != null || descriptors().key().accessMode() != PosixConstants.O_WRONLY;
+        return source != null || descriptors().isReadable();
     }
 
     @Override
     public boolean isWritable() {
-        return source != null ? source.isWritable()
-                : descriptors().key().accessMode() != PosixConstants.O_RDONLY;
+        return source != null ? source.isWritable() : descriptors().isWritable();
     }
 
     @Override

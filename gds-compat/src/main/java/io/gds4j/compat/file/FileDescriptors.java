@@ -89,6 +89,14 @@ public final class FileDescriptors {
         return key;
     }
 
+    boolean isReadable() {
+        return key.accessMode != PosixConstants.O_WRONLY;
+    }
+
+    boolean isWritable() {
+        return key.accessMode != PosixConstants.O_RDONLY;
+    }
+
     public FileTraits traits() {
         return traits;
     }

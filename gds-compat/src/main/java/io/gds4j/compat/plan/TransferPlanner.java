@@ -137,8 +137,11 @@ public final class TransferPlanner {
     private TransferCourse course(TransferRequest request, boolean cached, boolean past) {
         // A small request does not count, and must not make the workers of a GPU.
         boolean counts = TransferCourse.mayShare(parallelism, request.size(), largestPiece());
+        long slab = cached && request.isSpread()
+                ? Math.min(largestPiece(), TransferCosts.SPREAD_PIECE)
+                : largestPiece();
         return request.circumstances()
-                .machine(parallelism, largestPiece(), largestRequest())
+                .machine(parallelism, slab, largestRequest())
                 .request(request.size(), request.total(), request.isWrite(), request.isStaged(), request.mayGather())
                 .route(cached, past)
                 .beside(counts ? load.requests(request.memory()) : 1, counts ? load.gpus() : 1)

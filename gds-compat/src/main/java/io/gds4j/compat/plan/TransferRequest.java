@@ -21,6 +21,7 @@ public final class TransferRequest {
     private long bufferOffset;
     private long total;
     private boolean gathers;
+    private boolean spread;
     private List<ScatterCopy> copies = List.of();
     private ResultSink sink = ResultSink.NONE;
     private Cancellation cancellation = Cancellation.NEVER;
@@ -37,6 +38,7 @@ public final class TransferRequest {
         bufferOffset = memoryOffset;
         total = bytes;
         gathers = false;
+        spread = false;
         return this;
     }
 
@@ -76,6 +78,15 @@ public final class TransferRequest {
     /** Returns whether one kernel could copy all pieces. */
     boolean mayGather() {
         return gathers;
+    }
+
+    /** Tells that fragments are of several GPUs. */
+    public void spread() {
+        spread = true;
+    }
+
+    boolean isSpread() {
+        return spread;
     }
 
     /** Returns what hears of the bytes. */

@@ -1,8 +1,6 @@
 package io.gds4j.compat.transfer;
 
-import io.gds4j.compat.deliver.DeviceTransfer;
 import io.gds4j.compat.deliver.PeerGroups;
-import io.gds4j.compat.deliver.ScatterRead;
 import io.gds4j.compat.deliver.ScatterTransfer;
 import io.gds4j.compat.deliver.Transfer;
 import io.gds4j.compat.file.CompatFile;
@@ -21,14 +19,11 @@ import io.gds4j.compat.work.RequestContext;
 import io.gds4j.compat.work.TransferEngine;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.staging.BouncePool;
-import io.gds4j.engine.staging.GpuContext;
-import io.gds4j.engine.staging.GpuContextCache;
-import io.gds4j.engine.staging.PeerLinks;
+import io.gds4j.engine.staging.PreparedGpu;
 import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.stream.PieceListener;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -52,9 +47,8 @@ public final class RequestExecutor {
     private final TransferPlanner planner;
     private final TransferEngine engine;
     private final BouncePool pool;
-    private final @Nullable CudaContexts contexts;
+    private final @Nullable PreparedGpus gpus;
     private final boolean allowSystemMemory;
-    private final @Nullable PeerLinks peerLinks;
     private final RequestLog log;
     private final boolean traces;
     /** Number of scattered requests so far; may wrap. */
@@ -77,9 +71,8 @@ public final class RequestExecutor {
         this.planner = planner;
         this.engine = engine;
         this.pool = pool;
-        this.contexts = gpus == null ? null : gpus.contexts();
+        this.gpus = gpus;
         this.allowSystemMemory = allowSystemMemory;
-        this.peerLinks = gpus == null ? null : gpus.links();
         this.log = log;
         this.traces = log.isOn(Severity.TRACE);
     }
@@ -338,8 +331,7 @@ public final class RequestExecutor {
     }
 
     private ScatterTransfer scatter(RequestContext context, List<ScatterCopy> copies, Operation operation) {
-        ScatterRead read = context.scatterRead();
-        ScatterTransfer transfer = operation.isWrite() ? context.scatterWrite() : read;
+        ScatterTransfer transfer = context.scatterTransfer();
         transfer.target(copies);
         MemoryRange before = null;
         for (int i = 0; i < copies.size(); i++) {
@@ -351,25 +343,35 @@ public final class RequestExecutor {
             } else if (copiesByProcessor(memory)) {
                 transfer.addHost(MemoryRange.ofAddress(memory.address(), memory.length(), MemoryKind.HOST));
             } else {
-                transfer.addGpu(contextOf(context, memory, operation), memory.kind());
+                transfer.addGpu(gpuOf(memory, operation.function()), memory.kind());
             }
             before = memory;
         }
-        PeerLinks links = peerLinks;
-        if (links != null && copies.size() > 1 && transfer == read && transfer.usesGpu()) {
-            read.exchange(PeerGroups.of(copies, read, links));
+        if (copies.size() > 1 && !operation.isWrite() && transfer.usesGpu()) {
+            transfer.exchange(PeerGroups.of(copies, transfer, gpus().links()));
         }
         return transfer;
     }
 
-    private static GpuContext contextOf(RequestContext context, MemoryRange memory, Operation operation) {
-        GpuContextCache cache = context.thread().contextCache();
-        if (cache == null) {
-            throw CuFileException.of(
-                    CuFileError.CUDA_MEMORY_TYPE_INVALID, operation.function(),
-                    "there is no CUDA driver for " + memory);
+    private PreparedGpus gpus() {
+        PreparedGpus known = gpus;
+        if (known == null) {
+            throw new IllegalStateException("no CUDA driver");
         }
-        return cache.of(memory);
+        return known;
+    }
+
+    /**
+     * Returns the CUDA context of memory, of which nothing may be made yet.
+     *
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID if there is no driver, CUDA_POINTER_INVALID if it does not know the address
+     */
+    public PreparedGpu gpuOf(MemoryRange memory, String function) {
+        if (gpus == null) {
+            throw CuFileException.of(
+                    CuFileError.CUDA_MEMORY_TYPE_INVALID, function, "there is no CUDA driver for " + memory);
+        }
+        return gpus.of(memory);
     }
 
     private Transfer transfer(RequestContext context, Operation operation) {
@@ -377,6 +379,9 @@ public final class RequestExecutor {
         List<ScatterCopy> copies = context.request().copies();
         if (!copies.isEmpty()) {
             ScatterTransfer scatter = scatter(context, copies, operation);
+            if (scatter.gpus() > 1 && !operation.isWrite()) {
+                context.request().spread();
+            }
             letGather(context, operation.isWrite() ? null : scatter.onlyGpu());
             return scatter;
         }
@@ -384,16 +389,14 @@ public final class RequestExecutor {
             context.hostTransfer().target();
             return context.hostTransfer();
         }
-        GpuContext gpuContext = contextOf(context, memory, operation);
-        boolean byProcessor = copiesByProcessor(memory);
-        DeviceTransfer transfer = operation.isWrite() ? context.deviceWrite() : context.deviceRead();
-        transfer.target(gpuContext, byProcessor);
-        letGather(context, operation.isWrite() ? null : gpuContext);
-        return transfer;
+        PreparedGpu gpu = gpuOf(memory, operation.function());
+        context.deviceTransfer().target(gpu, copiesByProcessor(memory));
+        letGather(context, operation.isWrite() ? null : gpu);
+        return context.deviceTransfer();
     }
 
     /** Lets one kernel copy all pieces of a read to a context, if that pays and the kernel is there. */
-    private void letGather(RequestContext context, @Nullable GpuContext gpu) {
+    private void letGather(RequestContext context, @Nullable PreparedGpu gpu) {
         TransferRequest request = context.request();
         if (gpu != null && mayGather(request.memory(), request.size()) && context.thread().gather(gpu).isReady()) {
             request.letGather();
@@ -412,6 +415,6 @@ public final class RequestExecutor {
 
     /** Returns whether a thread copies a request's memory itself, as the driver's copies of it would wait for all streams. */
     public boolean copiesByProcessor(MemoryRange memory) {
-        return contexts != null && pool.waits().leavesToProcessor(memory, contexts);
+        return gpus != null && pool.waits().leavesToProcessor(memory, gpus.contexts());
     }
 }

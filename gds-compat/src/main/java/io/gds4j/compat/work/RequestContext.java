@@ -1,10 +1,8 @@
 package io.gds4j.compat.work;
 
-import io.gds4j.compat.deliver.DeviceRead;
-import io.gds4j.compat.deliver.DeviceWrite;
+import io.gds4j.compat.deliver.DeviceTransfer;
 import io.gds4j.compat.deliver.HostTransfer;
-import io.gds4j.compat.deliver.ScatterRead;
-import io.gds4j.compat.deliver.ScatterWrite;
+import io.gds4j.compat.deliver.ScatterTransfer;
 import io.gds4j.compat.deliver.ThreadContext;
 import io.gds4j.compat.plan.TransferRequest;
 import org.jspecify.annotations.Nullable;
@@ -18,18 +16,15 @@ public final class RequestContext {
     private final ThreadContext thread;
     private final TransferRequest request = new TransferRequest();
     private final HostTransfer hostTransfer;
-    private final ScatterRead scatterRead;
-    private final ScatterWrite scatterWrite;
-    private final DeviceRead deviceRead = new DeviceRead(request);
-    private final DeviceWrite deviceWrite = new DeviceWrite(request);
+    private final DeviceTransfer deviceTransfer = new DeviceTransfer(request);
+    private final ScatterTransfer scatterTransfer;
     private final WorkerPool.Offer offer = new WorkerPool.Offer();
 
     /** @param worker one of the workers that may help; null if there is none */
     RequestContext(ThreadContext thread, @Nullable Thread worker) {
         this.thread = thread;
         this.hostTransfer = new HostTransfer(request, worker);
-        this.scatterRead = new ScatterRead(request, worker);
-        this.scatterWrite = new ScatterWrite(request, worker);
+        this.scatterTransfer = new ScatterTransfer(request, worker);
     }
 
     /** Returns the request that the transfers serve. */
@@ -45,20 +40,12 @@ public final class RequestContext {
         return hostTransfer;
     }
 
-    public ScatterRead scatterRead() {
-        return scatterRead;
+    public DeviceTransfer deviceTransfer() {
+        return deviceTransfer;
     }
 
-    public ScatterWrite scatterWrite() {
-        return scatterWrite;
-    }
-
-    public DeviceRead deviceRead() {
-        return deviceRead;
-    }
-
-    public DeviceWrite deviceWrite() {
-        return deviceWrite;
+    public ScatterTransfer scatterTransfer() {
+        return scatterTransfer;
     }
 
     /** Returns the offer that lets workers join a transfer of this context. */

@@ -7,6 +7,7 @@ import io.gds4j.compat.plan.Parallelism;
 import io.gds4j.compat.plan.TransferCourse;
 import io.gds4j.compat.plan.Workload;
 import io.gds4j.engine.machine.TransferCosts;
+import io.gds4j.engine.staging.IdlePlaces;
 import io.gds4j.internal.lifetime.CallThreads;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryRange;
@@ -21,8 +22,9 @@ import org.jspecify.annotations.Nullable;
  * processor time.
  */
 public final class TransferEngine {
-    private final RequestContextPool contexts;
-    private final RequestContextPool unattendedContexts;
+    private final IdlePlaces<RequestContext> contexts = new IdlePlaces<>();
+    private final IdlePlaces<RequestContext> unattendedContexts = new IdlePlaces<>();
+    private final Function<Boolean, ThreadContext> makeContext;
     private final WorkerPools workers;
 
     /** Null if there is no GPU. */
@@ -40,11 +42,9 @@ public final class TransferEngine {
             Parallelism parallelism, Function<Boolean, ThreadContext> makeContext, IntConsumer moveNear,
             boolean hasGpu) {
         this.parallelism = parallelism;
+        this.makeContext = makeContext;
         this.calls = hasGpu ? new CallThreads("gds4j-call-") : null;
         this.workers = new WorkerPools(parallelism, () -> makeContext.apply(false), moveNear);
-        Thread worker = parallelism.workers() == 0 ? null : workers.first().anyThread();
-        this.contexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(true), worker));
-        this.unattendedContexts = new RequestContextPool(() -> new RequestContext(makeContext.apply(false), worker));
     }
 
     /**
@@ -110,11 +110,17 @@ public final class TransferEngine {
         if (calls != null && takesTurns(memory)) {
             calls.enter(function);
         }
-        return contexts.borrow();
+        RequestContext idle = contexts.take();
+        return idle == null ? context(true) : idle;
+    }
+
+    private RequestContext context(boolean heedsInterrupts) {
+        Thread worker = parallelism.workers() == 0 ? null : workers.first().anyThread();
+        return new RequestContext(makeContext.apply(heedsInterrupts), worker);
     }
 
     public void giveBack(RequestContext context, MemoryRange memory) {
-        contexts.giveBack(context);
+        contexts.give(context);
         if (calls != null && takesTurns(memory)) {
             calls.leave();
         }
@@ -126,11 +132,12 @@ public final class TransferEngine {
 
     /** Lends a context for requests of a thread for which no caller waits. */
     public RequestContext borrowUnattended() {
-        return unattendedContexts.borrow();
+        RequestContext idle = unattendedContexts.take();
+        return idle == null ? context(false) : idle;
     }
 
     public void giveBackUnattended(RequestContext context) {
-        unattendedContexts.giveBack(context);
+        unattendedContexts.give(context);
     }
 
     /**
@@ -166,11 +173,11 @@ public final class TransferEngine {
         Operation operation = transfer.plan().isWrite() ? Operation.WRITE : Operation.READ;
         CompletableFuture<@Nullable Void> done = CompletableFuture.runAsync(
                 () -> {
-                    RequestContext context = unattendedContexts.borrow();
+                    RequestContext context = borrowUnattended();
                     try {
                         execute(context, transfer, memory, threads);
                     } finally {
-                        unattendedContexts.giveBack(context);
+                        giveBackUnattended(context);
                     }
                 },
                 task -> platform.execute(operation.function(), task));

@@ -208,6 +208,24 @@ class TransferPlannerTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"true, true, 64", "true, false, 32", "false, true, 32"})
+    void cachedPiecesForSeveralGpusFitASecondLevelCache(boolean cached, boolean several, long pieces) {
+        long size = 128 * MIB;
+        Posix posix = caching(cached ? size : 0);
+        TransferEngine engine = engine(3);
+        engine.enter(memory(size), size, 4 * MIB);
+        TransferPlan plan = new TransferPlan();
+        TransferRequest request = request(
+                file(posix, !cached), MemoryRange.ofAddress(1 << 20, size, MemoryKind.CUDA_DEVICE, 0), size, false);
+        if (several) {
+            request.spread();
+        }
+        planner(posix, engine, GIB).plan(plan, request);
+        assertThat(plan.pieces()).isEqualTo(pieces);
+        engine.close();
+    }
+
+    @ParameterizedTest
     @CsvSource({
             "16, HOST, 1, 1", "64, HOST, 4, 4", "512, HOST, 32, 32", "16, CUDA_DEVICE, 8, 32",
             "512, CUDA_DEVICE, 128, 1024"})

@@ -3,12 +3,9 @@ package io.gds4j.dataset.source;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.LinkOutsideException;
 import java.io.IOException;
-import java.nio.channels.ClosedByInterruptException;
-import java.nio.file.AccessDeniedException;
-import java.nio.file.FileSystemException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 
 /**
@@ -20,8 +17,6 @@ import java.nio.file.Path;
 public final class RecordFormatException extends CuFileException {
     private static final long serialVersionUID = 1L;
     private static final String FUNCTION = "RecordFiles";
-    /** How java.nio ends the reason for ELOOP, which has no exception of its own. */
-    private static final String LOOP = "unable to access attributes of symbolic link";
 
     private RecordFormatException(CuFileException.Builder builder) {
         super(builder);
@@ -46,24 +41,22 @@ public final class RecordFormatException extends CuFileException {
 
     /** Converts an exception of java.nio. */
     static CuFileException of(Path file, IOException e) {
+        int errno = FileErrno.of(e);
         CuFileException.Builder failure = CuFileException.builder(FUNCTION)
                 .error(CuFileError.IO_ERROR)
+                .errno(errno)
                 .path(file)
                 .cause(e);
-        return switch (e) {
-            case ClosedByInterruptException interrupted -> failure.errno(Errno.EINTR)
-                    .detail("interrupted while a header was read")
-                    .buildInterrupted();
-            case NoSuchFileException missing -> new RecordFormatException(
-                    failure.errno(Errno.ENOENT).detail("no such file"));
-            case LinkOutsideException outside -> new RecordFormatException(
-                    failure.errno(Errno.EACCES).detail("link not followed: " + outside.getReason()));
-            case FileSystemException loop when String.valueOf(loop.getReason()).endsWith(LOOP) ->
-                new RecordFormatException(failure.errno(Errno.ELOOP).detail("a loop of links"));
-            case AccessDeniedException denied -> new RecordFormatException(
-                    failure.errno(Errno.EACCES).detail("permission denied"));
-            default -> new RecordFormatException(
-                    failure.errno(Errno.EIO).detail(String.valueOf(e.getMessage())));
-        };
+        if (errno == Errno.EINTR) {
+            return failure.detail("interrupted while a header was read").buildInterrupted();
+        }
+        return new RecordFormatException(failure.detail(switch (errno) {
+            case Errno.ENOENT -> "no such file";
+            case Errno.ELOOP -> "a loop of links";
+            case Errno.EIO -> String.valueOf(e.getMessage());
+            default -> e instanceof LinkOutsideException outside
+                    ? "link not followed: " + outside.getReason()
+                    : Errno.text(errno);
+        }));
     }
 }

@@ -80,6 +80,13 @@ class RecordFilesTest {
     }
 
     @Test
+    void nameThatIsTooLongHasItsErrno() {
+        Path path = folder.resolve("n".repeat(256) + ".npy");
+        assertThatThrownBy(() -> RecordFiles.open(List.of(path))).isInstanceOfSatisfying(CuFileException.class,
+                e -> assertThat(e.errno()).hasValue(Errno.ENAMETOOLONG)).hasMessageContaining("file name too long");
+    }
+
+    @Test
     void indexIsNoLinkToAnywhere(@TempDir Path outside) throws IOException {
         Path bin = megatron(index -> {
         });

@@ -341,14 +341,17 @@ public final class BouncePool {
         }
     }
 
-    /** Lets classes of which requests have lacked slabs grow by half, and pins these: the program allocates, which synchronises anyway. */
+    /**
+     * Lets classes of which requests have lacked slabs grow by half, and pins these: the program allocates, which synchronises anyway. Does
+     * nothing while a request has a slab: pinning takes a lock of the driver for as long as the request copies a gigabyte.
+     */
     public void grow() {
         if (servesGpus) {
             boolean lacked = false;
             lock.lock();
             try {
                 for (SlabClass slabs : classes) {
-                    lacked |= slabs.growIfLacking();
+                    lacked |= bytesInUse() == 0 && slabs.growIfLacking();
                 }
             } finally {
                 lock.unlock();

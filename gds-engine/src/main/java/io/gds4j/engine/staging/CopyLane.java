@@ -6,8 +6,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceEvents;
 import java.util.Objects;
 import org.jspecify.annotations.Nullable;
 
@@ -33,7 +33,10 @@ public final class CopyLane {
 
     private final CudaContexts contexts;
     private final Cuda cuda;
-    private final GpuContext context;
+    private final long context;
+
+    /** Tells the context from a later one at the same address. */
+    private final long id;
     private final long[] events = new long[EVENTS];
     private final boolean[] busy = new boolean[EVENTS];
 
@@ -62,14 +65,18 @@ public final class CopyLane {
     /** Stream of kernels, of the highest priority; 0 if there is none. */
     private long kernelStream;
 
+    /** The first piece of which copies to other GPUs may still run; -1 if there is none. */
+    private long firstToPeers = -1;
+
     /** True while a kernel of an earlier request may not have begun: it reads the board. */
     private boolean behind;
 
     /** @param memory pinned memory of {@link #KERNEL_BYTES}; 0 for none */
-    private CopyLane(CudaContexts contexts, GpuContext context, long memory) {
+    private CopyLane(CudaContexts contexts, long context, long id, long memory) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.context = context;
+        this.id = id;
         this.board = memory == 0 ? null : PieceBoard.at(memory);
         for (int i = 0; i < EVENTS && memory != 0; i++) {
             tables[i] = FragmentTable.at(memory + TABLES + i * FragmentTable.BYTES);
@@ -82,7 +89,7 @@ public final class CopyLane {
      * @throws io.gds4j.error.CuFileException if the driver refuses; nothing is left then
      */
     public static CopyLane of(CudaContexts contexts, long context) {
-        CopyLane lane = new CopyLane(contexts, new GpuContext(context, contexts.idOf(context)), 0);
+        CopyLane lane = new CopyLane(contexts, context, contexts.idOf(context), 0);
         CudaErrors.check(contexts.cuda(), "cuCtxPushCurrent", lane.push());
         try {
             lane.make(false);
@@ -98,8 +105,8 @@ public final class CopyLane {
      *
      * @param memory pinned memory of {@link #KERNEL_BYTES}; 0 if there is none
      */
-    static CopyLane withKernels(CudaContexts contexts, GpuContext context, long memory) {
-        CopyLane lane = new CopyLane(contexts, context, memory);
+    static CopyLane withKernels(CudaContexts contexts, long context, long id, long memory) {
+        CopyLane lane = new CopyLane(contexts, context, id, memory);
         lane.make(true);
         return lane;
     }
@@ -143,7 +150,7 @@ public final class CopyLane {
 
     /** Destroys what {@link #of} made, while no stream waits. A context that the program has destroyed has destroyed its own. */
     public void close() {
-        if (contexts.isAlive(context.handle(), context.id(), mark) && push() == Cuda.SUCCESS) {
+        if (contexts.isAlive(context, id, mark) && push() == Cuda.SUCCESS) {
             destroy();
             contexts.unmark(mark);
             pop();
@@ -152,12 +159,12 @@ public final class CopyLane {
 
     /** Returns whether the context still is the one that the lane was made in. */
     public boolean isOfItsContext() {
-        return context.id() == contexts.idOf(context.handle());
+        return id == contexts.idOf(context);
     }
 
     /** Makes the context current for this thread. */
     int push() {
-        return contexts.enter(context.handle());
+        return contexts.enter(context);
     }
 
     /** Restores the context from before a {@link #push} that succeeded. */
@@ -206,6 +213,22 @@ public final class CopyLane {
         return cuda.memcpyDtoHAsync(to, from, count, stream);
     }
 
+    /** Starts a copy of a piece's bytes to another GPU, behind the copies so far. */
+    int toPeer(PreparedGpu peer, long to, long from, long count, long piece) {
+        int result = cuda.memcpyPeerAsync(to, peer.handle(), from, context, count, stream);
+        if (result == Cuda.SUCCESS) {
+            firstToPeers = firstToPeers < 0 ? piece : Math.min(firstToPeers, piece);
+        }
+        return result;
+    }
+
+    /** Returns and forgets the first piece that was copied to other GPUs; -1 if there is none. */
+    long takeFirstToPeers() {
+        long first = firstToPeers;
+        firstToPeers = -1;
+        return first;
+    }
+
     /** Has an event pass when the copies so far are complete. The slot is busy then, unless this fails. */
     int record(int slot, long count) {
         return record(slot, count, stream);
@@ -216,7 +239,7 @@ public final class CopyLane {
         busy[slot] = recorded == Cuda.SUCCESS;
         byKernel[slot] = ofStream != stream;
         bytes[slot] = count;
-        copying[slot] = PieceEvents.copy();
+        copying[slot] = FlightEvents.pieceCopy();
         return recorded;
     }
 
@@ -262,7 +285,7 @@ public final class CopyLane {
 
     /** Returns the number of the GPU; -1 for a context that the program made. */
     int gpu() {
-        return contexts.ordinalOf(context.handle());
+        return contexts.ordinalOf(context);
     }
 
     /** Returns the bytes of the copies that an event ends. */

@@ -9,8 +9,8 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceEvents;
 import io.gds4j.internal.trace.PieceWaitEvent;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
@@ -22,7 +22,7 @@ import org.jspecify.annotations.Nullable;
  * next. A slab is free again when the event of its slot has passed in all lanes.
  *
  * <p>
- * Most requests have one context, which is current between {@link #enter(PieceFailures, GpuContext, long, long, boolean) enter} and
+ * Most requests have one context, which is current between {@link #enter(PieceFailures, PreparedGpu, long, long, boolean) enter} and
  * {@link #leave}. One with several destinations makes each current for the copies to it, by {@link #begin} and {@link #end}. Used by one
  * thread.
  */
@@ -30,16 +30,16 @@ public final class CopyPipeline {
     /** Number of slabs: one is filled while one is copied. More would push each other out of the last-level cache. */
     public static final int DEPTH = CopyLane.EVENTS;
 
-    private final @Nullable PreparedGpus gpus;
+    private final @Nullable CudaContexts contexts;
     private final BouncePool pool;
     private final PreciseSleep sleep;
     private final Slot[] slots = new Slot[DEPTH];
 
-    /** The contexts that this thread has copied to. */
-    private final List<Target> known = new ArrayList<>();
+    /** The contexts of the request, between enter and leave. */
+    private final List<PreparedGpu> gpus = new ArrayList<>();
 
-    /** Those of the request, between enter and leave. */
-    private final List<Target> used = new ArrayList<>();
+    /** For each context, the lane to it; null before it is taken, and if processors copy. */
+    private final List<@Nullable CopyLane> lanes = new ArrayList<>();
 
     /** The lane whose context is current between enter and leave; null if there is none. */
     private @Nullable CopyLane current;
@@ -67,54 +67,34 @@ public final class CopyPipeline {
         }
     }
 
-    /** A slab, and the copies that may be using it. */
+    /** A slab or a half of one, and the copies that may be using it. */
     public static final class Slot {
         private final int number;
         private @Nullable Slab slab;
+        private long offset;
         private long piece;
 
         private Slot(int number) {
             this.number = number;
         }
 
-        /** Returns the slot's slab. */
-        public Slab slab() {
+        Slab slab() {
             Slab held = slab;
             if (held == null) {
                 throw new IllegalStateException("the slot has no slab");
             }
             return held;
         }
-    }
 
-    /** A context, and the lane to it while the pipeline is entered. */
-    private static final class Target {
-        private final PreparedGpu gpu;
-        private @Nullable CopyLane lane;
-
-        /** The first piece of which copies to other GPUs may still run; -1 if there is none. */
-        private long firstToPeers = -1;
-
-        private Target(PreparedGpu gpu) {
-            this.gpu = gpu;
-        }
-
-        private CopyLane lane() {
-            CopyLane taken = lane;
-            if (taken == null) {
-                throw new IllegalStateException("the pipeline is not entered");
-            }
-            return taken;
-        }
-
-        private long handle() {
-            return gpu.context().handle();
+        /** Returns where pieces begin. */
+        public long address() {
+            return slab().address() + offset;
         }
     }
 
-    /** @param gpus null if there is no CUDA driver */
-    public CopyPipeline(@Nullable PreparedGpus gpus, BouncePool pool, PreciseSleep sleep) {
-        this.gpus = gpus;
+    /** @param contexts null if there is no CUDA driver */
+    public CopyPipeline(@Nullable CudaContexts contexts, BouncePool pool, PreciseSleep sleep) {
+        this.contexts = contexts;
         this.pool = pool;
         this.sleep = sleep;
         for (int i = 0; i < DEPTH; i++) {
@@ -122,16 +102,20 @@ public final class CopyPipeline {
         }
     }
 
-    private PreparedGpus gpus() {
-        PreparedGpus driver = gpus;
+    private CudaContexts contexts() {
+        CudaContexts driver = contexts;
         if (driver == null) {
             throw new IllegalStateException("no CUDA driver");
         }
         return driver;
     }
 
-    private CudaContexts contexts() {
-        return gpus().contexts();
+    private CopyLane lane(int target) {
+        CopyLane taken = lanes.isEmpty() ? null : lanes.get(target);
+        if (taken == null) {
+            throw new IllegalStateException("the pipeline is not entered");
+        }
+        return taken;
     }
 
     private Cuda cuda() {
@@ -139,8 +123,8 @@ public final class CopyPipeline {
     }
 
     /** Returns the context of a pipeline that was entered for one. */
-    public GpuContext context() {
-        return used.getFirst().gpu.context();
+    public PreparedGpu gpu() {
+        return gpus.getFirst();
     }
 
     /** Returns the offset in a slab at which a piece begins. Direct I/O requires the same offset in a page as in the file. */
@@ -160,14 +144,14 @@ public final class CopyPipeline {
      * @throws CuFileException if this fails; the pipeline has no slab then
      */
     public boolean enter(
-            PieceFailures listener, GpuContext context, long bytes, long pieces, boolean onlyByProcessor) {
+            PieceFailures listener, PreparedGpu gpu, long bytes, long pieces, boolean onlyByProcessor) {
         begin();
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         boolean entered = false;
         try {
-            used.add(target(context));
+            add(gpu);
             if ((onlyByProcessor || takeLanes(listener)) && takeSlab(listener, bytes, !onlyByProcessor)) {
-                current = onlyByProcessor ? null : pushed(used.getFirst().lane());
+                current = onlyByProcessor ? null : pushed(lane(0));
                 entered = true;
             }
         } finally {
@@ -176,7 +160,7 @@ public final class CopyPipeline {
             }
         }
         if (waiting != null) {
-            waiting.record(contexts().ordinalOf(context.handle()), PieceWaitEvent.SLAB);
+            waiting.record(contexts().ordinalOf(gpu.handle()), PieceWaitEvent.SLAB);
         }
         single = pieces == 1;
         byProcessor = onlyByProcessor;
@@ -187,24 +171,27 @@ public final class CopyPipeline {
     /**
      * Takes lanes to several contexts and a slab, for which it may wait. No context is current until {@link #begin}.
      *
-     * @param contexts those of the destinations; none for host memory only
+     * @param destinations none for host memory only
      */
-    public boolean enter(PieceFailures listener, List<GpuContext> contexts, long bytes) {
+    public boolean enter(PieceFailures listener, List<PreparedGpu> destinations, long bytes) {
         begin();
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         boolean entered = false;
         try {
-            for (int i = 0; i < contexts.size(); i++) {
-                used.add(target(contexts.get(i)));
+            for (int i = 0; i < destinations.size(); i++) {
+                add(destinations.get(i));
             }
-            entered = takeLanes(listener) && takeSlab(listener, bytes, !contexts.isEmpty());
+            entered = takeLanes(listener) && takeSlab(listener, bytes, !destinations.isEmpty());
+            if (entered && destinations.size() > 1) {
+                halve(bytes);
+            }
         } finally {
             if (!entered) {
                 giveBack();
             }
         }
-        if (waiting != null && !contexts.isEmpty()) {
-            waiting.record(contexts().ordinalOf(contexts.getFirst().handle()), PieceWaitEvent.SLAB);
+        if (waiting != null && !destinations.isEmpty()) {
+            waiting.record(contexts().ordinalOf(destinations.getFirst().handle()), PieceWaitEvent.SLAB);
         }
         single = false;
         byProcessor = false;
@@ -225,48 +212,47 @@ public final class CopyPipeline {
         return known;
     }
 
-    private void collect(Target target, Slot slot, boolean toGpu) {
-        GatherKernel kernel = target.gpu.kernel();
+    private void collect(int target, Slot slot, boolean toGpu) {
+        GatherKernel kernel = gpus.get(target).kernel();
         boolean mayUse = kernels && kernel != null && slot.slab().block().isPinned();
         fragments().begin(
-                target.lane(), slot.number, toGpu, mayUse ? kernel.fragments() : null, pool.waits().any());
+                lane(target), slot.number, toGpu, mayUse ? kernel.fragments() : null, pool.waits().any());
     }
 
     private void begin() {
         if (held != 0) {
             throw new IllegalStateException("the pipeline is entered already");
         }
-        used.clear();
+        forget();
     }
 
-    private Target target(GpuContext context) {
-        for (int i = 0; i < known.size(); i++) {
-            if (known.get(i).gpu.context().equals(context)) {
-                return known.get(i);
-            }
-        }
-        Target target = new Target(gpus().of(context));
-        known.add(target);
-        return target;
+    private void forget() {
+        gpus.clear();
+        lanes.clear();
+    }
+
+    private void add(PreparedGpu gpu) {
+        gpus.add(gpu);
+        lanes.add(null);
     }
 
     /** Takes lanes in the order of the contexts: threads that need several must not wait for each other. */
     private boolean takeLanes(PieceFailures listener) {
-        for (Target next = nextWithoutLane(); next != null; next = nextWithoutLane()) {
-            next.lane = next.gpu.take(listener);
-            if (next.lane == null) {
+        for (int next = nextWithoutLane(); next >= 0; next = nextWithoutLane()) {
+            CopyLane taken = gpus.get(next).take(listener);
+            if (taken == null) {
                 return false;
             }
+            lanes.set(next, taken);
         }
         return true;
     }
 
-    private @Nullable Target nextWithoutLane() {
-        Target next = null;
-        for (int i = 0; i < used.size(); i++) {
-            Target target = used.get(i);
-            if (target.lane == null && (next == null || target.handle() < next.handle())) {
-                next = target;
+    private int nextWithoutLane() {
+        int next = -1;
+        for (int i = 0; i < gpus.size(); i++) {
+            if (lanes.get(i) == null && (next < 0 || gpus.get(i).handle() < gpus.get(next).handle())) {
+                next = i;
             }
         }
         return next;
@@ -282,6 +268,16 @@ public final class CopyPipeline {
         return slab != null;
     }
 
+    /** Uses both halves of the slab if pieces fit: many threads copy to several GPUs, and should not wait for each other's slabs. */
+    private void halve(long bytes) {
+        Slab slab = slots[0].slab();
+        if (2 * bytes <= slab.size()) {
+            slots[1].slab = slab;
+            slots[1].offset = slab.size() / 2;
+            held = 2;
+        }
+    }
+
     private CopyLane pushed(CopyLane lane) {
         CudaErrors.check(cuda(), "cuCtxPushCurrent", lane.push());
         return lane;
@@ -289,23 +285,24 @@ public final class CopyPipeline {
 
     /** Waits for all copies, restores the context that was current before, and gives lanes and slabs back. */
     public void leave() {
-        for (int i = 0; i < used.size(); i++) {
-            CopyLane lane = used.get(i).lane;
+        boolean copied = false;
+        for (int i = 0; i < lanes.size(); i++) {
+            CopyLane lane = lanes.get(i);
             if (lane != null) {
                 awaitAll(lane);
-                awaitPeers(used.get(i), lane);
+                awaitPeers(lane);
+                copied = true;
             }
         }
         sleep.over();
         if (current != null) {
             current.pop();
         }
-        boolean copied = !used.isEmpty() && used.getFirst().lane != null;
         giveBack();
-        for (int i = 0; copied && i < used.size(); i++) {
-            used.get(i).gpu.finish();
+        for (int i = 0; copied && i < gpus.size(); i++) {
+            gpus.get(i).finish();
         }
-        used.clear();
+        forget();
     }
 
     private void awaitAll(CopyLane lane) {
@@ -321,14 +318,11 @@ public final class CopyPipeline {
         }
     }
 
-    private void awaitPeers(Target target, CopyLane lane) {
-        if (target.firstToPeers >= 0) {
-            int result = synchronize(lane);
-            if (result != Cuda.SUCCESS) {
-                listener().failed(
-                        target.firstToPeers, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
-            }
-            target.firstToPeers = -1;
+    private void awaitPeers(CopyLane lane) {
+        long first = lane.takeFirstToPeers();
+        int result = first < 0 ? Cuda.SUCCESS : synchronize(lane);
+        if (result != Cuda.SUCCESS) {
+            listener().failed(first, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
         }
     }
 
@@ -345,18 +339,17 @@ public final class CopyPipeline {
         current = null;
         for (Slot slot : slots) {
             Slab slab = slot.slab;
-            if (slab != null) {
-                slot.slab = null;
+            slot.slab = null;
+            if (slab != null && slot.offset == 0) {
                 pool.release(slab);
             }
+            slot.offset = 0;
         }
         held = 0;
-        for (int i = 0; i < used.size(); i++) {
-            Target target = used.get(i);
-            CopyLane lane = target.lane;
+        for (int i = 0; i < lanes.size(); i++) {
+            CopyLane lane = lanes.set(i, null);
             if (lane != null) {
-                target.lane = null;
-                target.gpu.give(lane);
+                gpus.get(i).give(lane);
             }
         }
     }
@@ -369,7 +362,7 @@ public final class CopyPipeline {
         }
         if (!collects) {
             collects = true;
-            collect(used.getFirst(), slots[turn - 1], true);
+            collect(0, slots[turn - 1], true);
         }
         int result = kernels ? Cuda.SUCCESS : fragments().byEngine();
         return result == Cuda.SUCCESS ? fragments().add(from, to, bytes) : result;
@@ -382,7 +375,7 @@ public final class CopyPipeline {
      */
     public void endOfParts(Slot slot, long bytes, long piece) {
         slot.piece = piece;
-        CopyLane lane = used.getFirst().lane();
+        CopyLane lane = lane(0);
         if (collects) {
             collects = false;
             int result = fragments().end(bytes, single);
@@ -425,7 +418,7 @@ public final class CopyPipeline {
             copy(to, from, bytes);
             return Cuda.SUCCESS;
         }
-        return used.getFirst().lane().toGpu(to, from, bytes, pool.waits().any());
+        return lane(0).toGpu(to, from, bytes, pool.waits().any());
     }
 
     /** Returns whether a second piece can begin before the first one is over. */
@@ -467,8 +460,8 @@ public final class CopyPipeline {
     /** Waits for a slot's copies. Returns false if one failed, and reports that to {@link PieceFailures}. */
     public boolean await(Slot slot) {
         boolean succeeded = slot.slab != null;
-        for (int i = 0; i < used.size(); i++) {
-            CopyLane lane = used.get(i).lane;
+        for (int i = 0; i < lanes.size(); i++) {
+            CopyLane lane = lanes.get(i);
             if (lane != null && lane.isBusy(slot.number)) {
                 succeeded &= await(slot, lane);
             }
@@ -483,7 +476,7 @@ public final class CopyPipeline {
     private boolean await(Slot slot, CopyLane lane) {
         long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
                 lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         int result;
         if (lane.isByKernel(slot.number)) {
             result = awaitKernel(slot, lane, pause);
@@ -529,7 +522,7 @@ public final class CopyPipeline {
         if (byProcessor) {
             copy(to, from, bytes);
         } else {
-            result = used.getFirst().lane().toHost(to, from, bytes);
+            result = lane(0).toHost(to, from, bytes);
         }
         started(slot, piece, bytes, "cuMemcpyDtoHAsync", result);
     }
@@ -539,7 +532,7 @@ public final class CopyPipeline {
         if (byProcessor) {
             return;
         }
-        CopyLane lane = used.getFirst().lane();
+        CopyLane lane = lane(0);
         if (copied != Cuda.SUCCESS) {
             failed(slot, lane, call, copied);
         } else if (bytes <= TransferCosts.COPY_SPIN_BYTES && single) {
@@ -550,7 +543,7 @@ public final class CopyPipeline {
     }
 
     private void synchronize(Slot slot, CopyLane lane, long bytes) {
-        PieceCopyEvent copying = lane.isBusy(slot.number) ? null : PieceEvents.copy();
+        PieceCopyEvent copying = lane.isBusy(slot.number) ? null : FlightEvents.pieceCopy();
         int done = lane.synchronize();
         if (copying != null) {
             copying.record(lane.gpu(), bytes);
@@ -573,8 +566,8 @@ public final class CopyPipeline {
      * @param toGpu false for copies from the GPU
      */
     public void begin(int target, Slot slot, boolean toGpu) {
-        pushed(used.get(target).lane());
-        collect(used.get(target), slot, toGpu);
+        pushed(lane(target));
+        collect(target, slot, toGpu);
     }
 
     /** Copies contiguous bytes to or from the context that is current, now or at the {@link #endOfSlot end}. */
@@ -592,7 +585,7 @@ public final class CopyPipeline {
             return;
         }
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
-        long stream = used.get(target).lane().stream();
+        long stream = lane(target).stream();
         int result = toGpu
                 ? cuda().memcpy2DHtoDAsync(to, toPitch, from, fromPitch, width, rows, stream)
                 : cuda().memcpy2DDtoHAsync(to, toPitch, from, fromPitch, width, rows, stream);
@@ -611,24 +604,20 @@ public final class CopyPipeline {
      */
     public void endOfSlot(Slot slot, int target, long piece, long bytes) {
         slot.piece = piece;
-        int result = fragments().end(bytes / used.size(), false);
+        int result = fragments().end(bytes / gpus.size(), false);
         if (result != Cuda.SUCCESS) {
-            failed(slot, used.get(target).lane(), "cuMemcpyAsync", result);
+            failed(slot, lane(target), "cuMemcpyAsync", result);
         }
     }
 
     /** Starts to copy bytes that have been copied to the current context from there to another one; {@link #leave} waits. */
     public void copyToPeer(int target, long from, int peer, long to, long bytes, long piece) {
-        Target source = used.get(target);
-        int result = cuda().memcpyPeerAsync(
-                to, used.get(peer).handle(), from, source.handle(), bytes, source.lane().stream());
-        CudaErrors.check(cuda(), "cuMemcpyPeerAsync", result);
-        source.firstToPeers = source.firstToPeers < 0 ? piece : Math.min(source.firstToPeers, piece);
+        CudaErrors.check(cuda(), "cuMemcpyPeerAsync", lane(target).toPeer(gpus.get(peer), to, from, bytes, piece));
     }
 
     /** Restores the context from before {@link #begin}. */
     public void end() {
-        gpus().contexts().leave();
+        contexts().leave();
     }
 
     private int synchronize(CopyLane lane) {
@@ -650,7 +639,9 @@ public final class CopyPipeline {
         Slab slab = slot.slab;
         if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
             pool.abandon(slab);
-            slot.slab = null;
+            for (Slot half : slots) {
+                half.slab = half.slab == slab ? null : half.slab;
+            }
         }
     }
 }

@@ -6,8 +6,8 @@ import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
+import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.PieceCopyEvent;
-import io.gds4j.internal.trace.PieceEvents;
 import io.gds4j.internal.trace.PieceWaitEvent;
 import java.util.ArrayList;
 import java.util.List;
@@ -64,8 +64,8 @@ public final class GatherCopy {
         this.sleep = sleep;
     }
 
-    public GpuContext context() {
-        return gpu.context();
+    public PreparedGpu gpu() {
+        return gpu;
     }
 
     /** Returns whether a request may {@link #begin} now. */
@@ -120,7 +120,7 @@ public final class GatherCopy {
     private boolean mayUse(CopyLane taken) {
         if (taken.isBehind()) {
             boolean behind = contexts.in(
-                    gpu.context().handle(), () -> cuda.streamQuery(taken.kernelStream())) != Cuda.SUCCESS;
+                    gpu.handle(), () -> cuda.streamQuery(taken.kernelStream())) != Cuda.SUCCESS;
             taken.setBehind(behind);
             restsUntil = behind ? System.nanoTime() + TransferCosts.GATHER_REST_NANOS : 0;
         }
@@ -162,7 +162,7 @@ public final class GatherCopy {
         GatherKernel loaded = gpu.kernel();
         if (loaded != null && lane().push() == Cuda.SUCCESS) {
             long begun = System.nanoTime();
-            copying = PieceEvents.copy();
+            copying = FlightEvents.pieceCopy();
             launched =
                     loaded.launch(cuda, lane().board(), request, pieces, ahead(readers),
                             lane().kernelStream()) == Cuda.SUCCESS;
@@ -206,7 +206,7 @@ public final class GatherCopy {
     public void settle(CopyPipeline.PieceFailures listener) {
         CopyLane taken = lane();
         PieceBoard words = taken.board();
-        PieceWaitEvent waiting = PieceEvents.waiting();
+        PieceWaitEvent waiting = FlightEvents.pieceWait();
         try {
             int arrived = arrivals.get();
             for (int place = arrived; place < pieces; place++) {

@@ -33,7 +33,7 @@ public final class PeerLinks {
     private final LongSupplier clock;
     private final Map<Pair, Boolean> known = new HashMap<>();
 
-    private record Pair(GpuContext from, GpuContext to) {
+    private record Pair(PreparedGpu from, PreparedGpu to) {
     }
 
     /** @param clock returns nanoseconds */
@@ -50,7 +50,7 @@ public final class PeerLinks {
      * @param fromDevice GPU of {@code from}
      * @param toDevice GPU of {@code to}
      */
-    public synchronized boolean isFaster(GpuContext from, int fromDevice, GpuContext to, int toDevice) {
+    public synchronized boolean isFaster(PreparedGpu from, int fromDevice, PreparedGpu to, int toDevice) {
         Boolean answer = known.get(new Pair(from, to));
         if (answer == null) {
             if (!pool.waits().tryEnterCall()) {
@@ -66,7 +66,7 @@ public final class PeerLinks {
         return answer;
     }
 
-    private boolean tried(GpuContext from, int fromDevice, GpuContext to, int toDevice) {
+    private boolean tried(PreparedGpu from, int fromDevice, PreparedGpu to, int toDevice) {
         try {
             return isReachable(fromDevice, toDevice) && enable(from, to) && enable(to, from) && trial(from, to);
         } catch (CuFileException e) {
@@ -88,12 +88,12 @@ public final class PeerLinks {
                 && answer[0] == 1;
     }
 
-    private boolean enable(GpuContext context, GpuContext peer) {
+    private boolean enable(PreparedGpu context, PreparedGpu peer) {
         int result = contexts.in(context.handle(), () -> contexts.cuda().ctxEnablePeerAccess(peer.handle()));
         return result == Cuda.SUCCESS || result == Cuda.ERROR_PEER_ACCESS_ALREADY_ENABLED;
     }
 
-    private boolean trial(GpuContext from, GpuContext to) {
+    private boolean trial(PreparedGpu from, PreparedGpu to) {
         Slab slab = pool.acquire(TRIAL_BYTES, true);
         try (Side source = new Side(from); Side target = new Side(to)) {
             MemorySegment words = HostMemoryViews.ofAddress(slab.address(), TRIAL_BYTES);
@@ -135,11 +135,11 @@ public final class PeerLinks {
     /** Memory and a stream of one GPU. */
     private final class Side implements AutoCloseable {
         private final Cuda cuda = contexts.cuda();
-        private final GpuContext context;
+        private final PreparedGpu context;
         private final long[] memory = new long[1];
         private final long[] stream = new long[1];
 
-        Side(GpuContext context) {
+        Side(PreparedGpu context) {
             this.context = context;
             run("cuMemAlloc", () -> cuda.memAlloc(memory, TRIAL_BYTES));
             int result = contexts.in(context.handle(), () -> cuda.streamCreate(stream, Cuda.STREAM_NON_BLOCKING));

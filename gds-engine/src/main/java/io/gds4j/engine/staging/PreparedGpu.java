@@ -10,7 +10,6 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaErrors;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
@@ -22,18 +21,16 @@ import org.jspecify.annotations.Nullable;
  */
 public final class PreparedGpu {
     /** Number of requests that copy to a context at the same time. More wait for their turn: the link is long busy then. */
-    private static final int LANES = 64;
-
-    /** Number of references in two cache lines: threads at different places do not contend. */
-    private static final int SPACING = 32;
+    private static final int LANES = IdlePlaces.PLACES;
 
     private final CudaContexts contexts;
     private final Cuda cuda;
     private final BouncePool pool;
     private final StreamWaits waits;
-    private final GpuContext context;
+    private final long handle;
+    private final long id;
     private final Runnable firstUse;
-    private final AtomicReferenceArray<@Nullable CopyLane> idle = new AtomicReferenceArray<>((LANES + 1) * SPACING);
+    private final IdlePlaces<CopyLane> idle = new IdlePlaces<>();
     private final WaitingLine line = new WaitingLine("a CUDA stream of its own", new ReentrantLock());
 
     /** Guards what is made. */
@@ -49,13 +46,18 @@ public final class PreparedGpu {
     private volatile long preparedAt = -1;
     private volatile long usedAt = -1;
 
-    /** @param firstUse has other threads help to prepare; returns at once */
-    PreparedGpu(CudaContexts contexts, BouncePool pool, GpuContext context, Runnable firstUse) {
+    /**
+     * @param handle the raw {@code CUcontext}
+     * @param id tells the context from a later one at the same address
+     * @param firstUse has other threads help to prepare; returns at once
+     */
+    PreparedGpu(CudaContexts contexts, BouncePool pool, long handle, long id, Runnable firstUse) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.pool = pool;
         this.waits = pool.waits();
-        this.context = context;
+        this.handle = handle;
+        this.id = id;
         this.firstUse = firstUse;
     }
 
@@ -67,8 +69,13 @@ public final class PreparedGpu {
         return cuda;
     }
 
-    public GpuContext context() {
-        return context;
+    /** Returns the raw {@code CUcontext}. */
+    long handle() {
+        return handle;
+    }
+
+    public boolean isOf(long context, long idOfContext) {
+        return handle == context && id == idOfContext;
     }
 
     /** Returns the kernel that copies gathered reads; null if it is not loaded yet or the driver refuses it. */
@@ -79,7 +86,7 @@ public final class PreparedGpu {
 
     /** Returns whether the context that holds the lanes still is. */
     public boolean isAlive() {
-        return hasLanes && contexts.isAlive(context.handle(), context.id(), boards);
+        return hasLanes && contexts.isAlive(handle, id, boards);
     }
 
     /** Returns whether all is made. */
@@ -109,7 +116,7 @@ public final class PreparedGpu {
 
     private void loadKernel() {
         if (kernel == null && boards != 0) {
-            kernel = GatherKernels.of(contexts).load(contexts, context.handle(), context.id());
+            kernel = GatherKernels.of(contexts).load(contexts, handle, id);
         }
     }
 
@@ -134,36 +141,16 @@ public final class PreparedGpu {
             firstUse();
             makeLanes();
         }
-        CopyLane lane = line.isEmpty() ? poll() : null;
-        return lane == null ? line.await(this::poll, request::isOver) : lane;
-    }
-
-    private @Nullable CopyLane poll() {
-        int first = (int) Thread.currentThread().threadId();
-        for (int i = 0; i < LANES; i++) {
-            int place = place(first + i);
-            if (idle.getPlain(place) != null) {
-                CopyLane lane = idle.getAndSet(place, null);
-                if (lane != null) {
-                    return lane;
-                }
-            }
-        }
-        return null;
+        CopyLane lane = line.isEmpty() ? idle.take() : null;
+        return lane == null ? line.await(idle::take, request::isOver) : lane;
     }
 
     /** Takes a lane back. */
     void give(CopyLane lane) {
-        int first = (int) Thread.currentThread().threadId();
-        int i = 0;
-        while (!idle.compareAndSet(place(first + i), null, lane)) {
-            i++; // there is a place for each lane
+        while (!idle.give(lane)) {
+            Thread.onSpinWait(); // there is a place for each lane, which another thread is about to leave
         }
         line.changed();
-    }
-
-    private static int place(int number) {
-        return ((number & LANES - 1) + 1) * SPACING;
     }
 
     /**
@@ -207,7 +194,7 @@ public final class PreparedGpu {
             waits.whileNone(() -> {
                 synchronized (making) {
                     if (!hasLanes) {
-                        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(context.handle()));
+                        CudaErrors.check(cuda, "cuCtxPushCurrent", contexts.enter(handle));
                         try {
                             makeAll();
                         } finally {
@@ -228,7 +215,7 @@ public final class PreparedGpu {
         try {
             for (int i = 0; i <= LANES; i++) {
                 lanes.add(CopyLane.withKernels(
-                        contexts, context, boards == 0 ? 0 : boards + i * CopyLane.KERNEL_BYTES));
+                        contexts, handle, id, boards == 0 ? 0 : boards + i * CopyLane.KERNEL_BYTES));
             }
             made = true;
         } finally {
@@ -237,7 +224,7 @@ public final class PreparedGpu {
             }
         }
         for (int i = 0; i < LANES; i++) {
-            idle.set(place(i), lanes.get(i));
+            idle.give(lanes.get(i));
         }
         hasLanes = true;
     }
@@ -263,7 +250,7 @@ public final class PreparedGpu {
         synchronized (making) {
             if (isAlive() && waits.tryEnterCall()) {
                 try {
-                    if (contexts.enter(context.handle()) == Cuda.SUCCESS) {
+                    if (contexts.enter(handle) == Cuda.SUCCESS) {
                         destroy();
                         contexts.leave();
                     }

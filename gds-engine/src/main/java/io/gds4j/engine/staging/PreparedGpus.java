@@ -2,20 +2,23 @@ package io.gds4j.engine.staging;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
+import io.gds4j.memory.MemoryRange;
 import java.util.Map;
 import java.util.TreeMap;
-import java.util.concurrent.ConcurrentHashMap;
-import java.util.concurrent.ConcurrentMap;
+import org.jspecify.annotations.Nullable;
 
 /** The CUDA contexts that a session's requests have used. Thread-safe. */
 public final class PreparedGpus {
     private final CudaContexts contexts;
     private final BouncePool pool;
-    private final ConcurrentMap<GpuContext, PreparedGpu> known = new ConcurrentHashMap<>();
+
+    /** The newest first: a program may make contexts again and again. Replaced under its own lock, which no thread holds while it waits. */
+    private volatile PreparedGpu[] known = {};
+    private final Object adding = new Object();
     private final PeerLinks links;
 
     /** GPUs that were prepared by their numbers, whose links to each other are known. */
-    private final Map<Integer, GpuContext> linked = new TreeMap<>();
+    private final Map<Integer, PreparedGpu> linked = new TreeMap<>();
     private volatile Helpers helpers = (gpu, work) -> {
         // until there are threads that help
     };
@@ -49,17 +52,46 @@ public final class PreparedGpus {
         helpers = threads;
     }
 
-    /** Returns the context, of which nothing may be made yet. Callers keep the answer. */
-    public PreparedGpu of(GpuContext context) {
-        return known.computeIfAbsent(context, missing -> new PreparedGpu(contexts, pool, missing, () -> {
-            long since = pool.trims();
-            helpers.run(-1, () -> help(missing.handle(), since));
-        }));
+    /**
+     * Returns the context of memory, of which nothing may be made yet. Allocates nothing for one that is known.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID if the driver does not know the address
+     */
+    public PreparedGpu of(MemoryRange memory) {
+        return of(contexts.contextOf(memory.address(), memory.device()));
     }
 
     /** Returns the context with this handle. */
     public PreparedGpu of(long handle) {
-        return of(new GpuContext(handle, contexts.idOf(handle)));
+        long id = contexts.idOf(handle);
+        PreparedGpu found = find(handle, id);
+        return found == null ? add(handle, id) : found;
+    }
+
+    private @Nullable PreparedGpu find(long handle, long id) {
+        for (PreparedGpu gpu : known) {
+            if (gpu.isOf(handle, id)) {
+                return gpu;
+            }
+        }
+        return null;
+    }
+
+    private PreparedGpu add(long handle, long id) {
+        synchronized (adding) {
+            PreparedGpu found = find(handle, id);
+            if (found == null) {
+                found = new PreparedGpu(contexts, pool, handle, id, () -> {
+                    long since = pool.trims();
+                    helpers.run(-1, () -> help(handle, since));
+                });
+                PreparedGpu[] all = new PreparedGpu[known.length + 1];
+                all[0] = found;
+                System.arraycopy(known, 0, all, 1, known.length);
+                known = all;
+            }
+            return found;
+        }
     }
 
     /**
@@ -86,12 +118,12 @@ public final class PreparedGpus {
         expect(gpu);
         PreparedGpu prepared = of(contexts.primary(gpu));
         prepared.prepare();
-        link(gpu, prepared.context());
+        link(gpu, prepared);
     }
 
     /** Measures the links to the GPUs that were prepared before, now that nothing else uses them. */
-    private synchronized void link(int gpu, GpuContext context) {
-        if (!context.equals(linked.put(gpu, context))) {
+    private synchronized void link(int gpu, PreparedGpu context) {
+        if (context != linked.put(gpu, context)) {
             pool.waits().awaitNone();
             linked.forEach((other, peer) -> {
                 if (other != gpu) {
@@ -113,7 +145,9 @@ public final class PreparedGpus {
 
     /** Frees everything but slabs; no request may be at work. */
     public void close() {
-        known.values().forEach(PreparedGpu::close);
-        known.clear();
+        for (PreparedGpu gpu : known) {
+            gpu.close();
+        }
+        known = new PreparedGpu[0];
     }
 }

@@ -236,7 +236,7 @@ final class CudaStreamOrder implements StreamOrder {
             return;
         }
         PreparedGpu known = prepared.get(other);
-        if (known == null || known.context().id() != contexts.idOf(other)) { // drivers reuse handles of destroyed contexts
+        if (known == null || !known.isOf(other, contexts.idOf(other))) { // drivers reuse handles of destroyed contexts
             movers.prepareForWaits(other).ifPresent(gpu -> prepared.put(other, gpu));
         }
     }

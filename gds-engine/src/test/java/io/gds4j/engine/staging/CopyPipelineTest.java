@@ -23,6 +23,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Copies of pieces between slabs and a fake GPU that copies as late as CUDA allows. */
 class CopyPipelineTest {
@@ -35,7 +36,7 @@ class CopyPipelineTest {
             new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
     private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
     private final CopyPipeline pipeline =
-            new CopyPipeline(gpus, pool, new PreciseSleep(FfmPosix.instance()));
+            new CopyPipeline(contexts, pool, new PreciseSleep(FfmPosix.instance()));
     private final List<Long> failed = new ArrayList<>();
     private final long[] device = new long[1];
 
@@ -55,18 +56,18 @@ class CopyPipelineTest {
 
     private void enter(long pieces) {
         assertThat(
-                pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context).context(), BYTES, pieces, false))
+                pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context), BYTES, pieces, false))
                 .isTrue();
     }
 
     private static MemorySegment bytes(CopyPipeline.Slot slot) {
-        return HostMemoryViews.ofAddress(slot.slab().address(), BYTES);
+        return HostMemoryViews.ofAddress(slot.address(), BYTES);
     }
 
     private void copyIn(long piece) {
         CopyPipeline.Slot slot = pipeline.next(BYTES);
         bytes(slot).fill((byte) (piece + 1));
-        pipeline.copyIn(slot, slot.slab().address(), device[0] + piece * BYTES, BYTES, piece);
+        pipeline.copyIn(slot, slot.address(), device[0] + piece * BYTES, BYTES, piece);
     }
 
     @Test
@@ -79,7 +80,7 @@ class CopyPipelineTest {
         enter(8);
         for (long piece = 0; piece < 8; piece++) {
             CopyPipeline.Slot slot = pipeline.next(BYTES);
-            pipeline.copyOut(slot, device[0] + piece * BYTES, slot.slab().address(), BYTES, piece);
+            pipeline.copyOut(slot, device[0] + piece * BYTES, slot.address(), BYTES, piece);
             assertThat(pipeline.await(slot)).isTrue();
             byte[] expected = new byte[(int) BYTES];
             Arrays.fill(expected, (byte) (piece + 1));
@@ -127,12 +128,12 @@ class CopyPipelineTest {
     /** As {@link #aFailedCopyIsReportedForItsPiece}, of a request to several contexts: never an error that names no cause. */
     @Test
     void aContextThatNoLongerWorksEndsCopiesToSeveral() {
-        GpuContext target = gpus.of(context).context();
+        PreparedGpu target = gpus.of(context);
         assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
         for (long piece = 0; piece < CopyPipeline.DEPTH; piece++) {
             CopyPipeline.Slot slot = pipeline.next(BYTES);
             pipeline.begin(0, slot, true);
-            pipeline.copyFragment(slot.slab().address(), device[0], BYTES);
+            pipeline.copyFragment(slot.address(), device[0], BYTES);
             cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
             cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
             pipeline.endOfSlot(slot, 0, piece, BYTES);
@@ -143,10 +144,48 @@ class CopyPipelineTest {
         assertThat(failed).containsExactly(0L, 1L);
     }
 
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void copiesToSeveralUseTwoHalvesOfASlab(boolean broken) {
+        FakeCuda two = new FakeCuda(2, 1 << 20);
+        CudaContexts both = two.available().cudaContexts().orElseThrow();
+        PreparedGpus known = new PreparedGpus(both, pool);
+        CopyPipeline copies = new CopyPipeline(both, pool, new PreciseSleep(FfmPosix.instance()));
+        List<PreparedGpu> targets = List.of(known.of(both.primary(0)), known.of(both.primary(1)));
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, BYTES)).isTrue();
+        long slab = pool.bytesInUse();
+        assertThat(slab).isGreaterThanOrEqualTo(2 * BYTES);
+        CopyPipeline.Slot first = copies.next(BYTES);
+        CopyPipeline.Slot second = copies.next(BYTES);
+        long address = first.address();
+        assertThat(second.address() - address).isEqualTo(slab / 2);
+        assertThat(copies.next(BYTES)).isSameAs(first);
+        assertThat(pool.bytesInUse()).isEqualTo(slab);
+        if (broken) {
+            copies.begin(0, first, true);
+            two.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
+            two.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
+            copies.endOfSlot(first, 0, 0, BYTES);
+            copies.end();
+            assertThat(Failures.expect(() -> copies.next(BYTES)).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        }
+        copies.leave();
+        assertThat(failed).isEqualTo(broken ? List.of(0L) : List.of());
+        assertThat(pool.bytesInUse()).isZero();
+        List<Slab> all = new ArrayList<>();
+        for (Slab free = pool.tryAcquire(BYTES); free != null; free = pool.tryAcquire(BYTES)) {
+            all.add(free);
+        }
+        assertThat(all).as("an abandoned slab stays away").extracting(free -> free.address() == address)
+                .satisfies(found -> assertThat(found.contains(true)).isEqualTo(!broken));
+        all.forEach(pool::release);
+        known.close();
+    }
+
     @Test
     void copiesByTheProcessorAreCompleteAtOnceAndCallNoDriver() {
         long pushes = cuda.calls(CudaFunction.CTX_PUSH_CURRENT);
-        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context).context(), BYTES, 2, true))
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), gpus.of(context), BYTES, 2, true))
                 .isTrue();
         copyIn(0);
         assertThat(HostMemoryViews.ofAddress(device[0], 1).get(ValueLayout.JAVA_BYTE, 0))

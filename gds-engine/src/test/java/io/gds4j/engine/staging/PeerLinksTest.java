@@ -19,6 +19,7 @@ class PeerLinksTest {
     private final CudaContexts contexts = cuda.available().cudaContexts().orElseThrow();
     private final BouncePool pool =
             new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.defaults());
+    private final PreparedGpus gpus = new PreparedGpus(contexts, pool);
 
     @AfterEach
     void nothingIsLeft() {
@@ -27,9 +28,8 @@ class PeerLinksTest {
         assertThat(cuda.violations()).isEmpty();
     }
 
-    private GpuContext context(int device) {
-        long handle = contexts.primary(device);
-        return new GpuContext(handle, contexts.idOf(handle));
+    private PreparedGpu context(int device) {
+        return gpus.of(contexts.primary(device));
     }
 
     /** @param durations of copies from the host and from the peer, in turns; the last two again and again */

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
 public final class DeviceStages {
     /** Size of a block in bytes: as much as the library moves in one call. */
     public static final long BYTES = 16L << 20;
-    /** Blocks of a GPU: as many as the loader has requests in flight. */
+    /** Blocks of a GPU: as many as the loader has long requests in flight for one GPU. */
     static final int MAX_STAGES = 4;
 
     private final CudaContexts contexts;

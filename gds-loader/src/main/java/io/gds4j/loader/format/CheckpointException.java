@@ -3,16 +3,13 @@ package io.gds4j.loader.format;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.text.InertText;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
-import java.nio.channels.ClosedByInterruptException;
-import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
-import java.nio.file.FileSystemLoopException;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
@@ -79,29 +76,29 @@ public final class CheckpointException extends CuFileException {
 
     /** Returns the exception of the loader for an exception of java.nio: FILE_NOT_FOUND, FILE_TYPE, READ_FAILED and others. */
     public static CuFileException of(Path path, IOException e) {
-        return switch (e) {
-            case ClosedByInterruptException interrupted ->
+        if (e instanceof LinkOutsideException outside) {
+            return of(CheckpointRule.LINK_OUTSIDE, path, -1, null, Errno.EACCES, outside.getReason());
+        }
+        int errno = e instanceof OpenedFile.CallFailure call ? call.errno() : FileErrno.of(e);
+        return switch (errno) {
+            case Errno.EINTR ->
                 // the JDK leaves the thread's flag set
                 CuFileException.builder(FUNCTION)
                         .error(CuFileError.IO_ERROR)
-                        .errno(Errno.EINTR)
+                        .errno(errno)
                         .path(path)
                         .detail("interrupted while a header was read")
-                        .cause(interrupted)
+                        .cause(e)
                         .buildInterrupted();
-            case NoSuchFileException missing ->
-                of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, Errno.ENOENT, "no such file or folder");
-            case LinkOutsideException outside ->
-                of(CheckpointRule.LINK_OUTSIDE, path, -1, null, Errno.EACCES, outside.getReason());
-            case FileSystemLoopException loop ->
-                of(CheckpointRule.FILE_TYPE, path, -1, null, Errno.ELOOP, "a loop of links");
-            case AccessDeniedException denied ->
-                of(CheckpointRule.FILE_NOT_READABLE, path, -1, null, Errno.EACCES, "permission denied");
-            case NotDirectoryException file ->
-                of(CheckpointRule.FILE_TYPE, path, -1, null, Errno.ENOTDIR, "not a folder");
-            case FileSystemException other when other.getReason() != null ->
-                of(CheckpointRule.READ_FAILED, path, -1, null, Errno.EIO, other.getReason());
-            default -> of(CheckpointRule.READ_FAILED, path, -1, null, Errno.EIO, String.valueOf(e.getMessage()));
+            case Errno.ENOENT ->
+                of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, errno, "no such file or folder");
+            case Errno.ELOOP -> of(CheckpointRule.FILE_TYPE, path, -1, null, errno, "a loop of links");
+            case Errno.EACCES -> of(CheckpointRule.FILE_NOT_READABLE, path, -1, null, errno, "permission denied");
+            case Errno.ENOTDIR -> of(CheckpointRule.FILE_TYPE, path, -1, null, errno, "not a folder");
+            default -> of(CheckpointRule.READ_FAILED, path, -1, null, errno,
+                    e instanceof FileSystemException file && file.getReason() != null
+                            ? file.getReason()
+                            : String.valueOf(e.getMessage()));
         };
     }
 

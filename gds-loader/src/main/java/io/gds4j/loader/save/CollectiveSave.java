@@ -194,7 +194,9 @@ public final class CollectiveSave {
 
         @Override
         void work() {
-            createFolder();
+            if (content.target().isFolder()) {
+                calls.createFolder(content.target().folder(), new ArrayList<>());
+            }
             List<String> ids = ids(secret(names).layOrFind());
             Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes

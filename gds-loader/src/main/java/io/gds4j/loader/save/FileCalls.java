@@ -18,8 +18,12 @@ interface FileCalls {
     /** Takes the lock that {@link SaveLock} describes. */
     SaveLock lock(Path folder, String name);
 
-    /** Creates a folder and its missing parents, and makes its name durable. */
-    void createFolder(Path folder);
+    /**
+     * Creates a folder and its missing parents, and makes their names durable.
+     *
+     * @param made receives each folder that this call creates, parents first, also if the call fails later
+     */
+    void createFolder(Path folder, List<Path> made);
 
     /** Returns the names in a folder. */
     List<String> list(Path folder);

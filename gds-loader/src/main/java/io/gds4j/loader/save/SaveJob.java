@@ -84,12 +84,6 @@ abstract class SaveJob implements SaveControl {
                 moved.whyNotDirect()));
     }
 
-    final void createFolder() {
-        if (plan.target().isFolder()) {
-            calls.createFolder(plan.target().folder());
-        }
-    }
-
     final void awaitStreams() {
         for (long stream : plan.streams()) {
             checkStopped();

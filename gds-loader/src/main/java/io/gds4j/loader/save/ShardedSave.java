@@ -73,7 +73,7 @@ public final class ShardedSave implements AutoCloseable {
         if (parent == null) {
             throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
         }
-        calls.createFolder(parent);
+        calls.createFolder(parent, new ArrayList<>());
         SaveLock lock = calls.lock(parent, "." + place.getFileName() + ".lock");
         ShardedSave save = new ShardedSave(place, parent, calls, lock);
         boolean begun = false;
@@ -123,7 +123,7 @@ public final class ShardedSave implements AutoCloseable {
 
     /** Creates a folder, which a link to one that others laid is not: a save removes what is in it. */
     private void createFolder(Path folder) {
-        calls.createFolder(folder);
+        calls.createFolder(folder, new ArrayList<>());
         if (calls.status(folder).filter(StatxResult::isDirectory).isEmpty()) {
             throw failure(folder, Errno.EEXIST, "this is a link, not the temporary folder of a save");
         }

@@ -4,16 +4,14 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FileErrno;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
-import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -51,12 +49,15 @@ final class SystemFileCalls implements FileCalls {
     }
 
     @Override
-    public void createFolder(Path folder) {
+    public void createFolder(Path folder, List<Path> made) {
         int result = posix().mkdir(folder.toString(), MODE_OF_FOLDERS);
         Path parent = folder.getParent();
         if (result == -Errno.ENOENT && parent != null) {
-            createFolder(parent);
+            createFolder(parent, made);
             result = posix().mkdir(folder.toString(), MODE_OF_FOLDERS);
+        }
+        if (result == 0) {
+            made.add(folder);
         }
         if (result != -Errno.EEXIST || !Files.isDirectory(folder)) {
             check(folder, "create the folder", result);
@@ -72,13 +73,10 @@ final class SystemFileCalls implements FileCalls {
         List<String> names = new ArrayList<>();
         try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
             entries.forEach(entry -> names.add(String.valueOf(entry.getFileName())));
-        } catch (DirectoryIteratorException | IOException e) {
-            throw SaveFailure.of(folder, "list the folder", switch (e) {
-                case NoSuchFileException none -> Errno.ENOENT;
-                case AccessDeniedException denied -> Errno.EACCES;
-                case NotDirectoryException file -> Errno.ENOTDIR;
-                default -> Errno.EIO;
-            });
+        } catch (IOException e) {
+            throw SaveFailure.of(folder, "list the folder", FileErrno.of(e));
+        } catch (DirectoryIteratorException e) {
+            throw SaveFailure.of(folder, "list the folder", FileErrno.of(e.getCause()));
         }
         return names;
     }

@@ -6,7 +6,9 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.concurrent.ThreadLocalRandom;
 
 /** The save of a whole plan: waits for streams, takes the snapshot, writes the files and publishes them. */
@@ -17,8 +19,31 @@ final class WholeSave extends SaveJob {
 
     @Override
     void work() {
-        SaveTarget target = plan.target();
-        createFolder();
+        List<Path> made = new ArrayList<>();
+        boolean done = false;
+        try {
+            if (plan.target().isFolder()) {
+                calls.createFolder(plan.target().folder(), made);
+            }
+            save(plan.target());
+            done = true;
+        } finally {
+            if (!done) {
+                remove(made.reversed());
+            }
+        }
+    }
+
+    /** Removes the folders that a failed save has made, up to one in which others have put something meanwhile. */
+    private void remove(List<Path> folders) {
+        try {
+            folders.forEach(calls::delete);
+        } catch (CuFileException e) {
+            // The folder is in use, and why the save failed is what matters.
+        }
+    }
+
+    private void save(SaveTarget target) {
         for (String name : target.names(plan.files().size())) {
             checkIsNoFolder(target.folder().resolve(name));
         }

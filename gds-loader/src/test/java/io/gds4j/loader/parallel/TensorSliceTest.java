@@ -43,7 +43,7 @@ class TensorSliceTest {
     void everySliceHoldsTheElementsOfTheOracle() {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
         SplittableRandom random = new SplittableRandom(seed);
-        long end = System.nanoTime() + Math.min(2, Long.getLong("gds4j.property.seconds", 1)) * 1_000_000_000;
+        long end = System.nanoTime() + Math.min(2, Long.getLong("gds4j.property.seconds", 0)) * 1_000_000_000;
         int cut = 0;
         do {
             for (int round = 0; round < TYPES.size() * MAX_RANKS * KINDS * SHAPES; round++) {

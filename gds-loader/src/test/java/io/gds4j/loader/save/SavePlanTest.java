@@ -625,11 +625,32 @@ class SavePlanTest {
     void filesThatChangedSinceTheirHeadersWereReadAreNotCopied() throws IOException {
         Path source = folder.resolve("source.safetensors");
         new SafetensorsWriter(source).tensor("a", DType.U8, 5000).write(new TensorPattern(1));
-        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source)).toFolder(folder.resolve("copy"));
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source)).toFolder(folder.resolve("new/copy"));
         new SafetensorsWriter(source).tensor("other", DType.U8, 9000).write(new TensorPattern(2));
         assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
                 CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
-        folder = plan.target();
-        assertThat(names()).isEmpty();
+        assertThat(names()).as("without the folders that the save had made").containsExactly("source.safetensors");
+    }
+
+    @Test
+    void failedSaveKeepsAFolderThatIsInUseOrWasThere() throws IOException {
+        Path there = Files.createDirectory(folder.resolve("there"));
+        Path used = folder.resolve("new/used");
+        for (Path place : List.of(there.resolve("made"), used)) {
+            try (Tensors tensors = Tensors.small(driver, 1)) {
+                SavePlan plan = tensors.plan().toFolder(place);
+                assertThatThrownBy(() -> plan.save(driver, new SaveListener() {
+                    @Override
+                    public void released() {
+                        used.toFile().mkdirs();
+                        used.resolve("file").toFile().mkdir();
+                        throw new IllegalStateException("enough");
+                    }
+                })).hasMessage("enough");
+            }
+        }
+        assertThat(there).isEmptyDirectory();
+        assertThat(used.resolve("file")).exists();
+        assertThat(used.toFile().list()).containsExactly("file");
     }
 }

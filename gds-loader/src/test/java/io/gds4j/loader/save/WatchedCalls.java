@@ -139,9 +139,9 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
-    public void createFolder(Path folder) {
+    public void createFolder(Path folder, List<Path> made) {
         begin("createFolder");
-        system.createFolder(folder);
+        system.createFolder(folder, made);
     }
 
     @Override

@@ -37,7 +37,7 @@ final class FakeBlock {
     /** Mapped parts of a reservation. */
     final NavigableMap<Long, FakeMapping> mappings = new TreeMap<>();
 
-    /** Allocates memory filled with garbage, to expose code that expects zeroes. */
+    /** Allocates memory. */
     FakeBlock(Kind kind, long bytes, long alignment, FakeContext context, long id) {
         this.kind = kind;
         this.bytes = bytes;
@@ -45,7 +45,7 @@ final class FakeBlock {
         this.device = context.device;
         this.id = id;
         this.arena = Arena.ofShared();
-        this.memory = arena.allocate(bytes, alignment).fill((byte) 0xCD);
+        this.memory = FakeGarbage.allocate(arena, bytes, alignment);
         this.address = memory.address();
     }
 

@@ -70,6 +70,7 @@ public abstract class FakeDriver implements Cuda {
     FakeDriver(int devices, long memoryPerDevice) {
         this.devices = devices;
         this.memoryPerDevice = memoryPerDevice;
+        FakeGarbage.prepare();
         for (CudaFunction function : CudaFunction.values()) {
             calls.put(function, new AtomicLong());
             failures.put(function, new ArrayList<>());

@@ -116,7 +116,9 @@ public record ConvertRun(
                 return verification;
             } finally {
                 if (!good) {
-                    delete(destination.resolve(INDEX));
+                    if (plan.fileNames().size() > 1) {
+                        delete(destination.resolve(INDEX));
+                    }
                     plan.fileNames().forEach(name -> delete(destination.resolve(name)));
                 }
             }
@@ -175,9 +177,12 @@ public record ConvertRun(
         }
     }
 
-    /** Warns of what a failed save could not remove, unless the failure itself is printed and says so. */
+    /**
+     * Warns of what a failed save could not remove, unless the failure itself is printed and says so. A store that could not take
+     * back what it has wraps the failure that ended the save.
+     */
     private void warnOfRemains(CuFileException failure) {
-        if (ShutdownState.begun() && failure.detail().contains(" stay at the server")) {
+        if (ShutdownState.begun() && failure.getCause() instanceof CuFileException) {
             output.warn(failure.detail());
         }
         for (Throwable each : failure.getSuppressed()) {

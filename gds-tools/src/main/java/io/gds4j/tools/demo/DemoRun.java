@@ -48,6 +48,7 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
     private static final long SEED = 2026;
     private static final int ROUNDS = 5;
     private static final String KEPT_FOLDER = "gds-demo";
+    private static final String CONFIG = "config.json";
 
     /** Creates, loads, verifies, compares and deletes or keeps the checkpoint, and prints the result. */
     public ExitStatus run() throws IOException {
@@ -70,9 +71,7 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                 write(shape, file);
                 result = measure(file, target, opened);
                 if (keep) {
-                    Path config = Files.writeString(folder.path().resolve("config.json"), shape.config());
-                    kept = keep(file, parent);
-                    keep(config, parent);
+                    kept = keep(file, Files.writeString(folder.path().resolve(CONFIG), shape.config()), parent);
                 }
             }
             print(result, kept, opened.driver());
@@ -81,12 +80,15 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
     }
 
     /**
-     * Moves the checkpoint to its lasting place. Only a loaded checkpoint gets there, so a run that is interrupted leaves
-     * an earlier one as it was.
+     * Moves the checkpoint to its lasting place. Only a loaded checkpoint gets there, so a run that is interrupted leaves an earlier
+     * one as it was. Between the moves the checkpoint has no configuration, rather than that of another one.
      */
-    private static Path keep(Path file, Path parent) throws IOException {
-        Path kept = Files.createDirectories(parent.resolve(KEPT_FOLDER)).resolve(file.getFileName());
-        return Files.move(file, kept, StandardCopyOption.ATOMIC_MOVE);
+    private static Path keep(Path file, Path config, Path parent) throws IOException {
+        Path folder = Files.createDirectories(parent.resolve(KEPT_FOLDER));
+        Files.deleteIfExists(folder.resolve(CONFIG));
+        Path kept = Files.move(file, folder.resolve(file.getFileName()), StandardCopyOption.ATOMIC_MOVE);
+        Files.move(config, folder.resolve(CONFIG), StandardCopyOption.ATOMIC_MOVE);
+        return kept;
     }
 
     /**

@@ -5,14 +5,12 @@ import io.gds4j.dataset.source.RecordFormatException;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FileErrno;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import java.io.IOException;
 import java.io.UncheckedIOException;
-import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
-import java.nio.file.NoSuchFileException;
-import java.nio.file.NotDirectoryException;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Locale;
@@ -99,7 +97,8 @@ public record ErrorReport(
     }
 
     private static ErrorReport ofCheckpoint(CheckpointException failure) {
-        boolean input = failure.rule() != CheckpointRule.READ_FAILED;
+        boolean input =
+                failure.rule() != CheckpointRule.READ_FAILED || INPUT_ERRNOS.contains(failure.errno().orElse(0));
         return about(failure, input ? ExitStatus.BAD_INPUT : ExitStatus.IO_FAILURE, failure.rule().variant(),
                 withoutRule(failure))
                 .withTensor(failure.tensor().orElse(null));
@@ -188,22 +187,17 @@ public record ErrorReport(
     private static ErrorReport ofFileSystem(FileSystemException failure) {
         String file = failure.getFile();
         String reason = failure.getReason();
-        return switch (failure) {
-            case NoSuchFileException e -> input(Errno.ENOENT, file);
-            case AccessDeniedException e -> input(Errno.EACCES, file);
-            case NotDirectoryException e -> input(Errno.ENOTDIR, file);
-            default -> new ErrorReport(
-                    ExitStatus.IO_FAILURE,
-                    "IO_ERROR",
-                    null,
-                    Text.oneLine(file + ": " + (reason == null ? failure.getClass().getSimpleName() : reason)),
-                    file);
-        };
-    }
-
-    private static ErrorReport input(int errno, @Nullable String file) {
+        int errno = FileErrno.of(failure);
+        if (INPUT_ERRNOS.contains(errno)) {
+            return new ErrorReport(
+                    ExitStatus.BAD_INPUT, "BAD_INPUT", errno, Text.oneLine(file + ": " + Errno.text(errno)), file);
+        }
         return new ErrorReport(
-                ExitStatus.BAD_INPUT, "BAD_INPUT", errno, Text.oneLine(file + ": " + Errno.text(errno)), file);
+                ExitStatus.IO_FAILURE,
+                "IO_ERROR",
+                errno == Errno.EIO ? null : errno,
+                Text.oneLine(file + ": " + (reason == null ? failure.getClass().getSimpleName() : reason)),
+                file);
     }
 
     private static String text(Throwable failure) {

@@ -110,8 +110,25 @@ public final class OpenedFile implements AutoCloseable {
                     : new FileSystemException(path.toString(), null, "this machine's encoding cannot spell the name");
             case Errno.EACCES -> new AccessDeniedException(path.toString());
             case Errno.ELOOP -> new FileSystemLoopException(path.toString());
-            default -> new FileSystemException(path.toString(), null, Errno.text(errno));
+            default -> new CallFailure(path, errno);
         };
+    }
+
+    /** A call of libc that failed. */
+    public static final class CallFailure extends FileSystemException {
+        private static final long serialVersionUID = 1L;
+
+        private final int errno;
+
+        private CallFailure(Path path, int errno) {
+            super(path.toString(), null, Errno.text(errno));
+            this.errno = errno;
+        }
+
+        /** Returns the error number of the call. */
+        public int errno() {
+            return errno;
+        }
     }
 
     /** Returns whether libc gets the same name: a file may have any bytes as its name. */
@@ -186,7 +203,7 @@ public final class OpenedFile implements AutoCloseable {
         }
         StatxResult status = posix().statx(descriptor);
         if (status.error() != 0) {
-            throw new FileSystemException(path.toString(), null, "statx failed with errno " + -status.error());
+            throw failure(path, -status.error());
         }
         return status.version();
     }

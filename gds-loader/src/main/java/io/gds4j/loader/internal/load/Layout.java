@@ -151,6 +151,12 @@ public record Layout(
         return sum;
     }
 
+    /** Returns the number of GPUs that receive bytes. */
+    int gpus() {
+        return (int) blocks.stream().filter(block -> block.kind().isCuda()).mapToInt(BlockSpec::device).distinct()
+                .count();
+    }
+
     /** Returns the slices of a rank, file by file in the order of their data. */
     public List<TensorSlice> slices(int rank) {
         List<TensorSlice> ofRank = new ArrayList<>();

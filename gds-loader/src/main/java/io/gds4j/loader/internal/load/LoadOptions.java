@@ -38,6 +38,8 @@ public record LoadOptions(
         /** Bounds of the number of requests in flight that the loader chooses. */
         private static final int MIN_IN_FLIGHT = 4;
         private static final int MAX_IN_FLIGHT = 16;
+        /** Several GPUs take what all threads read. With more requests these would wait for each other's bounce buffers. */
+        private static final int FOR_SEVERAL_GPUS = 12;
         /**
          * Bytes in flight up to which the loader adds requests. The threads of one request wait for each other at its end, so few short
          * requests are slow.
@@ -74,6 +76,9 @@ public record LoadOptions(
             // any thread may come to gather, and the budget limits all of them together
             long affordable = stagingBudget / Math.max(1, 2 * layout.gatherBytes());
             long most = Math.clamp(Math.min(affordable, processors), MIN_IN_FLIGHT, MAX_IN_FLIGHT);
+            if (layout.gpus() > 1) {
+                return (int) Math.min(most, FOR_SEVERAL_GPUS);
+            }
             long wanted = Math.ceilDiv(ENOUGH_IN_FLIGHT * layout.works().size(), Math.max(1, layout.storageBytes()));
             return (int) Math.clamp(wanted, MIN_IN_FLIGHT, most);
         }

@@ -3,11 +3,14 @@ package io.gds4j.loader.internal.load;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.List;
 import java.util.stream.Collectors;
+import java.util.stream.IntStream;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -43,6 +46,16 @@ class RequestsInFlightTest {
             "60, 64, 32, 8"})
     void shortReadsAreMany(int tensors, long mebibytes, int processors, int expected) throws IOException {
         Layout layout = layout(tensors, mebibytes * MIB, LoadOptions.DEFAULTS);
+        assertThat(LoadOptions.DEFAULTS.io().inFlight(layout, processors)).isEqualTo(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 32, 4", "2, 32, 12", "4, 32, 12", "2, 8, 8", "2, 2, 4"})
+    void loadsToSeveralGpusHaveMany(int gpus, int processors, int expected) throws IOException {
+        Layout one = layout(4, 4096 * MIB, LoadOptions.DEFAULTS);
+        List<Layout.BlockSpec> blocks = IntStream.range(0, gpus)
+                .mapToObj(gpu -> new Layout.BlockSpec(gpu, MIB, 256, MemoryKind.CUDA_DEVICE, gpu, null)).toList();
+        Layout layout = new Layout(one.files(), blocks, one.tensors(), one.slices(), one.works(), one.aliases());
         assertThat(LoadOptions.DEFAULTS.io().inFlight(layout, processors)).isEqualTo(expected);
     }
 

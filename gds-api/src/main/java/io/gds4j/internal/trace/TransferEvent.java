@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.trace;
 
 import io.gds4j.spi.BackendFile;
 import jdk.jfr.DataAmount;
@@ -7,7 +7,7 @@ import jdk.jfr.Label;
 import org.jspecify.annotations.Nullable;
 
 /** Flight Recorder event of a read or a write; exists only while a recording is on. */
-abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent {
+public abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent {
     @Label("File")
     @Nullable
     String path;
@@ -28,8 +28,11 @@ abstract sealed class TransferEvent extends Event permits ReadEvent, WriteEvent 
     @DataAmount
     long bytes;
 
+    TransferEvent() {
+    }
+
     /** Ends the event and records it if it reaches the recording's threshold. */
-    final void record(BackendFile file, long from, long asked, long moved) {
+    public final void record(BackendFile file, long from, long asked, long moved) {
         end();
         if (shouldCommit()) {
             path = file.path().map(Object::toString).orElse(null);

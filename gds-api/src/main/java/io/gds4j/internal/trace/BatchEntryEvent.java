@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.trace;
 
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchStatus;
@@ -17,7 +17,7 @@ import org.jspecify.annotations.Nullable;
 @Description("An entry of a batch, from cuFileBatchIOSubmit until its completion is taken")
 @Category({"gds4j"})
 @StackTrace(false)
-final class BatchEntryEvent extends Event {
+public final class BatchEntryEvent extends Event {
     @Label("File")
     @Nullable
     String path;
@@ -41,8 +41,11 @@ final class BatchEntryEvent extends Event {
     @Nullable
     String status;
 
+    BatchEntryEvent() {
+    }
+
     /** Ends the event and records it if it reaches the recording's threshold. */
-    void record(BackendFile file, boolean written, long fileOffset, BatchStatus outcome, long result) {
+    public void record(BackendFile file, boolean written, long fileOffset, BatchStatus outcome, long result) {
         end();
         if (shouldCommit()) {
             path = file.path().map(Object::toString).orElse(null);

@@ -1,4 +1,4 @@
-package io.gds4j;
+package io.gds4j.internal.trace;
 
 import jdk.jfr.Category;
 import jdk.jfr.Description;
