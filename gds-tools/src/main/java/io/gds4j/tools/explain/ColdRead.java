@@ -13,32 +13,41 @@ import io.gds4j.memory.MemoryRange;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.OptionalDouble;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.function.LongConsumer;
 
 /**
  * Measures how fast storage delivers a file, in a fifth of a second, by reads like those of a load: as many at a time, as far apart,
- * through the same engine and page cache. What the page cache has of them is dropped first, and is there again after the read. A file
- * that was not there is dropped at the end.
+ * through the same engine and page cache. What the page cache has of them is dropped first, and is fetched again at the end, unless a
+ * read did so; what it had not is dropped.
  */
 final class ColdRead {
     private static final long NANOS = 200_000_000;
     private static final long LEAST_FILE = 1L << 20;
     private static final long PAGE = 4096;
-    /** A file of which the page cache has less than this part is cold: its header has been read. */
-    private static final long COLD_PART = 16;
     /** Largest folio of the page cache. Requests share none, so that each can be dropped from it. */
     private static final long FOLIO = 2L << 20;
+    /** A folio of which the page cache has fewer pages is cold: the header before it has been read. */
+    private static final long COLD_PAGES = FOLIO / PAGE / 4;
+    /** The kernel reads ahead of the last request. */
+    private static final long AHEAD = 16L << 20;
+    /** Bytes that each kernel fetches at a time, when it is told that they will be needed. */
+    private static final long FETCHED_AT_ONCE = 128 << 10;
 
     /** Requests that a load has in flight. */
     private static final int CALLERS = 4;
 
     /** Bytes of a caller's first request. It starts threads and maps memory, so it does not count if there are others. */
     private static final long FIRST = 4L << 20;
+    /** Bytes of its first read: storage that is slow takes no longer for it. */
+    private static final long LEAST_READ = 64 << 10;
     private static final long MOST = 64L << 20;
 
     /** Requests of a caller that fit into the time after the first: few, because threads wait for each other at their ends. */
@@ -48,7 +57,7 @@ final class ColdRead {
     private final CuFileHandle handle;
     private final MemoryRange memory;
     private final int fd;
-    private final long start = System.nanoTime();
+    private long start;
 
     private ColdRead(CuFileHandle handle, MemoryRange memory, int fd) {
         this.handle = handle;
@@ -60,7 +69,7 @@ final class ColdRead {
     static OptionalDouble bytesPerSecond(CuFileDriver driver, LoadDestination destination, Path file, boolean direct)
             throws InterruptedException {
         Posix posix = FfmPosix.instance();
-        int fd = posix.open(file.toString(), PosixConstants.O_RDONLY, 0);
+        int fd = posix.open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0);
         if (fd < 0) {
             return OptionalDouble.empty();
         }
@@ -83,17 +92,20 @@ final class ColdRead {
     }
 
     private OptionalDouble measure(long size, long most) throws InterruptedException {
-        long cached = posix.cachedPages(fd, 0, size);
-        boolean cold = cached >= 0 && cached * PAGE < size / COLD_PART;
         long part = Math.max(FOLIO, folios(size / CALLERS));
+        long[] before = new long[(int) Math.ceilDiv(size, FOLIO)];
+        Arrays.setAll(before, this::cached);
+        AtomicLongArray reached = new AtomicLongArray(CALLERS);
         double rate = 0;
+        start = System.nanoTime();
         try (ExecutorService callers = Executors.newFixedThreadPool(CALLERS)) {
             List<Future<Double>> rates = new ArrayList<>();
             for (int i = 0; i < CALLERS && i * part < size; i++) {
+                int caller = i;
                 long begin = i * part;
                 long end = Math.min(size, begin + part);
                 MemoryRange into = memory.slice(i * most, most);
-                rates.add(callers.submit(() -> read(begin, end, into)));
+                rates.add(callers.submit(() -> read(begin, end, into, at -> reached.set(caller, at))));
             }
             for (Future<Double> each : rates) {
                 rate += each.get();
@@ -101,15 +113,15 @@ final class ColdRead {
         } catch (ExecutionException e) {
             return OptionalDouble.empty();
         } finally {
-            if (cold) {
-                drop(0, size);
+            for (int i = 0; i < CALLERS && i * part < size; i++) {
+                restore(before, (int) (i * part / FOLIO), Math.min(size, reached.get(i) + AHEAD));
             }
         }
         return rate > 0 ? OptionalDouble.of(rate) : OptionalDouble.empty();
     }
 
     /** Reads a part of the file until the time is over, and returns bytes per second; 0 if it does not come from storage. */
-    private double read(long begin, long end, MemoryRange into) {
+    private double read(long begin, long end, MemoryRange into, LongConsumer reached) {
         long firstBytes = 0;
         long firstEnd = start;
         long bytes = 0;
@@ -117,13 +129,14 @@ final class ColdRead {
         long size = FIRST;
         for (long at = begin; at < end && now - start < NANOS;) {
             long count = Math.min(size, end - at);
+            reached.accept(at + count);
             if (posix.cachedPages(fd, at, count) != 0) {
                 drop(at, count);
             }
             long before = System.nanoTime();
             boolean stays = posix.cachedPages(fd, at, count) > 0; // dirty, or mapped by another program
             if (!stays) {
-                bytes += handle.read(into, count, at, 0);
+                bytes += readInTime(at, count, bytes == 0 ? LEAST_READ : count, into);
             }
             at += count;
             now = System.nanoTime();
@@ -139,6 +152,41 @@ final class ColdRead {
         return bytes > firstBytes
                 ? (bytes - firstBytes) * 1e9 / (now - firstEnd)
                 : bytes * 1e9 / Math.max(1, now - start);
+    }
+
+    /** Reads as much of a range as the time allows, and returns the number of bytes. Each read is as long as the one before it lets hope. */
+    private long readInTime(long offset, long count, long first, MemoryRange into) {
+        long bytes = 0;
+        long at = 0;
+        long next = first;
+        for (long now = System.nanoTime(); at < count && now - start < NANOS;) {
+            long length = Math.min(next, count - at);
+            bytes += handle.read(into, length, offset + at, at);
+            at += length;
+            long took = System.nanoTime() - now;
+            now += took;
+            double inTime = (double) length * (NANOS - (now - start)) / Math.max(1, took);
+            next = Math.clamp((long) inTime / LEAST_READ, 1, Math.ceilDiv(count, LEAST_READ)) * LEAST_READ;
+        }
+        return bytes;
+    }
+
+    private long cached(int folio) {
+        return posix.cachedPages(fd, folio * FOLIO, FOLIO);
+    }
+
+    /** Leaves as much in the page cache as there was, if the kernel tells that. */
+    private void restore(long[] before, int first, long end) {
+        for (int i = first; i * FOLIO < end; i++) {
+            long now = cached(i);
+            if (now > before[i] && before[i] >= 0 && before[i] < COLD_PAGES) {
+                drop(i * FOLIO, FOLIO);
+            } else if (now < before[i]) {
+                for (long at = 0; at < FOLIO; at += FETCHED_AT_ONCE) {
+                    posix.fadvise(fd, i * FOLIO + at, FETCHED_AT_ONCE, PosixConstants.POSIX_FADV_WILLNEED);
+                }
+            }
+        }
     }
 
     private static long folios(long bytes) {
