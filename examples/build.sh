@@ -1,6 +1,6 @@
 #!/bin/bash
 # Builds and runs every example whose tool is here, against the gds4j of this checkout; prints one line for each, and one for each that
-# it leaves out. Ends with status 1 if an example fails.
+# it leaves out, also where its artifacts cannot be fetched. Ends with status 1 if an example fails.
 #
 #   examples/build.sh              installs gds4j into the local repository first
 #   INSTALLED=1 examples/build.sh  takes what is installed
@@ -16,13 +16,29 @@ JAVA_HOME=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")
 export JAVA_HOME
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
-mvn=(mvn -q -B ${REPO:+-Dmaven.repo.local="$REPO"})
-command -v mvn >/dev/null || mvn=("$root/mvnw" -q -B ${REPO:+-Dmaven.repo.local="$REPO"})
+export MAVEN_OPTS="${MAVEN_OPTS:-} -Djava.io.tmpdir=$work"
+mvn=(mvn)
+command -v mvn >/dev/null || mvn=("$root/mvnw")
+# Kotlin's daemon would stay for hours.
+mvn+=(-q -B -Dkotlin.compiler.daemon=false ${REPO:+-Dmaven.repo.local="$REPO"})
 failed=0
+
+# Whether the output names an artifact that no server could be asked for. One that a server does not have is a fault, as is gds4j.
+unfetched() {
+    artifact=$(sed -nE \
+        -e 's/.*Could not transfer artifact ([^ ]+) .*/\1/p' \
+        -e 's/.*in offline mode and the artifact ([^ ]+) has not been downloaded.*/\1/p' \
+        -e 's/.* ([^ ]+:[^ ]+) failed to transfer from .*/\1/p' \
+        -e "s/.*Could not (GET|HEAD) '([^']+)'.*/\\2/p" \
+        -e 's/.*No cached version of ([^ ]+) available for offline mode.*/\1/p' "$work/out" | grep -v '^io\.gds4j:' | head -1)
+    [ -n "$artifact" ]
+}
 
 result() { # name, whether it worked, seconds
     if [ "$2" = 0 ]; then
         echo "$1: works, $3 s"
+    elif unfetched; then
+        echo "$1: left out, $artifact cannot be fetched here"
     else
         failed=1
         echo "$1: FAILED"
@@ -40,7 +56,13 @@ example() { # name, what its output holds, command in its folder
 
 if [ -z "${INSTALLED:-}" ]; then
     echo "installs gds4j"
-    (cd "$root" && "${mvn[@]}" install -DskipTests -DskipITs -pl gds-spring-boot-starter,gds-remote,gds-testkit,gds-bom -am) || exit 1
+    status=0
+    (cd "$root" && "${mvn[@]}" install -DskipTests -DskipITs -pl gds-spring-boot-starter,gds-remote,gds-testkit,gds-bom -am) \
+        >"$work/out" 2>&1 </dev/null || status=1
+    if [ $status != 0 ]; then
+        result "installation and all examples" $status 0
+        exit $failed
+    fi
 fi
 
 boot() {
