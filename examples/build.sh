@@ -42,7 +42,7 @@ result() { # name, whether it worked, seconds
     else
         failed=1
         echo "$1: FAILED"
-        sed 's/^/    /' "$work/out" | tail -30
+        sed -e 's/^/    /' -e '$a\' "$work/out" | tail -30
     fi
 }
 
