@@ -23,7 +23,7 @@ final class Bar implements Progress {
 
     Bar(Terminal terminal, String task, long total) {
         text = new ProgressLine(terminal, task, List.of());
-        line = new Line(terminal.err(), terminal.columns() - 1);
+        line = new Line(terminal.err(), terminal.lineColumns() - 1);
         bar = new ProgressBarBuilder()
                 .setTaskName(task)
                 .setInitialMax(total)

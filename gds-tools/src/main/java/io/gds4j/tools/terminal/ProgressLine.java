@@ -1,10 +1,13 @@
 package io.gds4j.tools.terminal;
 
 import java.util.Collection;
+import java.util.List;
 import java.util.Locale;
 
 /** Lines of progress of one width: a name, a bar, how much is done, the rate and the time left. */
 final class ProgressLine {
+    private static final int MIN_COLUMNS = 8;
+    private static final int PERCENT_COLUMNS = " 100%".length();
     private static final int MIN_NAME_COLUMNS = 8;
     private static final int MIN_BAR_COLUMNS = 3;
     private static final int MAX_BAR_COLUMNS = 30;
@@ -25,9 +28,9 @@ final class ProgressLine {
      */
     ProgressLine(Terminal terminal, String task, Collection<String> files) {
         // One column stays free: some terminals wrap a line that fills the last column.
-        columns = terminal.columns() - 1;
+        columns = Math.max(MIN_COLUMNS, terminal.lineColumns() - 1);
         int longest = Math.max(task.length(), files.stream().mapToInt(String::length).max().orElse(0));
-        nameColumns = Math.min(longest, Math.max(MIN_NAME_COLUMNS, columns / 3));
+        nameColumns = Math.min(Math.min(longest, columns - PERCENT_COLUMNS), Math.max(MIN_NAME_COLUMNS, columns / 3));
         sameEnd = files.size() < 2 ? 0 : files.stream().reduce(ProgressLine::commonEnd).orElseThrow().length();
         unicode = terminal.showsUnicode();
     }
@@ -47,8 +50,14 @@ final class ProgressLine {
             return name;
         }
         int end = Math.max(name.length() - sameEnd, nameColumns - 1);
-        String rest = end < name.length() ? name.substring(0, end) + "…" : name;
-        return rest.length() <= nameColumns ? rest : "…" + rest.substring(rest.length() - nameColumns + 1);
+        String rest = end < name.length() ? name.substring(0, end - half(name, end)) + "…" : name;
+        int begin = rest.length() - nameColumns + 1;
+        return rest.length() <= nameColumns ? rest : "…" + rest.substring(begin + half(rest, begin));
+    }
+
+    /** Returns 1 if a cut would divide a character. */
+    private static int half(String text, int cut) {
+        return cut > 0 && Character.isLowSurrogate(text.charAt(cut)) ? 1 : 0;
     }
 
     /** @param rate bytes per second; 0 if unknown */
@@ -59,7 +68,14 @@ final class ProgressLine {
             figures.append(String.format(Locale.ROOT, " %10s of %-10s", Units.bytes(done), Units.bytes(total)));
         }
         String left = rate > 0 && done < total ? Units.remaining((total - done) / rate) + " left" : "";
-        figures.append(String.format(Locale.ROOT, " %10s  %-11s", rate > 0 ? Units.rate(rate) : "", left));
+        for (String more : List.of(
+                String.format(Locale.ROOT, " %10s", rate > 0 ? Units.rate(rate) : ""),
+                String.format(Locale.ROOT, "  %-11s", left))) {
+            if (nameColumns + figures.length() + more.stripTrailing().length() > columns) {
+                break; // part of a figure is another one
+            }
+            figures.append(more);
+        }
         String shown = shown(name);
         int room = columns - nameColumns - figures.length() - 2;
         String bar = room < MIN_BAR_COLUMNS ? "" : " " + bar(Math.min(room, MAX_BAR_COLUMNS), done, total);

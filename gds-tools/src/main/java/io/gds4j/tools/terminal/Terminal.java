@@ -77,9 +77,14 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
 
     /** Width in characters, limited to a readable range. */
     public int columns() {
+        return Math.max(MIN_COLUMNS, lineColumns());
+    }
+
+    /** Width in characters of a line that is erased later, and so must not wrap. */
+    int lineColumns() {
         OptionalInt columns = number(environment.get("COLUMNS"));
         int known = columns.orElseGet(() -> TerminalQueries.size().columns());
-        return known == 0 ? DEFAULT_COLUMNS : Math.clamp(known, MIN_COLUMNS, MAX_COLUMNS);
+        return known == 0 ? DEFAULT_COLUMNS : Math.min(known, MAX_COLUMNS);
     }
 
     /** Height in lines. */

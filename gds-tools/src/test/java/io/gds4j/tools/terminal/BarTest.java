@@ -47,6 +47,28 @@ class BarTest {
                 + (columns > 80 ? "      5 GiB of 9 GiB     " : "") + " 123.5 MB/s  35 s left");
     }
 
+    /** A line that wraps could not be erased, and a part of a figure would be another one. */
+    @Test
+    void eachLineFitsAndEachFigureIsWhole() {
+        PrintStream err = new PrintStream(new ByteArrayOutputStream(), true, StandardCharsets.UTF_8);
+        List<String> names =
+                List.of("model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors",
+                        "\ud83d\ude00".repeat(20));
+        for (int columns = 13; columns <= 200; columns++) {
+            Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + columns), () -> true, () -> false);
+            ProgressLine lines = new ProgressLine(terminal, "loading", names);
+            for (String name : names) {
+                for (double rate : new double[]{0, 12.3e6, 1.2345e9, 123.4e9}) {
+                    String line = lines.of(name, 1L << 30, 900L << 30, rate);
+
+                    assertThat(line).hasSizeLessThan(columns).matches(
+                            "\\P{Cs}+ +[^%]*0%( +\\S+ GiB of 900 GiB)?( +[\\d.]+ [MG]B/s( +(\\d+ s|\\d+ min|\\d+ h \\d+ min)"
+                                    + " left)?)?");
+                }
+            }
+        }
+    }
+
     @Test
     void barShowsTheSpeedAndTheTimeLeft() {
         ByteArrayOutputStream seen = new ByteArrayOutputStream();
