@@ -56,8 +56,19 @@ public enum SystemReason {
             FileChannel.open(Path.of("/dev/null/file")).close();
         }
     },
+    /** A folder was read as a file. */
+    A_FOLDER("Is a directory") {
+        @Override
+        void fail() throws IOException {
+            try (FileChannel folder = FileChannel.open(Path.of("/"))) {
+                folder.read(ByteBuffer.allocate(1));
+            }
+        }
+    },
     /** Links lead to each other. This text is the JDK's own, in every language. */
     LINK_LOOP("unable to access attributes of symbolic link"),
+    /** Nothing can be written to the file system. */
+    READ_ONLY("Read-only file system"),
     /** The user has no space left. */
     QUOTA("Disk quota exceeded"),
     /** The file system, or a limit of the process, has no larger files. */

@@ -35,6 +35,8 @@ class FileErrnoTest {
                 arguments(Errno.ENOSPC, call(FileErrnoTest::fillDisk)),
                 arguments(Errno.EPIPE, call(FileErrnoTest::breakPipe)),
                 arguments(Errno.EMFILE, call(() -> fail("Too many open files"))),
+                arguments(Errno.EISDIR, call(() -> Files.readAllBytes(folder))),
+                arguments(Errno.EROFS, call(() -> fail("Read-only file system"))),
                 arguments(Errno.EDQUOT, call(() -> fail("Disk quota exceeded"))),
                 arguments(Errno.EFBIG, call(() -> fail("File too large"))),
                 arguments(Errno.EIO, call(() -> fail("Stale file handle"))),
