@@ -121,6 +121,11 @@ final class Attempts {
                 options.stallTimeout().toString().substring(2).toLowerCase(Locale.ROOT), why, last), null);
     }
 
+    /** Returns the exception for a request that found no connection in time. */
+    CuFileException noConnection() {
+        return stalled("; all connections are in use");
+    }
+
     /** Starts the time without progress again: a wait for a connection does not count. */
     void restartClock() {
         progressAt = System.nanoTime();

@@ -69,8 +69,14 @@ final class ConnectionCount {
         running++;
     }
 
+    /** Counts a request that its reader gave up, which tells nothing of the server. */
+    synchronized void isGivenUp(long received) {
+        running--;
+        bytes += received;
+    }
+
     /**
-     * Counts a request that ends. One without bytes was refused or given up: a server that has enough is asked for no more.
+     * Counts a request that ends. One without bytes was refused: a server that has enough is asked for no more.
      *
      * @param usesMore whether more connections would be used
      * @return connections to add; negative to take away

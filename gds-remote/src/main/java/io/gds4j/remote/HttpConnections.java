@@ -92,22 +92,26 @@ final class HttpConnections {
     <T> HttpResponse<T> send(
             HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts)
             throws InterruptedException, ExecutionException {
-        return send(request, handler, bytes, attempts, Duration.ZERO);
+        return send(request, handler, bytes, attempts, Long.MAX_VALUE, Duration.ZERO);
     }
 
     /**
      * Sends a request when there is a connection, and waits for the whole answer.
      *
      * @param bytes bytes sent or received so far
+     * @param patience longest time in nanoseconds until there is a connection
      * @param grace longest time that an interrupted thread waits for the answer to a request that was sent; the thread stays interrupted
      * @throws CuFileException if there is no progress for too long
      */
     <T> HttpResponse<T> send(
             HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts,
-            Duration grace) throws InterruptedException, ExecutionException {
+            long patience, Duration grace) throws InterruptedException, ExecutionException {
         Client client = free.pollFirst();
         if (client == null) {
-            client = free.takeFirst();
+            client = free.pollFirst(patience, TimeUnit.NANOSECONDS);
+            if (client == null) {
+                throw attempts.noConnection();
+            }
             attempts.restartClock();
         }
         @Nullable CompletableFuture<HttpResponse<T>> answer = null;
@@ -170,6 +174,12 @@ final class HttpConnections {
         excess.addAndGet(Math.max(0, -more));
         release(client);
         add(more);
+    }
+
+    /** Releases the connection of a part that its reader gave up. */
+    void giveUp(Client client, long received) {
+        count.isGivenUp(received);
+        release(client);
     }
 
     /** Wakes a part no more. */

@@ -201,7 +201,11 @@ final class RangePart {
         if (sent != null) {
             sent.cancel(true);
             future = null;
-            end(open == null ? 0 : open.received());
+        }
+        Client used = client;
+        client = null;
+        if (used != null) {
+            source.connections().giveUp(used, open == null ? 0 : open.received());
         }
         if (waiting) {
             source.connections().forget(this);

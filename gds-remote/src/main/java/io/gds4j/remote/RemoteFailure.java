@@ -6,6 +6,7 @@ import io.gds4j.error.Errno;
 import java.net.ConnectException;
 import java.net.URI;
 import java.net.UnknownHostException;
+import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpHeaders;
 import java.nio.channels.UnresolvedAddressException;
 import java.security.cert.CertPathValidatorException;
@@ -13,6 +14,7 @@ import java.security.cert.CertificateException;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import javax.net.ssl.SSLException;
 import org.jspecify.annotations.Nullable;
 
 /** Makes the exceptions of this module: one line with the URL and the range. */
@@ -68,6 +70,18 @@ final class RemoteFailure {
     /** Returns whether the server knows who asks, and refuses: not for a wrong signature, an old token or a wrong clock. */
     static boolean isForbidden(CuFileException failure) {
         return FORBIDDEN.matcher(failure.detail()).find();
+    }
+
+    /** Returns whether a request did not leave: there was no connection. */
+    static boolean isUnsent(CuFileException failure) {
+        for (Throwable each = failure; each != null; each = each.getCause()) {
+            if (each instanceof ConnectException || each instanceof UnresolvedAddressException
+                    || each instanceof UnknownHostException || each instanceof SSLException
+                    || each instanceof HttpConnectTimeoutException) {
+                return true;
+            }
+        }
+        return false;
     }
 
     /** Returns why there was no answer. */

@@ -25,9 +25,10 @@ import org.jspecify.annotations.Nullable;
  * Sends requests with short answers, and repeats them after failures that may pass. Thread-safe.
  *
  * @param options settings of these requests
+ * @param patience longest time in nanoseconds until there is a connection
  * @param grace longest time that an interrupted thread still waits for an answer that comes; the thread stays interrupted
  */
-record S3Requests(HttpConnections connections, HttpOptions options, Duration grace) {
+record S3Requests(HttpConnections connections, HttpOptions options, long patience, Duration grace) {
 
     private static final int MAX_ANSWER = 16 << 20;
 
@@ -41,12 +42,12 @@ record S3Requests(HttpConnections connections, HttpOptions options, Duration gra
     private static final Duration FAREWELL = Duration.ofMillis(500);
 
     S3Requests(HttpConnections connections) {
-        this(connections, connections.options(), Duration.ZERO);
+        this(connections, connections.options(), Long.MAX_VALUE, Duration.ZERO);
     }
 
     /** Returns requests whose answer counts although the thread was interrupted meanwhile, if it comes in this time. */
     S3Requests withGrace(Duration atMost) {
-        return new S3Requests(connections, options, atMost);
+        return new S3Requests(connections, options, patience, atMost);
     }
 
     /**
@@ -56,7 +57,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, Duration gra
     void tidy(Consumer<S3Requests> work) {
         boolean interrupted = Thread.interrupted();
         try {
-            work.accept(interrupted ? once(FAREWELL) : this);
+            work.accept(interrupted ? hurried() : this);
         } finally {
             if (interrupted) {
                 Thread.currentThread().interrupt();
@@ -64,10 +65,16 @@ record S3Requests(HttpConnections connections, HttpOptions options, Duration gra
         }
     }
 
+    private S3Requests hurried() {
+        S3Requests once = once(FAREWELL);
+        return new S3Requests(connections, once.options, FAREWELL.toNanos(), Duration.ZERO);
+    }
+
     /** Returns requests that are attempted once, and not for long. */
     S3Requests once(Duration atMost) {
         Duration stall = options.stallTimeout().compareTo(atMost) < 0 ? options.stallTimeout() : atMost;
-        return new S3Requests(connections, options.withPatience(stall, 1, Duration.ZERO), Duration.ZERO);
+        return new S3Requests(
+                connections, options.withPatience(stall, 1, Duration.ZERO), patience, Duration.ZERO);
     }
 
     S3Requests once() {
@@ -123,7 +130,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, Duration gra
                                     attempts.restartClock();
                                 }
                                 return sent.bytes();
-                            }, attempts, grace)));
+                            }, attempts, patience, grace)));
                 } finally {
                     sent.forget();
                 }

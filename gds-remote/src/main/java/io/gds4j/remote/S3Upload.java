@@ -19,6 +19,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletionService;
 import java.util.concurrent.ExecutionException;
@@ -49,6 +50,8 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     /** Longest time to wait for the id of an upload if the program is ending: nothing else tells it from those of others. */
     private static final Duration GRACE = Duration.ofMillis(300);
+    /** Failures without an answer, or with one that refuses nothing. */
+    private static final Set<Integer> MAY_HAVE_BEGUN = Set.of(Errno.EINTR, Errno.ETIMEDOUT, Errno.EIO);
     private static final Pattern ID = Pattern.compile("<UploadId>([^<]{1,4096})</UploadId>");
 
     /** A part of the object. */
@@ -108,22 +111,31 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         }
     }
 
-    /** Returns the id of a new upload, also if the thread is interrupted while the server makes it: the id is needed to abort it. */
+    /**
+     * Returns the id of a new upload, also if the thread is interrupted while the server makes it: the id is needed to abort it. A failure
+     * names the upload if the server may have made it.
+     */
     private String begin(String key, String mark) {
         URI uri = names.url(key, Map.of("uploads", ""));
-        Matcher matcher;
         try {
-            matcher = ID.matcher(text(requests.withGrace(GRACE).send("POST", uri, new byte[0], Map.of(MARK, mark))));
-        } catch (CuFileInterruptedException e) {
-            throw CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR).errno(Errno.EINTR)
+            Matcher matcher =
+                    ID.matcher(text(requests.withGrace(GRACE).send("POST", uri, new byte[0], Map.of(MARK, mark))));
+            if (!matcher.find()) {
+                throw S3Requests.failure("POST", uri, Errno.EIO, "the answer has no UploadId", null);
+            }
+            return unescaped(matcher.group(1));
+        } catch (CuFileException e) {
+            int errno = e.errno().orElse(Errno.EIO);
+            if (!MAY_HAVE_BEGUN.contains(errno) || RemoteFailure.isUnsent(e)) {
+                throw e;
+            }
+            CuFileException.Builder builder = CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR)
+                    .errno(errno)
                     .detail("%s; an upload without parts may stay at the server: bucket %s, key %s".formatted(
                             e.detail(), names.bucket(), key))
-                    .cause(e).buildInterrupted();
+                    .cause(e);
+            throw e instanceof CuFileInterruptedException ? builder.buildInterrupted() : builder.build();
         }
-        if (!matcher.find()) {
-            throw S3Requests.failure("POST", uri, Errno.EIO, "the answer has no UploadId", null);
-        }
-        return unescaped(matcher.group(1));
     }
 
     /** Sends the request that makes the object appear. Its answer may get lost, and then a repetition fails. */

@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import com.sun.net.httpserver.HttpExchange;
 import io.gds4j.source.Cancellation;
@@ -15,6 +16,7 @@ import java.util.Map;
 import java.util.Set;
 import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
@@ -186,6 +188,30 @@ class ConnectionCountTest {
         source.read(0, MemorySegment.ofArray(into), Cancellation.NEVER);
         assertThat(into).isEqualTo(BYTES);
         assertThat(connections.count()).isEqualTo(16);
+    }
+
+    /** A program cancels a load, or is interrupted; the server did nothing wrong. */
+    @Test
+    void readThatIsGivenUpDoesNotEndTheTrial() throws Exception {
+        HttpConnections connections = connections(0);
+        HttpSource source = serve(connections, (number, bytes) -> bytes / number, BYTES.length - HEAD);
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch end = new CountDownLatch(1);
+        server.on((exchange, request) -> {
+            asked.countDown();
+            try {
+                end.await();
+            } catch (InterruptedException e) {
+                throw new IOException(e);
+            }
+            return false;
+        });
+        assertThatThrownBy(() -> source.read(0, MemorySegment.ofArray(new byte[BYTES.length]),
+                () -> asked.getCount() == 0)).isInstanceOf(InterruptedException.class);
+        end.countDown();
+
+        read(connections, (number, bytes) -> bytes / number);
+        assertThat(connections.count()).isEqualTo(64);
     }
 
     @Test

@@ -7,7 +7,11 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
+import io.gds4j.source.SourcePath;
 import java.io.IOException;
+import java.lang.foreign.MemorySegment;
 import java.net.InetSocketAddress;
 import java.net.ProxySelector;
 import java.net.URI;
@@ -132,6 +136,70 @@ class S3FaultTest {
         assertThat(interruptedAtItsBeginning(file, ended))
                 .hasMessageContaining("an upload without parts may stay at the server: bucket models, key a");
         ended.countDown();
+    }
+
+    /** The server makes an upload, but its id does not arrive. */
+    @ParameterizedTest
+    @ValueSource(strings = {"cut", "stall", "empty"})
+    void uploadWhoseIdIsLostIsNamed(String fault) throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        CountDownLatch ended = new CountDownLatch(1);
+        server.on((exchange, request) -> {
+            switch (fault) {
+                case "cut" -> exchange.close();
+                case "stall" -> await(ended);
+                default -> S3Server.answer(exchange, 200, "<InitiateMultipartUploadResult/>");
+            }
+            return true;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("a", HASTY))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("an upload without parts may stay at the server: bucket models, key a");
+        ended.countDown();
+    }
+
+    @Test
+    void uploadThatDidNotBeginIsNotNamed() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path target = path("a", HASTY);
+        server.on((exchange, request) -> {
+            S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
+            return true;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, target)).hasMessageNotContaining("may stay");
+        server.close();
+        assertThatThrownBy(() -> S3Files.upload(file, target)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("ConnectException").hasMessageNotContaining("may stay");
+    }
+
+    /** A read that stalls has the only connection. The program that deletes may be ending. */
+    @Test
+    void interruptedProgramDoesNotWaitForAConnection() throws Exception {
+        server.objects.put("a", new byte[8 << 20]);
+        HttpOptions one = OPTIONS.withRequests(1 << 20, 1);
+        Path object = path("a", one);
+        RangeSource source = ((SourcePath) object).openSource();
+        CountDownLatch reads = new CountDownLatch(1);
+        CountDownLatch ended = new CountDownLatch(1);
+        server.on((exchange, request) -> {
+            reads.countDown();
+            await(ended);
+            return false;
+        });
+        Thread reader = Thread.startVirtualThread(() -> {
+            try {
+                source.read(0, MemorySegment.ofArray(new byte[8 << 20]), Cancellation.NEVER);
+            } catch (IOException | InterruptedException e) {
+                throw new AssertionError(e);
+            }
+        });
+        reads.await();
+        long begun = System.nanoTime();
+        Thread.currentThread().interrupt();
+        assertThatThrownBy(() -> S3Files.delete(object)).hasMessageContaining("all connections are in use");
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(Duration.ofNanos(System.nanoTime() - begun)).isLessThan(Duration.ofSeconds(10));
+        ended.countDown();
+        reader.join();
     }
 
     /** Interrupts an upload before the server answers with its id, which it does once the latch allows. */
