@@ -19,6 +19,7 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ConvertCommandTest {
     private static final List<String> FIELDS = List.of(
@@ -150,6 +151,17 @@ class ConvertCommandTest {
         assertThat(run.status()).isEqualTo(status);
         assertThat(run.err().lines()).singleElement().asString().contains(message);
         assertThat(destination).doesNotExist();
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"nowhere", "link"})
+    void linkThatLeadsNowhereIsNoFolder(String to) throws IOException {
+        Path link = Files.createSymbolicLink(folder.resolve("link"), Path.of(to));
+
+        GdsRun run = gds("convert", source.toString(), link.toString());
+
+        assertThat(run.status()).as(run.err()).isEqualTo(3);
+        assertThat(run.err().lines()).singleElement().asString().endsWith("/link: not a folder");
     }
 
     @Test

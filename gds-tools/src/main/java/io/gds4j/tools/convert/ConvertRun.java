@@ -29,6 +29,7 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -70,7 +71,8 @@ public record ConvertRun(
             if (!destination.toUri().getScheme().equals("s3")) {
                 throw CommandFailure.usage("%s: only files and S3 objects can be written".formatted(destination));
             }
-        } else if (Files.exists(destination) && !Files.isDirectory(destination)) {
+        } else if (Files.exists(destination, LinkOption.NOFOLLOW_LINKS) && !Files.isDirectory(destination)) {
+            // also a link that leads nowhere
             throw CommandFailure.badInput(destination.toString(), destination + ": not a folder");
         }
         return convert();
@@ -179,14 +181,14 @@ public record ConvertRun(
 
     /**
      * Warns of what a failed save could not remove, unless the failure itself is printed and says so. A store that could not take
-     * back what it has wraps the failure that ended the save.
+     * back what it has wraps the failure that ended the save. That other reads ended, too, when the process did, is no such thing.
      */
     private void warnOfRemains(CuFileException failure) {
         if (ShutdownState.begun() && failure.getCause() instanceof CuFileException) {
             output.warn(failure.detail());
         }
         for (Throwable each : failure.getSuppressed()) {
-            if (each instanceof CuFileException known) {
+            if (each instanceof CuFileException known && known.error() != CuFileError.DRIVER_CLOSING) {
                 output.warn(known.getMessage());
             }
         }
