@@ -118,7 +118,7 @@ def load():
         "load.svg", "A checkpoint into one H100: first load of a fresh process",
         "GB/s, medians of ten processes of each, in turns; 17.2 GB of safetensors in four shards, in memory (tmpfs), one H100, 16 "
         "processors, 2026-11-27. The CUDA context is made before the clock starts. docs/comparison.md has all runs.",
-        [("first load", OURS)],
+        [("first load", OTHER)],
         [("gds4j (gds load)", 42.8), ("InstantTensor 0.2.2", 42.4), ("fastsafetensors 0.5.0", 27.3), ("Run:ai streamer 0.16.1", 5.7),
          ("safetensors 0.8.0", 4.5), ("FileChannel, one thread", 3.8)], 50, "GB/s", 10)
 

@@ -100,7 +100,7 @@ def main():
         subprocess.run([GDS, "demo", "--size", "256M", "--keep", "-q", "--dir", "."], check=True)
         busy = subprocess.Popen([GDS, "io", "-f", "gds-demo/model.safetensors", "-d", "host", "-w", "2", "-i", "1M", "-T", "600", "-q"])
         try:
-            time.sleep(3)  # a session is visible after a second
+            time.sleep(8)  # a session is visible after five seconds
             subprocess.run([GDS, "top", str(busy.pid), "-n", "1", "-q"], check=True)
             commands = {"top": ["top", *([str(busy.pid)] if docs else []), "-n", "8", "-i", "0.3"]}
             if not docs:

@@ -10,10 +10,11 @@
 # Needs a JDK 25 and gcc; without curl its column stays empty, and without openssl there is no https. gds4j comes from GPU_CP, else the launcher runs what mvn package leaves.
 #
 # A third table is of real servers, where they are installed: nginx, and versitygw and MinIO as S3 servers, by http and https. Beside gds load stand
-# curl processes, rclone into DIR, and boto3 with threads into memory. It gives MB/s and the processor time of each client: that of gds load
-# is without that of gds load --list. With RELAY, a command that relays the connections of a port to another one ("RELAY PORT TO"), such as
-# toxiproxy with 10 ms each way, the table is of connections through it. With ONLY=servers there is no other table. Before each client the
-# script touches and frees memory: some virtual machines take a second per gigabyte to give it. Clients and servers that are missing are named in one line each.
+# curl processes, rclone into DIR, and boto3 with threads into memory. It gives MB/s and the processor time of each client: that of gds
+# is without that of gds load --list. Rows "put" are uploads of the same file: gds convert, and boto3 with its own settings. With RELAY, a command
+# that relays the connections of a port to another one ("RELAY PORT TO"), such as toxiproxy with 10 ms each way, the table is of connections
+# through it. With ONLY=servers there is no other table. Before each client the script touches and frees memory: some virtual machines take a
+# second per gigabyte to give it. Clients and servers that are missing are named in one line each.
 #
 #   DIR=/dev/shm     folder of the checkpoint
 #   SIZE_GIB=2       its size
@@ -166,6 +167,24 @@ row() { # name url rclone-source...
         [ -n "$rclone" ] && timed "$name" rclone copied "$@"
     done
 }
+cat >"$work/put.py" <<'END'
+import sys, boto3, botocore.config
+url, name, file, ca = sys.argv[1:]
+boto3.client("s3", endpoint_url=url, region_name="us-east-1", aws_access_key_id="bench", aws_secret_access_key="benchbench",
+             verify=ca, config=botocore.config.Config(s3={"addressing_style": "path"})).upload_file(file, "bench", name)
+END
+gds_put() { GDS_JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" JAVA_OPTS="${trust[*]} ${JAVA_OPTS:-}" gds convert "$file" "s3://bench/put/" --json; }
+uploads() { # name folder-of-the-bucket
+    local name="$1 put" folder=$2 i
+    rows+=("$name")
+    for ((i = 0; i < ROUNDS; i++)); do
+        timed "$name" gds gds_put
+        { time gds_of "s3://bench/$base" --list >/dev/null 2>&1; } 2>"$work/time"
+        awk '{print $2 + $3}' "$work/time" >>"$work/list.$name"
+        [ -n "$python" ] && timed "$name" boto3 python3 "$work/put.py" "$AWS_ENDPOINT_URL_S3" put/boto3 "$file" "$work/cert"
+        rm -rf "$folder/put"
+    done
+}
 curl= rclone=
 has curl && curl=yes
 has rclone && rclone=yes
@@ -192,9 +211,10 @@ if has nginx; then
         fi
     fi
 fi
-s3() { # row scheme port
+s3() { # row scheme port folder-of-the-bucket
     export AWS_ENDPOINT_URL_S3=$2://localhost:$(through "$3")
     row "$1-$2" "s3://bench/$base" --s3-provider Other --s3-env-auth --s3-endpoint "$AWS_ENDPOINT_URL_S3" ":s3:bench/$base"
+    uploads "$1-$2" "$4"
 }
 unset AWS_CA_BUNDLE AWS_PROFILE
 if has versitygw; then
@@ -206,7 +226,7 @@ if has versitygw; then
         [ $scheme = http ] || tls=(--cert "$work/cert" --key "$work/key")
         versitygw --access bench --secret benchbench --port "127.0.0.1:$port" --quiet "${tls[@]}" posix "$data/s3" >"$work/versity.log" 2>&1 &
         servers+=($!)
-        up "$port" && s3 versitygw $scheme "$port"
+        up "$port" && s3 versitygw $scheme "$port" "$data/s3/bench"
     done
 fi
 if has minio && has curl; then
@@ -220,7 +240,7 @@ if has minio && has curl; then
         up "$port" || continue
         put() { curl -s -f --cacert "$work/cert" --aws-sigv4 aws:amz:us-east-1:s3 -u bench:benchbench --retry 9 --retry-all-errors -X PUT "$@" >/dev/null; }
         [ $scheme = https ] || { put "$scheme://localhost:$port/bench" && put -T "$file" "$scheme://localhost:$port/bench/$base"; } || continue
-        s3 minio $scheme "$port"
+        s3 minio $scheme "$port" "$data/minio/bench"
     done
 fi
 [ ! -f "$work/relays" ] || kill $(cat "$work/relays") 2>/dev/null
@@ -228,7 +248,7 @@ fi
 echo
 echo "MB/s (processor seconds of the client), medians of $ROUNDS alternations${RELAY:+, through a relay}"
 echo
-echo "| server | gds load | curl, $CLIENTS ranges, dropped | rclone, $CLIENTS streams | boto3, $CLIENTS threads |"
+echo "| server, put: uploads | gds load, gds convert | curl, $CLIENTS ranges, dropped | rclone, $CLIENTS streams | boto3, $CLIENTS threads |"
 echo "| --- | ---: | ---: | ---: | ---: |"
 for name in "${rows[@]}"; do
     printf '| %s |' "$name"

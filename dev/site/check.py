@@ -69,6 +69,7 @@ def containers():
     deployment = list(yaml.safe_load_all((folder / "kubernetes.yaml").read_text()))
     check(deployment[0]["kind"] == "Deployment", "kubernetes.yaml: no deployment")
     pod = deployment[0]["spec"]["template"]["spec"]
+    check("--require" in pod["initContainers"][0]["args"], "kubernetes.yaml: no gds check --require before the service")
     for container in pod["initContainers"] + pod["containers"]:
         check("memory" in container["resources"]["limits"], f"kubernetes.yaml: {container['name']} has no limit of memory")
     volumes = {volume["name"] for volume in pod["volumes"]}
@@ -82,6 +83,15 @@ def containers():
             check(f'"{meter}"' in sources or f'"{meter}.bytes"' in sources, f"grafana.json: no meter {meter}")
     words = re.findall(r"^(\w+) ", (folder / "Dockerfile").read_text(), re.M)
     check(set(words) <= {"FROM", "ADD", "ENV", "USER", "ENTRYPOINT"}, f"Dockerfile: {words}")
+
+
+def examples_of_yaml():
+    for page in sorted((ROOT / "docs").glob("*.md")):
+        for text in re.findall(r"```ya?ml\n(.*?)```", page.read_text(), re.S):
+            try:
+                yaml.safe_load(text)
+            except yaml.YAMLError as error:
+                check(False, f"{page.name}: {error}")
 
 
 def serve():
@@ -153,6 +163,7 @@ def main():
     pages = sorted(file for file in SITE.rglob("*.html") if SITE / "api" not in file.parents and file.name != "404.html")
     links(pages)
     containers()
+    examples_of_yaml()
     drawn = subprocess.run([sys.executable, ROOT / "dev/pictures.py", "--check"], capture_output=True, text=True)
     check(drawn.returncode == 0, drawn.stderr.strip())
     chromium = os.environ.get("CHROMIUM") or shutil.which("chromium")

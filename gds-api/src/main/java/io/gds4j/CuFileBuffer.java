@@ -94,7 +94,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
                 registered = true;
             } finally {
                 if (!registered) {
-                    MemoryAccess.unclaim(range);
+                    MemoryAccess.USES.unclaim(range);
                 }
             }
             return new CuFileBuffer(use, range, bits, enrolled);
@@ -113,7 +113,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
 
     private static void claim(MemoryRange range) {
         try {
-            MemoryAccess.claim(range);
+            MemoryAccess.USES.claim(range);
         } catch (CuFileException e) {
             throw CuFileException.builder(REGISTER).error(e.error()).detail(e.detail()).cause(e).build();
         }
@@ -160,7 +160,7 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
             if (cache != null) {
                 cache.takeBack(range.address());
             }
-            MemoryAccess.unclaim(range);
+            MemoryAccess.USES.unclaim(range);
         }
     }
 

@@ -47,7 +47,7 @@ final class MemoryUse {
     /** Begins a use by this thread; {@link #exit} ends it. */
     static void enter(Session session, IoMemory memory, ThreadState here) {
         if (memory instanceof MemoryRange range) {
-            MemoryAccess.enter(range, here);
+            MemoryAccess.USES.enter(range, here);
         } else if (memory instanceof CuFileBuffer buffer) {
             buffer.enter(session, here);
         } else if (memory instanceof BufferWindow window) {
@@ -59,7 +59,7 @@ final class MemoryUse {
 
     static void exit(IoMemory memory, ThreadState here) {
         if (memory instanceof MemoryRange range) {
-            MemoryAccess.exit(range, here);
+            MemoryAccess.USES.exit(range, here);
         } else if (memory instanceof CuFileBuffer buffer) {
             buffer.exit(here);
         } else if (memory instanceof BufferWindow window) {
@@ -103,7 +103,7 @@ final class MemoryUse {
         } else if (memory instanceof BufferWindow window) {
             window.claim(session);
         } else if (memory instanceof MemoryRange range) {
-            MemoryAccess.claim(range);
+            MemoryAccess.USES.claim(range);
         } else {
             throw foreign(memory);
         }
@@ -115,7 +115,7 @@ final class MemoryUse {
         } else if (memory instanceof BufferWindow window) {
             window.unclaim();
         } else if (memory instanceof MemoryRange range) {
-            MemoryAccess.unclaim(range);
+            MemoryAccess.USES.unclaim(range);
         } else {
             throw new AssertionError(memory);
         }

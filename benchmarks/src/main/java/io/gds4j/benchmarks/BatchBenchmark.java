@@ -20,7 +20,6 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
 import io.gds4j.engine.staging.BouncePool;
 import io.gds4j.engine.staging.GpuPinning;
-import io.gds4j.engine.staging.PreparedGpus;
 import io.gds4j.engine.statistics.CuFileCounters;
 import io.gds4j.engine.statistics.PathCounters;
 import io.gds4j.ffi.cuda.CudaAvailability;
@@ -44,7 +43,6 @@ import java.util.Optional;
 import java.util.Random;
 import java.util.concurrent.TimeUnit;
 import java.util.function.Function;
-import org.jspecify.annotations.Nullable;
 import org.openjdk.jmh.annotations.Benchmark;
 import org.openjdk.jmh.annotations.BenchmarkMode;
 import org.openjdk.jmh.annotations.Fork;
@@ -99,7 +97,6 @@ public class BatchBenchmark {
     private TransferEngine engine;
     private BouncePool pool;
     private CompatBatches desk;
-    private @Nullable PreparedGpus gpus;
     private CompatBatch batch;
     private CompatFile file;
     private Path path;
@@ -120,11 +117,9 @@ public class BatchBenchmark {
                 contexts.<BouncePool.Pinning>map(known -> new GpuPinning(known, System.err::println))
                         .orElse(BouncePool.Pinning.NONE);
         pool = new BouncePool(posix, pinning, config);
-        gpus = contexts.map(known -> new PreparedGpus(known, pool)).orElse(null);
         engine = new TransferEngine(
                 Parallelism.of(config, Runtime.getRuntime().availableProcessors()),
-                heedsInterrupts -> new ThreadContext(
-                        heedsInterrupts, posix, counters, pool, gpus),
+                heedsInterrupts -> new ThreadContext(heedsInterrupts, posix, counters, pool, contexts.orElse(null)),
                 gpu -> {
                 },
                 contexts.isPresent());
@@ -149,9 +144,6 @@ public class BatchBenchmark {
     public void close() throws IOException {
         desk.close();
         engine.close();
-        if (gpus != null) {
-            gpus.close();
-        }
         pool.close();
         session.close();
         allocation.close();

@@ -103,10 +103,10 @@ class ForgottenGrowthTest {
                 .hasMessageContaining("1 allocations were not closed")
                 .hasMessageContaining("%d bytes of CUDA_VMM", memory.allocation().range().length())
                 .hasMessageContaining("ForgottenGrowthTest.leakDetectorNamesItUntilItIsClosed");
-        MemoryAccess.claim(memory.allocation().range()); // as a registration does
+        MemoryAccess.USES.claim(memory.allocation().range()); // as a registration does
         assertThatThrownBy(memory::close).hasMessageContaining("EBUSY");
         assertThat(watched.alive()).hasSize(1);
-        MemoryAccess.unclaim(memory.allocation().range());
+        MemoryAccess.USES.unclaim(memory.allocation().range());
         memory.close();
         memory.close();
         watched.verify();

@@ -166,17 +166,17 @@ public final class MemoryRegion implements AutoCloseable {
             throw RdmaFailure.invalid("ibv_rereg_mr",
                     "%s in place of %s bytes of host memory".formatted(moved, length));
         }
-        MemoryAccess.claim(moved);
+        MemoryAccess.USES.claim(moved);
         boolean done = false;
         try {
             reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, domain, moved.address(), changed, () -> {
                 ioAddress = moved.address();
-                held.replaceMemory(() -> MemoryAccess.unclaim(moved));
+                held.replaceMemory(() -> MemoryAccess.USES.unclaim(moved));
             });
             done = true;
         } finally {
             if (!done) {
-                MemoryAccess.unclaim(moved);
+                MemoryAccess.USES.unclaim(moved);
             }
         }
     }

@@ -113,7 +113,7 @@ public final class ProtectionDomain implements AutoCloseable {
     public MemoryRegion register(MemoryRange memory, long ioAddress, Set<RdmaAccess> rights) {
         int bits = RdmaAccess.toBits(rights);
         check(memory, rights);
-        MemoryAccess.claim(memory);
+        MemoryAccess.USES.claim(memory);
         boolean own = ioAddress == memory.address();
         return region(
                 own ? "ibv_reg_mr" : "ibv_reg_mr_iova",
@@ -124,7 +124,7 @@ public final class ProtectionDomain implements AutoCloseable {
                             : domain.verbs()
                                     .regMrIova(domain.handle(), memory.address(), memory.length(), ioAddress, bits);
                 },
-                ioAddress, memory, rights, () -> MemoryAccess.unclaim(memory));
+                ioAddress, memory, rights, () -> MemoryAccess.USES.unclaim(memory));
     }
 
     private static void check(MemoryRange memory, Set<RdmaAccess> rights) {
@@ -169,7 +169,7 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     public MemoryRegion register(DmaBuf buffer, long ioAddress, Set<RdmaAccess> rights) {
         int bits = RdmaAccess.toBits(rights);
-        if (!MemoryAccess.lifetime(buffer).claim()) {
+        if (!MemoryAccess.USES.lifetime(buffer).claim()) {
             throw RdmaFailure.of(CuFileError.CUDA_POINTER_INVALID, "ibv_reg_dmabuf_mr", Errno.EFAULT,
                     "the dma-buf is closed");
         }
@@ -177,7 +177,7 @@ public final class ProtectionDomain implements AutoCloseable {
                 "ibv_reg_dmabuf_mr",
                 () -> domain.verbs()
                         .regDmaBufMr(domain.handle(), buffer.offset(), buffer.length(), ioAddress, buffer.fd(), bits),
-                ioAddress, buffer.range(), rights, () -> MemoryAccess.lifetime(buffer).unclaim());
+                ioAddress, buffer.range(), rights, () -> MemoryAccess.USES.lifetime(buffer).unclaim());
     }
 
     /**

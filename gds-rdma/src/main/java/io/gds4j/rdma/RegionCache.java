@@ -107,7 +107,7 @@ public final class RegionCache implements AutoCloseable {
         boolean claimed = false;
         boolean made = false;
         try {
-            MemoryAccess.claim(memory);
+            MemoryAccess.USES.claim(memory);
             claimed = true;
             RegionLease lease = lend(memory);
             made = true;
@@ -115,7 +115,7 @@ public final class RegionCache implements AutoCloseable {
         } finally {
             if (!made) {
                 if (claimed) {
-                    MemoryAccess.unclaim(memory);
+                    MemoryAccess.USES.unclaim(memory);
                 }
                 lifetime.unclaim();
             }
@@ -138,7 +138,7 @@ public final class RegionCache implements AutoCloseable {
         try {
             first.run();
         } finally {
-            MemoryAccess.unclaim(memory);
+            MemoryAccess.USES.unclaim(memory);
             lifetime.unclaim();
         }
     }

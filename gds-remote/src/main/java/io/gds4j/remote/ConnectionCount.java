@@ -4,7 +4,8 @@ import java.util.function.LongSupplier;
 
 /**
  * How many connections read at a time: the number that the program set; otherwise 16, doubled up to 64 while a doubling reads clearly
- * faster. A doubling that does not is undone, and the number stays. Thread-safe.
+ * faster. A doubling that does not is undone, and the number stays. Reads whose parts do not need all connections have shorter parts
+ * then: threads that load a GPU fill a slab each. Thread-safe.
  */
 final class ConnectionCount {
     static final int FIRST = 16;
@@ -15,7 +16,10 @@ final class ConnectionCount {
     /** A doubling that the server allows reads up to twice as fast. The rate of a busy machine varies by a quarter. */
     private static final double GAIN = 1.5;
 
+    /** Bytes of a part, of which a long read has one for each connection: at least so many by the first number. */
+    private final long usualBytes;
     private final long bytesOfEach;
+    private final int first;
     private final LongSupplier clock;
     private int count;
     private boolean settled;
@@ -37,7 +41,9 @@ final class ConnectionCount {
     ConnectionCount(HttpOptions options, long bytesOfEach, LongSupplier clock) {
         this.bytesOfEach = bytesOfEach;
         this.clock = clock;
-        count = first(options);
+        usualBytes = options.partBytes();
+        first = first(options);
+        count = first;
         settled = options.connections() > 0;
     }
 
@@ -48,6 +54,11 @@ final class ConnectionCount {
 
     synchronized int now() {
         return count;
+    }
+
+    /** Returns the bytes of the shortest part: half as many for each doubling, so that reads of the same bytes use it. */
+    synchronized long leastBytes() {
+        return usualBytes * first / count;
     }
 
     /** Counts a request that begins. A time without requests is in no window. */
@@ -61,13 +72,13 @@ final class ConnectionCount {
     /**
      * Counts a request that ends. One without bytes was refused or given up: a server that has enough is asked for no more.
      *
-     * @param othersWait whether more connections would be used
+     * @param usesMore whether more connections would be used
      * @return connections to add; negative to take away
      */
-    synchronized int ends(long received, boolean othersWait) {
+    synchronized int ends(long received, boolean usesMore) {
         running--;
         bytes += received;
-        wanted += othersWait ? received : 0;
+        wanted += usesMore ? received : 0;
         if (settled || received > 0 && bytes < count * bytesOfEach) {
             return 0;
         }

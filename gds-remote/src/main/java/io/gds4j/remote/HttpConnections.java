@@ -76,6 +76,11 @@ final class HttpConnections {
         return count.now();
     }
 
+    /** Returns the bytes of the shortest part of a read now. */
+    long leastBytes() {
+        return count.leastBytes();
+    }
+
     HttpOptions options() {
         return options;
     }
@@ -84,15 +89,22 @@ final class HttpConnections {
         return signer;
     }
 
+    <T> HttpResponse<T> send(
+            HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts)
+            throws InterruptedException, ExecutionException {
+        return send(request, handler, bytes, attempts, Duration.ZERO);
+    }
+
     /**
      * Sends a request when there is a connection, and waits for the whole answer.
      *
      * @param bytes bytes sent or received so far
+     * @param grace longest time that an interrupted thread waits for the answer to a request that was sent; the thread stays interrupted
      * @throws CuFileException if there is no progress for too long
      */
     <T> HttpResponse<T> send(
-            HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts)
-            throws InterruptedException, ExecutionException {
+            HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts,
+            Duration grace) throws InterruptedException, ExecutionException {
         Client client = free.pollFirst();
         if (client == null) {
             client = free.takeFirst();
@@ -108,11 +120,27 @@ final class HttpConnections {
                     attempts.progress(bytes.getAsLong());
                 }
             }
+        } catch (InterruptedException e) {
+            if (answer == null || grace.isZero()) {
+                throw e;
+            }
+            return late(answer, grace, e);
         } finally {
             release(client);
             if (answer != null) {
                 answer.cancel(true);
             }
+        }
+    }
+
+    private static <T> T late(CompletableFuture<T> answer, Duration grace, InterruptedException interrupted)
+            throws InterruptedException {
+        try {
+            T late = answer.get(grace.toMillis(), TimeUnit.MILLISECONDS);
+            Thread.currentThread().interrupt();
+            return late;
+        } catch (TimeoutException | ExecutionException e) {
+            throw interrupted;
         }
     }
 
@@ -132,9 +160,13 @@ final class HttpConnections {
         return Optional.ofNullable(client);
     }
 
-    /** Releases the connection of a part. */
-    void release(Client client, long received) {
-        int more = count.ends(received, !waiting.isEmpty());
+    /**
+     * Releases the connection of a part.
+     *
+     * @param isLeast whether the part is the shortest that may be: more connections would let it be shorter
+     */
+    void release(Client client, long received, boolean isLeast) {
+        int more = count.ends(received, isLeast || !waiting.isEmpty());
         excess.addAndGet(Math.max(0, -more));
         release(client);
         add(more);

@@ -114,14 +114,14 @@ public final class HttpOptions {
 
     /**
      * {@return bytes of a request, 64 KiB to 1 GiB; larger reads become several requests at the same time, and those of long reads
-     * have up to 4 times as many bytes}
+     * have up to 4 times as many bytes. With 32 or 64 connections those of short reads may have half or a quarter as many}
      */
     public int partBytes() {
         return partBytes;
     }
 
     /**
-     * {@return requests at the same time, and so connections, 1 to 1024; 0, the default, for 16, and for 32 or 64 once long reads
+     * {@return requests at the same time, and so connections, 1 to 1024; 0, the default, for 16, and for 32 or 64 once reads
      * have become clearly faster by them. Each connection has a thread and a buffer of 256 KiB while it is used}
      */
     public int connections() {

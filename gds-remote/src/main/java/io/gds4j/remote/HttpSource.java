@@ -142,11 +142,12 @@ public final class HttpSource implements RangeSource {
     private void readParts(long offset, MemorySegment target, Cancellation cancellation) throws InterruptedException {
         Semaphore wake = new Semaphore(0);
         List<RangePart> parts = new ArrayList<>();
-        long least = options().partBytes();
-        long size = Math.clamp(Math.ceilDiv(target.byteSize(), connections.count()), least, least * MAX_TIMES);
+        long least = connections.leastBytes();
+        long most = (long) options().partBytes() * MAX_TIMES;
+        long size = Math.clamp(Math.ceilDiv(target.byteSize(), connections.count()), least, most);
         for (long at = 0; at < target.byteSize(); at += size) {
             MemorySegment into = target.asSlice(at, Math.min(size, target.byteSize() - at));
-            parts.add(new RangePart(this, offset + at, into, wake::release));
+            parts.add(new RangePart(this, offset + at, into, into.byteSize() == least, wake::release));
         }
         try {
             boolean done = false;

@@ -17,6 +17,7 @@ final class RangePart {
     private final HttpSource source;
     private final long offset;
     private final MemorySegment target;
+    private final boolean isLeast;
     private final Runnable wake;
     private final Attempts attempts;
     private long received;
@@ -27,8 +28,10 @@ final class RangePart {
     private @Nullable CompletableFuture<HttpResponse<String>> future;
     private @Nullable RangeBody body;
 
-    RangePart(HttpSource source, long offset, MemorySegment target, Runnable wake) {
+    /** @param isLeast whether it is the shortest part that may be */
+    RangePart(HttpSource source, long offset, MemorySegment target, boolean isLeast, Runnable wake) {
         this.source = source;
+        this.isLeast = isLeast;
         this.offset = offset;
         this.target = target;
         this.wake = wake;
@@ -81,7 +84,7 @@ final class RangePart {
         Client used = client;
         client = null;
         if (used != null) {
-            source.connections().release(used, bytes);
+            source.connections().release(used, bytes, isLeast);
         }
     }
 

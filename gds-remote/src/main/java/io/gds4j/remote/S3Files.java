@@ -126,15 +126,10 @@ public final class S3Files {
     public static void delete(Path target) {
         HttpPath path = object("S3Files.delete", target);
         S3Store store = (S3Store) path.getFileSystem().store();
-        S3Requests requests = new S3Requests(store.connections());
-        boolean interrupted = Thread.interrupted();
+        URI uri = store.names().url(key(path), Map.of());
         try {
-            (interrupted ? requests.once(S3Upload.FAREWELL) : requests)
-                    .send("DELETE", store.names().url(key(path), Map.of()), new byte[0]);
+            new S3Requests(store.connections()).tidy(requests -> requests.send("DELETE", uri, new byte[0]));
         } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
             path.getFileSystem().forget(path);
         }
     }

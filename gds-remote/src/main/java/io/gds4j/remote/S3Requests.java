@@ -18,14 +18,17 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Sends requests with short answers, and repeats them after failures that may pass. Thread-safe.
  *
  * @param options settings of these requests
+ * @param grace longest time that an interrupted thread still waits for an answer that comes; the thread stays interrupted
  */
-record S3Requests(HttpConnections connections, HttpOptions options) {
+record S3Requests(HttpConnections connections, HttpOptions options, Duration grace) {
+
     private static final int MAX_ANSWER = 16 << 20;
 
     /** Longest time that S3 may complete an upload, in times without progress. */
@@ -34,14 +37,37 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
     /** Longest time of a request that looks or tidies up after a failure. */
     private static final Duration SHORT = Duration.ofSeconds(2);
 
+    /** Longest time of each request that tidies up for a thread that was interrupted: the program may be ending. */
+    private static final Duration FAREWELL = Duration.ofMillis(500);
+
     S3Requests(HttpConnections connections) {
-        this(connections, connections.options());
+        this(connections, connections.options(), Duration.ZERO);
+    }
+
+    /** Returns requests whose answer counts although the thread was interrupted meanwhile, if it comes in this time. */
+    S3Requests withGrace(Duration atMost) {
+        return new S3Requests(connections, options, atMost);
+    }
+
+    /**
+     * Sends what looks or tidies up after a failure. For a thread that is interrupted, each request is attempted once, for at most half
+     * a second; the thread stays interrupted.
+     */
+    void tidy(Consumer<S3Requests> work) {
+        boolean interrupted = Thread.interrupted();
+        try {
+            work.accept(interrupted ? once(FAREWELL) : this);
+        } finally {
+            if (interrupted) {
+                Thread.currentThread().interrupt();
+            }
+        }
     }
 
     /** Returns requests that are attempted once, and not for long. */
     S3Requests once(Duration atMost) {
         Duration stall = options.stallTimeout().compareTo(atMost) < 0 ? options.stallTimeout() : atMost;
-        return new S3Requests(connections, options.withPatience(stall, 1, Duration.ZERO));
+        return new S3Requests(connections, options.withPatience(stall, 1, Duration.ZERO), Duration.ZERO);
     }
 
     S3Requests once() {
@@ -97,7 +123,7 @@ record S3Requests(HttpConnections connections, HttpOptions options) {
                                     attempts.restartClock();
                                 }
                                 return sent.bytes();
-                            }, attempts)));
+                            }, attempts, grace)));
                 } finally {
                     sent.forget();
                 }

@@ -44,11 +44,11 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     /** Parts in memory at the same time. */
     private static final int TOGETHER = 4;
 
-    /** Longest time to take parts away if the program is ending. */
-    static final Duration FAREWELL = Duration.ofMillis(500);
-
     /** Longest time to look for an object if the program is ending. */
     private static final Duration GLANCE = Duration.ofMillis(200);
+
+    /** Longest time to wait for the id of an upload if the program is ending: nothing else tells it from those of others. */
+    private static final Duration GRACE = Duration.ofMillis(300);
     private static final Pattern ID = Pattern.compile("<UploadId>([^<]{1,4096})</UploadId>");
 
     /** A part of the object. */
@@ -93,12 +93,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     }
 
     private void parts(RangeSource content, long size, String key, String mark) throws IOException {
-        URI begin = names.url(key, Map.of("uploads", ""));
-        Matcher matcher = ID.matcher(text(requests.send("POST", begin, new byte[0], Map.of(MARK, mark))));
-        if (!matcher.find()) {
-            throw S3Requests.failure("POST", begin, Errno.EIO, "the answer has no UploadId", null);
-        }
-        String id = unescaped(matcher.group(1));
+        String id = begin(key, mark);
         try {
             List<String> tags = send(content, size, key, id);
             StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
@@ -111,6 +106,24 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         } catch (IOException | RuntimeException | Error e) {
             throw abort(key, id, e);
         }
+    }
+
+    /** Returns the id of a new upload, also if the thread is interrupted while the server makes it: the id is needed to abort it. */
+    private String begin(String key, String mark) {
+        URI uri = names.url(key, Map.of("uploads", ""));
+        Matcher matcher;
+        try {
+            matcher = ID.matcher(text(requests.withGrace(GRACE).send("POST", uri, new byte[0], Map.of(MARK, mark))));
+        } catch (CuFileInterruptedException e) {
+            throw CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR).errno(Errno.EINTR)
+                    .detail("%s; an upload without parts may stay at the server: bucket %s, key %s".formatted(
+                            e.detail(), names.bucket(), key))
+                    .cause(e).buildInterrupted();
+        }
+        if (!matcher.find()) {
+            throw S3Requests.failure("POST", uri, Errno.EIO, "the answer has no UploadId", null);
+        }
+        return unescaped(matcher.group(1));
     }
 
     /** Sends the request that makes the object appear. Its answer may get lost, and then a repetition fails. */
@@ -154,15 +167,14 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     /** Deletes the object if it appeared although the thread was interrupted meanwhile. */
     private void takeBack(String key, String mark, CuFileException interrupted) {
-        Thread.interrupted();
         try {
-            if (isThere(requests.once(GLANCE), key, mark)) {
-                requests.once(FAREWELL).send("DELETE", names.url(key, Map.of()), new byte[0]);
-            }
+            requests.tidy(asking -> {
+                if (isThere(asking.once(GLANCE), key, mark)) {
+                    asking.send("DELETE", names.url(key, Map.of()), new byte[0]);
+                }
+            });
         } catch (CuFileException e) {
             interrupted.addSuppressed(e);
-        } finally {
-            Thread.currentThread().interrupt();
         }
     }
 
@@ -252,10 +264,8 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     /** Takes the parts away, and returns the failure; it names the upload if the parts stay. */
     private RuntimeException abort(String key, String id, Throwable failure) throws IOException {
-        boolean interrupted = Thread.interrupted();
         try {
-            (interrupted ? requests.once(FAREWELL) : requests.once())
-                    .send("DELETE", names.url(key, Map.of("uploadId", id)), new byte[0]);
+            requests.once().tidy(asking -> asking.send("DELETE", names.url(key, Map.of("uploadId", id)), new byte[0]));
         } catch (CuFileException e) {
             if (e.isNotFound()) {
                 return rethrown(failure);
@@ -266,11 +276,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             CuFileException.Builder builder = CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR)
                     .errno(failure instanceof CuFileException known ? known.errno().orElse(Errno.EIO) : Errno.EIO)
                     .detail(why).cause(failure);
-            return interrupted ? builder.buildInterrupted() : builder.build();
-        } finally {
-            if (interrupted) {
-                Thread.currentThread().interrupt();
-            }
+            return Thread.currentThread().isInterrupted() ? builder.buildInterrupted() : builder.build();
         }
         return rethrown(failure);
     }

@@ -8,8 +8,17 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.time.Duration;
+import java.util.ArrayList;
+import java.util.Arrays;
+import java.util.List;
+import java.util.Map;
 import java.util.Set;
+import java.util.TreeMap;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -22,6 +31,8 @@ class ConnectionCountTest {
     private static final int HEAD = 64 << 10;
     private static final int REQUEST = 256 << 10;
     private static final int REQUESTS = 144;
+    private static final int SLAB = HEAD;
+    private static final int SLABS = 12;
     private static final byte[] BYTES = RangeServer.random(HEAD + REQUESTS * REQUEST);
 
     private final RangeServer server = new RangeServer();
@@ -29,15 +40,20 @@ class ConnectionCountTest {
     private final AtomicLong clock = new AtomicLong();
     private final Set<Object> connected = ConcurrentHashMap.newKeySet();
     private final Object monitor = new Object();
+
+    /** Bytes of each slab of the object that were not answered, and of the slabs that are asked for now. */
+    private final Map<Integer, Integer> left = new TreeMap<>();
+    private final Map<Integer, Integer> asked = new TreeMap<>();
+    private int slab;
     private int waiting;
-    private int left;
     private int round;
     private int most;
+    private int mostBytes;
 
-    /** Nanoseconds of a round by a number of connections. */
+    /** Nanoseconds of a round, for which so many connections waited. */
     @FunctionalInterface
     private interface Speed {
-        long nanos(int connections);
+        long nanos(int connections, int bytes);
     }
 
     @AfterEach
@@ -51,30 +67,66 @@ class ConnectionCountTest {
     }
 
     /** Reads the object, which its server serves in rounds. */
-    private void read(HttpConnections connections, Speed speed) throws InterruptedException {
-        HttpSource source = HttpSource.open(uri, connections);
-        left = REQUESTS;
-        server.on((exchange, request) -> {
-            await(exchange, connections, speed);
-            return false;
-        });
+    private void read(HttpConnections connections, Speed speed) throws Exception {
+        HttpSource source = serve(connections, speed, BYTES.length - HEAD);
         byte[] into = new byte[BYTES.length];
         source.read(0, MemorySegment.ofArray(into), Cancellation.NEVER);
         server.on((exchange, request) -> false);
         assertThat(into).isEqualTo(BYTES);
     }
 
+    private HttpSource serve(HttpConnections connections, Speed speed, int slabBytes) {
+        HttpSource source = HttpSource.open(uri, connections);
+        slab = slabBytes;
+        for (int i = 0; i < (BYTES.length - HEAD) / slab; i++) {
+            left.put(i, slab);
+        }
+        server.on((exchange, request) -> {
+            await(exchange, connections, speed);
+            return false;
+        });
+        return source;
+    }
+
+    /** Reads the object as threads do that load a GPU: each fills a slab after the other. */
+    private void readBySlabs(HttpConnections connections, Speed speed) throws Exception {
+        HttpSource source = serve(connections, speed, SLAB);
+        byte[] into = new byte[BYTES.length];
+        AtomicInteger next = new AtomicInteger(HEAD);
+        try (ExecutorService threads = Executors.newFixedThreadPool(SLABS)) {
+            List<Future<Boolean>> all = new ArrayList<>();
+            for (int i = 0; i < SLABS; i++) {
+                all.add(threads.submit(() -> {
+                    for (int at = next.getAndAdd(SLAB); at < BYTES.length; at = next.getAndAdd(SLAB)) {
+                        source.read(at, MemorySegment.ofArray(into).asSlice(at, SLAB), Cancellation.NEVER);
+                    }
+                    return true;
+                }));
+            }
+            for (Future<Boolean> each : all) {
+                each.get();
+            }
+        }
+        server.on((exchange, request) -> false);
+        assertThat(Arrays.equals(into, HEAD, into.length, BYTES, HEAD, BYTES.length)).isTrue();
+    }
+
     private void await(HttpExchange exchange, HttpConnections connections, Speed speed) throws IOException {
+        int[] range = RangeServer.range(exchange, BYTES.length);
         synchronized (monitor) {
             connected.add(exchange.getRemoteAddress());
             int mine = round;
             waiting++;
+            asked.merge((range[0] - HEAD) / slab, range[1] - range[0] + 1, Integer::sum);
             most = Math.max(most, waiting);
             while (mine == round) {
-                int number = connections.count();
-                if (waiting >= Math.min(number, left)) {
-                    clock.addAndGet(speed.nanos(number));
-                    left -= waiting;
+                if (waiting >= connections.count() || isAllAskedFor()) {
+                    int bytes = asked.values().stream().mapToInt(each -> each).sum();
+                    mostBytes = Math.max(mostBytes, bytes);
+                    clock.addAndGet(speed.nanos(waiting, bytes));
+                    asked.forEach((number, some) -> left.computeIfPresent(
+                            number, (same, all) -> all.equals(some) ? null : all - some));
+                    asked.clear();
                     waiting = 0;
                     round++;
                     monitor.notifyAll();
@@ -89,13 +141,18 @@ class ConnectionCountTest {
         }
     }
 
+    /** Returns whether each reader waits for the rest of its slab. */
+    private boolean isAllAskedFor() {
+        return asked.size() == Math.min(SLABS, left.size()) && left.entrySet().containsAll(asked.entrySet());
+    }
+
     @Test
     void connectionsThatAServerLimitsGrowToTheBound() throws Exception {
         HttpConnections connections = connections(0);
-        read(connections, number -> 1000);
+        read(connections, (number, bytes) -> bytes / number);
         assertThat(connections.count()).isEqualTo(64);
-        read(connections, number -> 1000);
-        read(connections, number -> 1000);
+        read(connections, (number, bytes) -> bytes / number);
+        read(connections, (number, bytes) -> bytes / number);
         assertThat(connections.count()).isEqualTo(64);
         assertThat(most).isEqualTo(64);
         assertThat(connected).hasSize(64);
@@ -104,11 +161,11 @@ class ConnectionCountTest {
     @Test
     void connectionsOfASaturatedServerStay() throws Exception {
         HttpConnections connections = connections(0);
-        read(connections, number -> 1000L * number);
+        read(connections, (number, bytes) -> bytes);
         assertThat(connections.count()).isEqualTo(16);
         most = 0;
-        read(connections, number -> 1000L * number);
-        read(connections, number -> 1000L * number);
+        read(connections, (number, bytes) -> bytes);
+        read(connections, (number, bytes) -> bytes);
         assertThat(connections.count()).isEqualTo(16);
         assertThat(most).isEqualTo(16);
     }
@@ -116,14 +173,13 @@ class ConnectionCountTest {
     @Test
     void refusalEndsTheTrialOfMore() throws Exception {
         HttpConnections connections = connections(0);
-        HttpSource source = HttpSource.open(uri, connections);
-        left = REQUESTS;
+        HttpSource source = serve(connections, (number, bytes) -> bytes / number, BYTES.length - HEAD);
         server.on((exchange, request) -> {
             if (connections.count() > 16) {
                 exchange.sendResponseHeaders(503, -1);
                 return true;
             }
-            await(exchange, connections, number -> 1000);
+            await(exchange, connections, (number, bytes) -> bytes / number);
             return false;
         });
         byte[] into = new byte[BYTES.length];
@@ -133,10 +189,29 @@ class ConnectionCountTest {
     }
 
     @Test
+    void slabsAreReadByMoreConnectionsThanThreads() throws Exception {
+        HttpConnections connections = connections(0);
+        readBySlabs(connections, (number, bytes) -> bytes / number);
+        assertThat(connections.count()).isEqualTo(64);
+        assertThat(most).isEqualTo(4 * SLABS);
+        assertThat(mostBytes).isEqualTo(SLABS * SLAB);
+    }
+
+    @Test
+    void slabsOfASaturatedServerAreNotDivided() throws Exception {
+        HttpConnections connections = connections(0);
+        readBySlabs(connections, (number, bytes) -> bytes);
+        assertThat(connections.count()).isEqualTo(16);
+        most = 0;
+        readBySlabs(connections, (number, bytes) -> bytes);
+        assertThat(most).isEqualTo(SLABS);
+    }
+
+    @Test
     void numberOfTheProgramStays() throws Exception {
         HttpConnections connections = connections(16);
-        read(connections, number -> 1000);
-        read(connections, number -> 1000);
+        read(connections, (number, bytes) -> bytes / number);
+        read(connections, (number, bytes) -> bytes / number);
         assertThat(connections.count()).isEqualTo(16);
         assertThat(connected).hasSize(16);
     }

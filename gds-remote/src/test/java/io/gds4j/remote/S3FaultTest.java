@@ -3,6 +3,7 @@ package io.gds4j.remote;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
+import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -108,6 +109,57 @@ class S3FaultTest {
         assertThat(Thread.interrupted()).isTrue();
         assertThat(server.objects).isEmpty();
         assertThat(server.uploads).isEmpty();
+    }
+
+    /** The server had made the upload when nobody waited for its id any more. */
+    @Test
+    void uploadThatBeginsDuringAnInterruptIsAborted() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        CuFileInterruptedException failure = interruptedAtItsBeginning(file, new CountDownLatch(0));
+        for (int i = 1; i < 3 && failure.detail().contains("may stay"); i++) { // a busy machine answers late
+            server.uploads.clear();
+            failure = interruptedAtItsBeginning(file, new CountDownLatch(0));
+        }
+        assertThat(failure.detail()).doesNotContain("may stay");
+        assertThat(server.uploads).isEmpty();
+        assertThat(server.requests.getLast()).startsWith("DELETE");
+    }
+
+    @Test
+    void uploadThatMayHaveBegunIsNamed() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        CountDownLatch ended = new CountDownLatch(1);
+        assertThat(interruptedAtItsBeginning(file, ended))
+                .hasMessageContaining("an upload without parts may stay at the server: bucket models, key a");
+        ended.countDown();
+    }
+
+    /** Interrupts an upload before the server answers with its id, which it does once the latch allows. */
+    private CuFileInterruptedException interruptedAtItsBeginning(Path file, CountDownLatch mayAnswer) {
+        Thread uploader = Thread.currentThread();
+        server.on((exchange, request) -> {
+            if (String.valueOf(exchange.getRequestURI().getQuery()).startsWith("uploads")) {
+                uploader.interrupt();
+                while (uploader.isInterrupted()) {
+                    Thread.onSpinWait(); // until it notices
+                }
+                await(mayAnswer);
+            }
+            return false;
+        });
+        CuFileInterruptedException failure = catchThrowableOfType(
+                CuFileInterruptedException.class, () -> S3Files.upload(file, path("a", OPTIONS)));
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(server.objects).isEmpty();
+        return failure;
+    }
+
+    private static void await(CountDownLatch latch) {
+        try {
+            latch.await();
+        } catch (InterruptedException e) {
+            Thread.currentThread().interrupt();
+        }
     }
 
     /** The client sends the port in {@code Host} only if it is not that of the scheme, and the signature covers {@code Host}. */

@@ -64,7 +64,7 @@ public final class LeakDetector extends ForwardingAllocator {
 
     private MemoryAllocation watch(MemoryAllocation allocation) {
         alive.put(allocation.range().address(), site(allocation));
-        MemoryAccess.beforeFree(allocation, alive::remove);
+        MemoryAccess.USES.beforeFree(allocation, alive::remove);
         return allocation;
     }
 

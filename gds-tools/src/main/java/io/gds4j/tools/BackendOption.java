@@ -22,6 +22,7 @@ final class BackendOption {
     }
 
     @Option(names = "--backend", paramLabel = "NAME", converter = Names.class,
+            completionCandidates = Candidates.Backends.class,
             description = "auto, compat (gds4j's own engine) or libcufile (NVIDIA's library). Default: auto.")
     private String value = "auto";
 

@@ -50,7 +50,7 @@ final class CheckCommand implements Callable<Integer> {
                     + " and the parameters and counters of nvidia-fs.")
     private boolean verbose;
 
-    @Option(names = "--require", paramLabel = "WHAT", split = ",",
+    @Option(names = "--require", paramLabel = "WHAT", split = ",", completionCandidates = Candidates.Requirements.class,
             description = "Exit with status 4 if any is missing: gpu, libcufile, nvfs, p2pdma, odirect (on each PATH).")
     private List<Requirement> required = new ArrayList<>();
 

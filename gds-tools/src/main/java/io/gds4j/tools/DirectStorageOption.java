@@ -24,6 +24,7 @@ final class DirectStorageOption {
     }
 
     @Option(names = "--direct-storage", paramLabel = "WHEN", converter = Words.class,
+            completionCandidates = Candidates.Demands.class,
             description = "GPUDirect Storage: auto (where possible), require (status 4 if it cannot serve) or off (POSIX I/O)."
                     + " Default: as configured, else auto.")
     private @Nullable DirectStorage value;

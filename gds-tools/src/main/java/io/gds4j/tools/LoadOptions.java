@@ -30,12 +30,14 @@ final class LoadOptions {
             paramLabel = "gpu:N|host",
             split = ",",
             converter = TargetConverter.class,
+            completionCandidates = Candidates.Targets.class,
             description = "Destination of the tensors: GPU memory or page-aligned host memory. Several targets,"
                     + " separated by commas, share one read of the files. A GPU has a number, a PCI"
                     + " address (gpu:0000:3b:00.0) or a UUID (gpu:GPU-5b1c). Default: gpu:0 if there is a GPU, else host.")
     private List<Target> targets = List.of();
 
     @Option(names = "--parallel", paramLabel = "MODE", converter = ParallelModeConverter.class,
+            completionCandidates = Candidates.Modes.class,
             description = "How targets share the tensors: replicate (all to each), column (slices for tensor"
                     + " parallelism, for models with the names of Llama) or plan:FILE (JSON in the vocabulary of"
                     + " base_model_tp_plan). Default: replicate.")

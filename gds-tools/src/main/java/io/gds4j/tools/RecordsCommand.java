@@ -91,6 +91,7 @@ final class RecordsCommand implements Callable<Integer> {
     private int world = 1;
 
     @Option(names = "--remainder", paramLabel = "keep|drop|pad", converter = RemainderConverter.class,
+            completionCandidates = Candidates.Remainders.class,
             defaultValue = "keep",
             description = "Records that do not fill whole batches on all ranks: keep, drop, or pad with others. Default: keep.")
     private Remainder remainder = Remainder.KEEP;
@@ -123,6 +124,7 @@ final class RecordsCommand implements Callable<Integer> {
             names = {"-t", "--target"},
             paramLabel = "gpu:N|host",
             converter = TargetConverter.class,
+            completionCandidates = Candidates.Targets.class,
             description = "Destination of the records. Default: gpu:0 if there is a GPU, else host.")
     private @Nullable Target target;
 

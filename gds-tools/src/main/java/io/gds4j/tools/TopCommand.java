@@ -25,8 +25,8 @@ import picocli.CommandLine.Parameters;
                 "  gds top --json              one sample as JSON",
                 "",
                 "Ctrl-C ends it. Speeds of GPUs need statistics level 3, which gds top never",
-                "switches on. A session appears five seconds after it was opened, or at once if",
-                "it counts statistics."})
+                "switches on. A session appears five seconds after it was opened, or at once",
+                "if it counts statistics."})
 final class TopCommand implements Callable<Integer> {
     private static final double MIN_SECONDS = 0.1;
     private static final double MAX_SECONDS = 3600;

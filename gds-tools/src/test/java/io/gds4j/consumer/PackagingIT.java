@@ -17,9 +17,13 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** Packs the program of docs/packaging.md in every way that the pages describe, and runs it by their own command lines. */
 class PackagingIT {
+    /** Tests run in their module's folder. */
+    private static final Path EXAMPLES = Path.of("../examples").toAbsolutePath().normalize();
     private static final Path JDK = Path.of(System.getProperty("java.home"));
     /** Selects the backend that serves on every machine; puts the JDK of the tests first. */
     private static final Map<String, String> ENVIRONMENT = Map.of(
@@ -106,6 +110,25 @@ class PackagingIT {
         assumeTrue(Stream.of(System.getenv("PATH").split(File.pathSeparator))
                 .anyMatch(bin -> Files.isExecutable(Path.of(bin, "objcopy"))), "jpackage needs binutils");
         assertThat(run("jpackage")).isEqualTo(EXPECTED);
+    }
+
+    /** Those that need the JDK alone; examples/build.sh builds all of them by their own tools. */
+    @ParameterizedTest
+    @CsvSource({"Try.java, weight F32 [3]", "maven/src/main/java/app/App.java, loaded weight [3] by compat"})
+    void exampleRunsFromItsSource(String source, String expected) throws Exception {
+        Path place = Files.createTempDirectory(folder, "example");
+        Run run = Run.of(place, ENVIRONMENT, List.of(
+                JDK.resolve("bin/java").toString(), "--enable-native-access=ALL-UNNAMED", "-cp", folder + "/lib/*",
+                EXAMPLES.resolve(source).toString()));
+
+        assertThat(run.out()).contains(expected);
+        assertThat(run).isEqualTo(new Run(0, run.out(), ""));
+    }
+
+    @Test
+    void exampleForGradleIsTheOneForMaven() {
+        assertThat(EXAMPLES.resolve("gradle/src/main/java/app/App.java"))
+                .hasSameTextualContentAs(EXAMPLES.resolve("maven/src/main/java/app/App.java"));
     }
 
     private static void pattern(String name, long offset, MemorySegment to) {

@@ -2,6 +2,7 @@ package io.gds4j.tools;
 
 import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.tools.terminal.Terminal;
@@ -16,6 +17,9 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
+import picocli.CommandLine;
+import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Model.OptionSpec;
 
 class CompletionCommandTest {
     @TempDir
@@ -23,7 +27,8 @@ class CompletionCommandTest {
 
     @ParameterizedTest
     @CsvSource({"gds, dem, demo", "gds, comp, completion", "gds demo, --ke, --keep", "gds load, --ver, --verify",
-            "gds completion, z, zsh"})
+            "gds completion, z, zsh", "gds check --require, g, gpu", "gds load --target, h, host",
+            "gds records --remainder, p, pad"})
     void bashCompletesCommandsOptionsAndValues(String line, String begun, String expected) throws Exception {
         assertThat(completions(line, begun)).contains(expected);
     }
@@ -70,6 +75,26 @@ class CompletionCommandTest {
         assertThat(new String(fish.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
                 .contains("--target\t").contains("check\t");
         assertThat(new String(fish.getErrorStream().readAllBytes(), StandardCharsets.UTF_8)).isEmpty();
+    }
+
+    @Test
+    void optionsTakeTheWordsThatShellsComplete() {
+        int words = 0;
+        for (CommandLine command : GdsCommand.commandLine(Terminal.ofProcess()).getSubcommands().values()) {
+            for (OptionSpec option : command.getCommandSpec().options()) {
+                for (String word : option.completionCandidates() == null ? List.<String>of()
+                        : option.completionCandidates()) {
+                    for (ITypeConverter<?> converter : option.converters()) {
+                        assertThatCode(() -> converter.convert(word))
+                                .as("gds %s %s", command.getCommandName(), option.longestName())
+                                .doesNotThrowAnyException();
+                    }
+                    assertThat(word).isLowerCase();
+                    words++;
+                }
+            }
+        }
+        assertThat(words).isGreaterThan(20);
     }
 
     @Test

@@ -2,8 +2,12 @@ package io.gds4j.tools;
 
 import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.file.Files;
@@ -11,6 +15,8 @@ import java.nio.file.Path;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class ExplainCommandTest {
     @TempDir
@@ -90,6 +96,32 @@ class ExplainCommandTest {
         assertThat(json.get("hotSeconds").asDouble()).isGreaterThan(0);
         assertThat(gds("explain", file.toString(), "-t", "host").out()).contains("by loads of a generated checkpoint");
         assertThat(probes()).as("files in /dev/shm").isZero();
+    }
+
+    /** What the page cache has of a file is as much after a measurement as before. */
+    @ParameterizedTest
+    @ValueSource(booleans = {true, false})
+    void measurementOfStorageLeavesThePageCacheAsItWas(boolean cached) throws IOException {
+        gds("demo", "--size", "32M", "--dir", folder.toString(), "--keep", "-q");
+        Path model = folder.resolve("gds-demo/model.safetensors");
+        Posix posix = FfmPosix.instance();
+        int fd = posix.open(model.toString(), PosixConstants.O_RDONLY, 0);
+        try {
+            assumeTrue(posix.cachedPages(fd, 0, 1) >= 0, "this kernel does not tell what is cached");
+            posix.fsync(fd);
+            if (!cached) {
+                posix.fadvise(fd, 0, 0, PosixConstants.POSIX_FADV_DONTNEED);
+            }
+            long before = posix.cachedPages(fd, 0, Files.size(model));
+            assumeTrue(cached ? before > 8000 : before < 100, "a folder in memory, or a file that does not leave it");
+
+            JsonNode json = gds("explain", model.toString(), "-t", "host", "--json").json();
+
+            assertThat(json.get("coldSeconds").isNumber()).as(json.toString()).isTrue();
+            assertThat(posix.cachedPages(fd, 0, Files.size(model))).isBetween(before, before + 600);
+        } finally {
+            posix.close(fd);
+        }
     }
 
     private Path checkpoint(String header, int bytes) throws IOException {

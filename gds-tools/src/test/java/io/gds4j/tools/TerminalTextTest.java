@@ -6,10 +6,12 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
+import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Results on a terminal: wrapped at its width, and coloured. */
@@ -76,6 +78,32 @@ class TerminalTextTest {
                 .contains("  \u001b[36msystem\u001b[0m ");
         assertThat(fails.out()).startsWith("\u001b[1;31mFails:\u001b[0m ");
         assertThat(fails.status()).isEqualTo(3);
+    }
+
+    @Test
+    void verdictOfSeveralLinesHasOneColour() {
+        String out = GdsRun.onTerminal(Map.of("COLUMNS", "60", "TERM", "xterm"), "check").out();
+
+        String verdict = out.substring(0, out.indexOf("\n\n"));
+        assertThat(verdict.lines().count()).isGreaterThan(1);
+        assertThat(ESCAPE.matcher(verdict).results().map(MatchResult::group))
+                .containsExactly("\u001b[1;32m", "\u001b[0m");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"40, 4", "60, 7", "160, 12"})
+    void resultOfIoHasTheColumnsThatFit(int columns, int most) {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        List<String> lines = GdsRun.onTerminal(
+                Map.of("COLUMNS", "" + columns, "TERM", "dumb"), "io", "-d", "host", "-f", file.toString(), "-s", "4K",
+                "-i", "4K", "--warm-up", "0").out().lines().dropWhile(line -> !line.startsWith("  job ")).toList();
+
+        assertThat(lines).hasSize(2).allMatch(line -> line.length() <= columns);
+        assertThat(lines.getFirst()).contains("throughput", "p99 µs");
+        assertThat(lines.getFirst().strip().split(" {2,}")).hasSizeBetween(4, most);
+        assertThat(lines.getFirst().contains("ops")).as("the last column to leave is the first")
+                .isEqualTo(columns > 150);
     }
 
     @Test

@@ -13,9 +13,9 @@ public final class LoadCheckpoint {
     /** Loads the checkpoint named by the first argument. */
     public static void main(String[] args) {
         try (CuFileDriver driver = CuFileDriver.open();
-                LoadedTensors tensors = Checkpoint.load(Path.of(args[0]), driver)) { // into GPU 0, or host memory
-            tensors.forEach(tensor -> System.out.println(tensor.name() + " " + tensor.dtype() + " " + tensor.shape()));
-            System.out.println(tensors.report());
+                LoadedTensors tensors = Checkpoint.load(Path.of(args[0]), driver)) {
+            tensors.forEach(tensor -> System.out.println(tensor.info()));
+            System.out.println(tensors.report()); // in GPU 0, or in host memory
         }
     }
 }

@@ -35,7 +35,7 @@ class ReadmeExamplesTest {
                 .writeSparse();
 
         assertThat(outputOf(() -> LoadCheckpoint.main(new String[]{file.toString()})))
-                .contains("embed F32 [3, 5]", "layers.0.weight BF16 [7, 11]", "LoadReport");
+                .contains("'embed' F32[3, 5], 60 bytes", "'layers.0.weight' BF16[7, 11]", "LoadReport");
     }
 
     @Test

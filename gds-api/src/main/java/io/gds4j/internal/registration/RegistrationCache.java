@@ -218,7 +218,7 @@ public final class RegistrationCache {
         Optional<MemoryAllocation> owner = range.owner();
         if (owner.isPresent()) {
             MemoryRange all = owner.get().range();
-            MemoryAccess.beforeFree(owner.get(), listener);
+            MemoryAccess.USES.beforeFree(owner.get(), listener);
             return entry(all.address(), all.length(), range, null);
         }
         return allocator.allocationOf(range)

@@ -136,7 +136,7 @@ class RegistrationCachePropertyTest {
             }
             long offset = random.nextLong(range.length());
             MemoryRange part = range.slice(offset, 1 + random.nextLong(range.length() - offset));
-            MemoryAccess.enter(part, ThreadState.current());
+            MemoryAccess.USES.enter(part, ThreadState.current());
             try {
                 counts.incrementAndGet(0);
                 CachedRegistration used = cache.use(part);
@@ -148,7 +148,7 @@ class RegistrationCachePropertyTest {
                     used.exit();
                 }
             } finally {
-                MemoryAccess.exit(part, ThreadState.current());
+                MemoryAccess.USES.exit(part, ThreadState.current());
             }
         } finally {
             slot.foreignUse.readLock().unlock();

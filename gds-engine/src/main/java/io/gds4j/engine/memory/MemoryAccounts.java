@@ -19,7 +19,7 @@ final class MemoryAccounts {
         MemoryKind kind = allocation.range().kind();
         long bytes = allocation.range().length();
         add(kind, bytes);
-        MemoryAccess.beforeFree(allocation, base -> add(kind, -bytes));
+        MemoryAccess.USES.beforeFree(allocation, base -> add(kind, -bytes));
         return allocation;
     }
 

@@ -425,10 +425,10 @@ abstract class GpuMemoryContract {
 
             assertThat(failureOf(() -> memory.grow(second.length()))).isEqualTo(CuFileError.INVALID_VALUE);
             assertThat(failureOf(() -> memory.grow(maximum + 1))).isEqualTo(CuFileError.INVALID_VALUE);
-            MemoryAccess.claim(second); // as a registration does
+            MemoryAccess.USES.claim(second); // as a registration does
             assertThat(failureOf(() -> memory.grow(maximum))).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
             assertThat(failureOf(memory::close)).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
-            MemoryAccess.unclaim(second);
+            MemoryAccess.USES.unclaim(second);
             MemoryRange all = memory.grow(maximum).range();
             assertThat(all.length()).isEqualTo(maximum);
             assertThat(read(all.slice(0, SIZE))).isEqualTo(bytes);

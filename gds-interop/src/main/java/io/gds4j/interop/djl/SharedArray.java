@@ -89,7 +89,7 @@ public final class SharedArray implements AutoCloseable {
         }
         DlPackTensor described = DlPackTensor.of(tensor);
         boolean gpu = memory.kind().isCuda();
-        MemoryAccess.claim(memory);
+        MemoryAccess.USES.claim(memory);
         boolean shared = false;
         try {
             long handle = TorchLibrary.loaded()
@@ -105,7 +105,7 @@ public final class SharedArray implements AutoCloseable {
             return made;
         } finally {
             if (!shared) {
-                MemoryAccess.unclaim(memory);
+                MemoryAccess.USES.unclaim(memory);
             }
         }
     }
@@ -126,7 +126,7 @@ public final class SharedArray implements AutoCloseable {
             try {
                 array.close();
             } finally {
-                MemoryAccess.unclaim(memory);
+                MemoryAccess.USES.unclaim(memory);
             }
         }
     }

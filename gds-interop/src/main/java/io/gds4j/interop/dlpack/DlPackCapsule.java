@@ -80,15 +80,15 @@ public final class DlPackCapsule implements AutoCloseable {
                     .invalid("the program could close the arena of the tensor's memory while another runtime uses it;"
                             + " use an allocation, or an automatic or global arena");
         }
-        MemoryAccess.claim(range);
+        MemoryAccess.USES.claim(range);
         boolean lent = false;
         try {
-            DlPackCapsule capsule = create(tensor, version, () -> MemoryAccess.unclaim(range));
+            DlPackCapsule capsule = create(tensor, version, () -> MemoryAccess.USES.unclaim(range));
             lent = true;
             return capsule;
         } finally {
             if (!lent) {
-                MemoryAccess.unclaim(range);
+                MemoryAccess.USES.unclaim(range);
             }
         }
     }
@@ -102,7 +102,7 @@ public final class DlPackCapsule implements AutoCloseable {
         if (!owner.isOpen()) {
             throw Refusals.of(CuFileError.CUDA_POINTER_INVALID, "the memory is closed");
         }
-        Lifetime lifetime = MemoryAccess.lifetimeOf(owner);
+        Lifetime lifetime = MemoryAccess.USES.lifetimeOf(owner);
         AtomicBoolean isGiven = new AtomicBoolean();
         DlPackCapsule capsule = create(tensor, version, () -> {
             if (isGiven.get()) {

@@ -25,14 +25,14 @@ final class KnownContexts {
     long contextOf(MemoryRange memory) {
         MemoryAllocation owner = memory.owner().orElse(null);
         if (owner != null) {
-            long known = MemoryAccess.cudaContext(owner, contexts);
+            long known = MemoryAccess.USES.cudaContext(owner, contexts);
             if (known != 0) {
                 return known;
             }
         }
         long context = contexts.contextOf(memory.address(), memory.device());
         if (owner != null) {
-            MemoryAccess.rememberCudaContext(owner, contexts, context);
+            MemoryAccess.USES.rememberCudaContext(owner, contexts, context);
         }
         return context;
     }

@@ -1,9 +1,16 @@
 package io.gds4j.tools.explain;
 
+import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
-import java.lang.foreign.Arena;
+import io.gds4j.loader.LoadDestination;
+import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryRange;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -12,80 +19,133 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicBoolean;
-import java.util.concurrent.atomic.AtomicLong;
 
-/** Measures how fast storage delivers a file past the page cache, in a fifth of a second. */
+/**
+ * Measures how fast storage delivers a file, in a fifth of a second, by reads like those of a load: as many at a time, as far apart,
+ * through the same engine and page cache. What the page cache has of them is dropped first, and is there again after the read. A file
+ * that was not there is dropped at the end.
+ */
 final class ColdRead {
     private static final long NANOS = 200_000_000;
-    private static final int THREADS = 8;
-    private static final long PIECE = 1 << 20;
-    private static final long ALIGNMENT = 4096;
+    private static final long LEAST_FILE = 1L << 20;
+    private static final long PAGE = 4096;
+    /** A file of which the page cache has less than this part is cold: its header has been read. */
+    private static final long COLD_PART = 16;
+    /** Largest folio of the page cache. Requests share none, so that each can be dropped from it. */
+    private static final long FOLIO = 2L << 20;
+
+    /** Requests that a load has in flight. */
+    private static final int CALLERS = 4;
+
+    /** Bytes of a caller's first request. It starts threads and maps memory, so it does not count if there are others. */
+    private static final long FIRST = 4L << 20;
+    private static final long MOST = 64L << 20;
+
+    /** Requests of a caller that fit into the time after the first: few, because threads wait for each other at their ends. */
+    private static final int REQUESTS = 2;
 
     private final Posix posix = FfmPosix.instance();
+    private final CuFileHandle handle;
+    private final MemoryRange memory;
     private final int fd;
-    private final long pieces;
-    private final AtomicLong next = new AtomicLong();
-    private final AtomicBoolean failed = new AtomicBoolean();
+    private final long start = System.nanoTime();
 
-    private ColdRead(int fd, long pieces) {
+    private ColdRead(CuFileHandle handle, MemoryRange memory, int fd) {
+        this.handle = handle;
+        this.memory = memory;
         this.fd = fd;
-        this.pieces = pieces;
     }
 
-    /** Returns bytes per second; empty if the file has less than a piece, or its file system refuses O_DIRECT. */
-    static OptionalDouble bytesPerSecond(Path file, long size) throws InterruptedException {
-        if (size < PIECE) {
-            return OptionalDouble.empty();
-        }
+    /** Returns bytes per second; empty if the file is short, cannot be read, or does not leave the page cache. */
+    static OptionalDouble bytesPerSecond(CuFileDriver driver, LoadDestination destination, Path file, boolean direct)
+            throws InterruptedException {
         Posix posix = FfmPosix.instance();
-        int fd = posix.open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_DIRECT, 0);
+        int fd = posix.open(file.toString(), PosixConstants.O_RDONLY, 0);
         if (fd < 0) {
             return OptionalDouble.empty();
         }
-        try {
-            return new ColdRead(fd, size / PIECE).measure();
+        OpenOption[] options = direct ? new OpenOption[]{CuFileOpenOption.DIRECT} : new OpenOption[0];
+        try (CuFileHandle handle = driver.openFile(file, options)) {
+            long room = driver.allocator().available(destination.kind(), destination.device()) / (2 * CALLERS);
+            long most = folios(Math.min(Math.min(MOST, room), Math.max(FIRST, handle.size() / CALLERS)));
+            if (handle.size() < LEAST_FILE || most < FIRST) {
+                return OptionalDouble.empty();
+            }
+            try (MemoryAllocation memory = driver.allocator().allocate(
+                    destination.kind(), CALLERS * most, destination.device())) {
+                return new ColdRead(handle, memory.range(), fd).measure(handle.size(), most);
+            }
+        } catch (CuFileException e) {
+            return OptionalDouble.empty();
         } finally {
             posix.close(fd);
         }
     }
 
-    private OptionalDouble measure() throws InterruptedException {
-        long start = System.nanoTime();
-        long bytes = 0;
-        try (ExecutorService threads = Executors.newFixedThreadPool(THREADS)) {
-            List<Future<Long>> counts = new ArrayList<>();
-            for (int i = 0; i < THREADS; i++) {
-                counts.add(threads.submit(() -> read(start)));
+    private OptionalDouble measure(long size, long most) throws InterruptedException {
+        long cached = posix.cachedPages(fd, 0, size);
+        boolean cold = cached >= 0 && cached * PAGE < size / COLD_PART;
+        long part = Math.max(FOLIO, folios(size / CALLERS));
+        double rate = 0;
+        try (ExecutorService callers = Executors.newFixedThreadPool(CALLERS)) {
+            List<Future<Double>> rates = new ArrayList<>();
+            for (int i = 0; i < CALLERS && i * part < size; i++) {
+                long begin = i * part;
+                long end = Math.min(size, begin + part);
+                MemoryRange into = memory.slice(i * most, most);
+                rates.add(callers.submit(() -> read(begin, end, into)));
             }
-            for (Future<Long> count : counts) {
-                bytes += count.get();
+            for (Future<Double> each : rates) {
+                rate += each.get();
             }
         } catch (ExecutionException e) {
             return OptionalDouble.empty();
-        }
-        double seconds = (System.nanoTime() - start) / 1e9;
-        return failed.get() || bytes == 0 ? OptionalDouble.empty() : OptionalDouble.of(bytes / seconds);
-    }
-
-    /** Reads pieces, one after the other in the file, until the time is over or every piece has been read once. */
-    private long read(long start) {
-        long bytes = 0;
-        try (Arena arena = Arena.ofConfined()) {
-            long address = arena.allocate(PIECE, ALIGNMENT).address();
-            while (System.nanoTime() - start < NANOS && !failed.get()) {
-                long piece = next.getAndIncrement();
-                if (piece >= pieces) {
-                    break;
-                }
-                long moved = posix.pread(fd, address, PIECE, piece * PIECE);
-                if (moved <= 0) {
-                    failed.set(true);
-                    break;
-                }
-                bytes += moved;
+        } finally {
+            if (cold) {
+                drop(0, size);
             }
         }
-        return bytes;
+        return rate > 0 ? OptionalDouble.of(rate) : OptionalDouble.empty();
+    }
+
+    /** Reads a part of the file until the time is over, and returns bytes per second; 0 if it does not come from storage. */
+    private double read(long begin, long end, MemoryRange into) {
+        long firstBytes = 0;
+        long firstEnd = start;
+        long bytes = 0;
+        long now = start;
+        long size = FIRST;
+        for (long at = begin; at < end && now - start < NANOS;) {
+            long count = Math.min(size, end - at);
+            if (posix.cachedPages(fd, at, count) != 0) {
+                drop(at, count);
+            }
+            long before = System.nanoTime();
+            boolean stays = posix.cachedPages(fd, at, count) > 0; // dirty, or mapped by another program
+            if (!stays) {
+                bytes += handle.read(into, count, at, 0);
+            }
+            at += count;
+            now = System.nanoTime();
+            if (firstBytes == 0) {
+                firstBytes = bytes;
+                firstEnd = now;
+            }
+            if (!stays) {
+                double longer = (NANOS - (now - start)) / (double) REQUESTS / (now - before);
+                size = folios(Math.clamp((long) (count * longer), FIRST, into.length()));
+            }
+        }
+        return bytes > firstBytes
+                ? (bytes - firstBytes) * 1e9 / (now - firstEnd)
+                : bytes * 1e9 / Math.max(1, now - start);
+    }
+
+    private static long folios(long bytes) {
+        return bytes / FOLIO * FOLIO;
+    }
+
+    private void drop(long offset, long count) {
+        posix.fadvise(fd, offset, count, PosixConstants.POSIX_FADV_DONTNEED);
     }
 }

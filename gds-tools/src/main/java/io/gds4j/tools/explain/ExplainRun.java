@@ -72,8 +72,8 @@ public final class ExplainRun {
         } catch (IOException | CuFileException e) {
             obstacle = ErrorReport.of(e).message();
         }
-        Estimate estimate = new Estimate(files, hot, obstacle, devices(files));
         boolean direct = arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isPresent();
+        Estimate estimate = new Estimate(files, hot, obstacle, devices(driver, measured.getFirst(), files, direct));
         return new Explanation(
                 arguments.path(), plan.checkpoint().format().id(), plan.tensors().size(), plan.bytes(), direct,
                 estimate, ranks, advice(plan, estimate, ranks, diagnosis));
@@ -96,15 +96,16 @@ public final class ExplainRun {
     }
 
     /** Measures each device by its largest file. */
-    private static Map<String, Double> devices(List<ReadFile> files) throws InterruptedException {
+    private static Map<String, Double> devices(
+            CuFileDriver driver, LoadDestination destination, List<ReadFile> files, boolean direct)
+            throws InterruptedException {
         Map<String, ReadFile> largest = new LinkedHashMap<>();
         files.stream().filter(file -> ReadFile.isLocal(file.path()) && !file.inMemory())
                 .sorted(Comparator.comparingLong(ReadFile::bytes).reversed())
                 .forEach(file -> largest.putIfAbsent(file.device(), file));
         Map<String, Double> rates = new LinkedHashMap<>();
         for (Map.Entry<String, ReadFile> device : largest.entrySet()) {
-            Path file = device.getValue().path();
-            OptionalDouble rate = ColdRead.bytesPerSecond(file, file.toFile().length());
+            OptionalDouble rate = ColdRead.bytesPerSecond(driver, destination, device.getValue().path(), direct);
             rate.ifPresent(known -> rates.put(device.getKey(), known));
         }
         return rates;

@@ -5,4 +5,4 @@ package io.gds4j.tools.explain;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   ExplainCommandTest: ExplainRun, HotLoad
+//   ExplainCommandTest: ColdRead, ExplainRun, HotLoad

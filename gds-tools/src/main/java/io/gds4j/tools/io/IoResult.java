@@ -4,6 +4,7 @@ import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
@@ -60,6 +61,9 @@ record IoResult(
     private static final double KIB = 1024;
     private static final double GIB = 1 << 30;
     private static final double MICRO = 1000;
+    /** Columns that a narrow terminal does not show, in the order in which they go. */
+    private static final List<String> LEAST_WANTED =
+            List.of("ops", "p90 µs", "p99.9 µs", "avg µs", "max µs", "CPU ms/GB", "p50 µs", "IOPS");
 
     double bytesPerSecond() {
         return seconds > 0 ? bytes / seconds : 0;
@@ -163,18 +167,33 @@ record IoResult(
         return row;
     }
 
-    /** Returns the lines of a text table with headings. */
-    static List<String> table(List<IoResult> results) {
+    /**
+     * Returns the lines of a text table with headings.
+     *
+     * @param width a narrower terminal leaves columns out
+     */
+    static List<String> table(List<IoResult> results, int width) {
         List<String> titles = new ArrayList<>(List.of("job", "I/O size", "throughput"));
         if (!results.getFirst().runs().isEmpty()) {
             titles.add("spread");
         }
         titles.addAll(List.of(
                 "IOPS", "avg µs", "p50 µs", "p90 µs", "p99 µs", "p99.9 µs", "max µs", "ops", "CPU ms/GB"));
-        boolean[] rightAligned = new boolean[titles.size()];
-        Arrays.fill(rightAligned, 1, rightAligned.length, true);
         List<List<String>> rows = new ArrayList<>(List.of(titles));
         results.forEach(result -> rows.add(result.row()));
+        Iterator<String> leastWanted = LEAST_WANTED.iterator();
+        List<String> lines = lines(rows);
+        while (leastWanted.hasNext() && lines.stream().anyMatch(line -> line.length() > width)) {
+            int column = titles.indexOf(leastWanted.next());
+            rows.forEach(row -> row.remove(column));
+            lines = lines(rows);
+        }
+        return lines;
+    }
+
+    private static List<String> lines(List<List<String>> rows) {
+        boolean[] rightAligned = new boolean[rows.getFirst().size()];
+        Arrays.fill(rightAligned, 1, rightAligned.length, true);
         return Text.table(rows, rightAligned);
     }
 

@@ -157,7 +157,7 @@ public final class IoRun {
             lines.add(Text.row("served by", ioPaths.isEmpty() ? "the kernel, without gds4j"
                     : PathBytes.text(opened.driver().backendName(), ioPaths)));
             lines.add("");
-            lines.addAll(IoResult.table(shown(rounds)));
+            lines.addAll(IoResult.table(shown(rounds), output.terminal().resultColumns()));
             if (arguments.verify()) {
                 lines.add("");
                 lines.add(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")

@@ -2,39 +2,53 @@ package io.gds4j.tools.terminal;
 
 import java.io.PrintStream;
 import java.util.ArrayList;
+import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Locale;
 import java.util.Map;
+import java.util.stream.Collectors;
 
 /**
- * A line for each file that is being read, with its rate and the time that it still takes, and a line for all files. Erases itself
- * at the end. Draws on the threads that report progress, at most ten times a second.
+ * A line for each file of which bytes have been read, with its rate and the time that it still takes, and a line for all files. Erases
+ * itself at the end. Draws on the threads that report progress, at most ten times a second.
  */
 final class FileBars implements Progress {
     private static final long UPDATE_NANOS = 100_000_000;
     /** Most files shown at a time; loads read a few at a time. */
     private static final int MAX_FILES = 8;
-    private static final int MAX_BAR_COLUMNS = 20;
     private static final String UP = "\u001b[%sA";
     private static final String ERASE_BELOW = "\r\u001b[J";
-    private static final String BLOCKS = " ▏▎▍▌▋▊▉█";
 
-    /** What is known of a file. */
+    /** What is known of a file, or of all. */
     private static final class Part {
         private final long total;
         private long done;
+        /** Bytes that were done when the time began, which is when they were first heard of. */
+        private long first;
         private long start;
+        private long last;
 
         Part(long total) {
             this.total = total;
         }
+
+        void advance(long bytes, long now) {
+            if (done == 0 && start == 0) {
+                start = now;
+                first = bytes;
+            }
+            done = bytes;
+            last = now;
+        }
+
+        /** Bytes per second; 0 if there is no time between bytes yet. */
+        double rate() {
+            return done > first && last > start ? (done - first) * 1e9 / (last - start) : 0;
+        }
     }
 
     private final PrintStream err;
-    private final int columns;
-    private final int barColumns;
-    private final boolean unicode;
+    private final ProgressLine text;
     private final String task;
     private final Part all;
     private final Map<String, Part> parts = new LinkedHashMap<>();
@@ -49,11 +63,8 @@ final class FileBars implements Progress {
      */
     FileBars(Terminal terminal, String task, Map<String, Long> files) {
         this.err = terminal.err();
-        // One column stays free: some terminals wrap a line that fills the last column.
-        this.columns = terminal.columns() - 1;
-        this.barColumns = Math.min(MAX_BAR_COLUMNS, columns / 6);
-        this.unicode = terminal.showsUnicode();
         this.task = task;
+        this.text = new ProgressLine(terminal, task, files.keySet());
         files.forEach((name, bytes) -> parts.put(name, new Part(bytes)));
         this.all = new Part(files.values().stream().mapToLong(Long::longValue).sum());
         all.start = lastDrawn;
@@ -62,11 +73,11 @@ final class FileBars implements Progress {
 
     @Override
     public synchronized void advanceTo(long bytes) {
-        all.done = bytes;
         long now = System.nanoTime();
+        all.advance(bytes, now);
         if (now - lastDrawn >= UPDATE_NANOS) {
             lastDrawn = now;
-            draw(now);
+            draw();
         }
     }
 
@@ -74,65 +85,53 @@ final class FileBars implements Progress {
     public synchronized void advanceTo(long bytes, String file) {
         Part part = parts.get(file);
         if (part != null) {
-            if (part.done == 0) {
-                part.start = System.nanoTime();
-            }
-            part.done = Math.min(part.total, part.done + Math.max(0, bytes - all.done));
+            part.advance(Math.min(part.total, part.done + Math.max(0, bytes - all.done)), System.nanoTime());
         }
         advanceTo(bytes);
     }
 
-    private void draw(long now) {
-        List<String> lines = new ArrayList<>();
-        parts.forEach((name, part) -> {
-            if (part.done > 0 && part.done < part.total && lines.size() < MAX_FILES) {
-                lines.add(line(name, part, now));
+    /** Returns the files that have begun; where these are many, those that are not complete, and the latest others. */
+    private List<Map.Entry<String, Part>> begun() {
+        List<Map.Entry<String, Part>> begun = parts.entrySet().stream()
+                .filter(part -> part.getValue().done > 0).collect(Collectors.toCollection(ArrayList::new));
+        Iterator<Map.Entry<String, Part>> each = begun.iterator();
+        for (int more = begun.size() - MAX_FILES; more > 0 && each.hasNext();) {
+            Part part = each.next().getValue();
+            if (part.done == part.total) {
+                each.remove();
+                more--;
             }
-        });
-        lines.add(line(task, all, now));
-        StringBuilder text = new StringBuilder();
-        erase(text);
-        lines.forEach(line -> text.append(line).append('\n'));
+        }
+        return begun.subList(0, Math.min(MAX_FILES, begun.size()));
+    }
+
+    private void draw() {
+        List<String> lines = new ArrayList<>();
+        begun().forEach(entry -> lines.add(line(entry.getKey(), entry.getValue())));
+        lines.add(line(task, all));
+        StringBuilder frame = new StringBuilder();
+        erase(frame);
+        lines.forEach(line -> frame.append(line).append('\n'));
         height = lines.size();
-        err.print(text);
+        err.print(frame);
         err.flush();
     }
 
-    private String line(String name, Part part, long now) {
-        double seconds = Math.max(1, now - part.start) / 1e9;
-        double rate = part.done / seconds;
-        String left = part.done == 0 ? "" : Units.remaining((part.total - part.done) / rate) + " left";
-        String figures = String.format(Locale.ROOT, " %3d%% %11s  %s", 100 * part.done / Math.max(1, part.total),
-                Units.rate(rate), left);
-        int room = Math.max(8, columns - barColumns - figures.length() - 3);
-        String shown = name.length() <= room ? name : "…" + name.substring(name.length() - room + 1);
-        String line = shown + " ".repeat(room - shown.length()) + " " + bar(part) + figures;
-        return line.length() <= columns ? line : line.substring(0, columns);
+    private String line(String name, Part part) {
+        return text.of(name, part.done, part.total, part.rate());
     }
 
-    private String bar(Part part) {
-        int eighths = (int) (8.0 * barColumns * part.done / Math.max(1, part.total));
-        if (!unicode) {
-            return "[" + "=".repeat(eighths / 8) + " ".repeat(barColumns - eighths / 8) + "]";
-        }
-        StringBuilder bar = new StringBuilder("█".repeat(eighths / 8));
-        if (bar.length() < barColumns) {
-            bar.append(BLOCKS.charAt(eighths % 8)).append(" ".repeat(barColumns - bar.length()));
-        }
-        return bar.append('▏').toString();
-    }
-
-    private void erase(StringBuilder text) {
+    private void erase(StringBuilder frame) {
         if (height > 0) {
-            text.append(UP.formatted(height)).append(ERASE_BELOW);
+            frame.append(UP.formatted(height)).append(ERASE_BELOW);
         }
         height = 0;
     }
 
     private synchronized void wipe() {
-        StringBuilder text = new StringBuilder();
-        erase(text);
-        err.print(text);
+        StringBuilder frame = new StringBuilder();
+        erase(frame);
+        err.print(frame);
         err.flush();
     }
 

@@ -36,8 +36,9 @@ final class Layout {
         List<String> shown = new ArrayList<>();
         for (int i = 0; i < lines.size(); i++) {
             String line = lines.get(i);
-            // a heading stands above indented lines, the verdict of a result alone in front of it
-            boolean heading = isText(line) && i + 1 < lines.size()
+            // a heading stands above indented lines, the sum of a result alone in front of it; of a verdict one word says all
+            boolean heading = isText(line) && !line.startsWith(Verdict.WORKS) && !line.startsWith(Verdict.FAILS)
+                    && i + 1 < lines.size()
                     && (lines.get(i + 1).startsWith(" ") || i == 0 && lines.get(i + 1).isEmpty());
             List<String> parts = wrapped(line);
             for (int part = 0; part < parts.size(); part++) {

@@ -59,6 +59,11 @@ public record Terminal(PrintStream out, PrintStream err, Map<String, String> env
         return new Layout(columns(), colour).of(lines);
     }
 
+    /** Width that results should fit: that of the terminal, and no limit elsewhere. */
+    public int resultColumns() {
+        return outIsTerminal.getAsBoolean() ? columns() : Integer.MAX_VALUE;
+    }
+
     /** True if {@code out} is a terminal that moves its cursor. NO_COLOR excludes colour, not that. */
     boolean drawsScreens() {
         return !environment.getOrDefault("TERM", "dumb").equals("dumb") && outIsTerminal.getAsBoolean();

@@ -5,8 +5,11 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.ByteArrayOutputStream;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
+import java.util.List;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Output of a progress bar on the terminal. */
 class BarTest {
@@ -30,6 +33,20 @@ class BarTest {
         }
     }
 
+    @ParameterizedTest
+    @ValueSource(ints = {40, 60, 80, 160})
+    void figuresFitTheTerminal(int columns) {
+        ByteArrayOutputStream seen = new ByteArrayOutputStream();
+        PrintStream err = new PrintStream(seen, true, StandardCharsets.UTF_8);
+        Terminal terminal = new Terminal(err, err, Map.of("COLUMNS", "" + columns), () -> true, () -> false);
+
+        String line =
+                new ProgressLine(terminal, "converting", List.of()).of("converting", 5L << 30, 9L << 30, 123_456_789);
+
+        assertThat(line).hasSizeLessThan(columns).startsWith("converting ").endsWith(" 55%"
+                + (columns > 80 ? "      5 GiB of 9 GiB     " : "") + " 123.5 MB/s  35 s left");
+    }
+
     @Test
     void barShowsTheSpeedAndTheTimeLeft() {
         ByteArrayOutputStream seen = new ByteArrayOutputStream();
@@ -44,7 +61,7 @@ class BarTest {
                 }
             }
         }
-        assertThat(seen.toString(StandardCharsets.UTF_8)).containsPattern("[MG]B/s, \\d+ (s|min|h \\d+ min) left")
-                .contains(" GiB");
+        assertThat(seen.toString(StandardCharsets.UTF_8)).containsPattern("[MG]B/s  \\d+ (s|min|h \\d+ min) left")
+                .contains(" of 100 GiB");
     }
 }
