@@ -21,6 +21,7 @@ import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import java.util.concurrent.atomic.AtomicLongArray;
+import java.util.concurrent.locks.LockSupport;
 import java.util.function.LongConsumer;
 
 /**
@@ -40,6 +41,10 @@ final class ColdRead {
     private static final long AHEAD = 16L << 20;
     /** Bytes that each kernel fetches at a time, when it is told that they will be needed. */
     private static final long FETCHED_AT_ONCE = 128 << 10;
+
+    /** How often pages are dropped that the kernel still reads, and the pause between. */
+    private static final int PASSES = 20;
+    private static final long PAUSE_NANOS = 2_000_000;
 
     /** Requests that a load has in flight. */
     private static final int CALLERS = 4;
@@ -114,7 +119,11 @@ final class ColdRead {
             return OptionalDouble.empty();
         } finally {
             for (int i = 0; i < CALLERS && i * part < size; i++) {
-                restore(before, (int) (i * part / FOLIO), Math.min(size, reached.get(i) + AHEAD));
+                int first = (int) (i * part / FOLIO);
+                long end = Math.min(size, reached.get(i) + AHEAD);
+                for (int left = PASSES; left > 0 && !restored(before, first, end); left--) {
+                    LockSupport.parkNanos(PAUSE_NANOS);
+                }
             }
         }
         return rate > 0 ? OptionalDouble.of(rate) : OptionalDouble.empty();
@@ -175,18 +184,24 @@ final class ColdRead {
         return posix.cachedPages(fd, folio * FOLIO, FOLIO);
     }
 
-    /** Leaves as much in the page cache as there was, if the kernel tells that. */
-    private void restore(long[] before, int first, long end) {
+    /**
+     * Leaves as much in the page cache as there was, if the kernel tells that. Returns false if pages stay, as those do that the kernel
+     * still reads.
+     */
+    private boolean restored(long[] before, int first, long end) {
+        boolean done = true;
         for (int i = first; i * FOLIO < end; i++) {
             long now = cached(i);
             if (now > before[i] && before[i] >= 0 && before[i] < COLD_PAGES) {
                 drop(i * FOLIO, FOLIO);
-            } else if (now < before[i]) {
+                done &= cached(i) <= before[i];
+            } else if (now < before[i] && before[i] >= COLD_PAGES) {
                 for (long at = 0; at < FOLIO; at += FETCHED_AT_ONCE) {
                     posix.fadvise(fd, i * FOLIO + at, FETCHED_AT_ONCE, PosixConstants.POSIX_FADV_WILLNEED);
                 }
             }
         }
+        return done;
     }
 
     private static long folios(long bytes) {
