@@ -78,15 +78,21 @@ public final class CopyPipeline {
             this.number = number;
         }
 
+        /** @throws CuFileException CUDA_DRIVER_ERROR if a copy whose end is unknown may still use the slab */
         Slab slab() {
             Slab held = slab;
             if (held == null) {
-                throw new IllegalStateException("the slot has no slab");
+                throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
+                        "the CUDA context no longer works");
             }
             return held;
         }
 
-        /** Returns where pieces begin. */
+        /**
+         * Returns where pieces begin.
+         *
+         * @throws CuFileException as {@link CopyPipeline#next} does
+         */
         public long address() {
             return slab().address() + offset;
         }
@@ -212,9 +218,9 @@ public final class CopyPipeline {
         return known;
     }
 
-    private void collect(int target, Slot slot, boolean toGpu) {
+    private void collect(int target, Slot slot, boolean pinned, boolean toGpu) {
         GatherKernel kernel = gpus.get(target).kernel();
-        boolean mayUse = kernels && kernel != null && slot.slab().block().isPinned();
+        boolean mayUse = kernels && kernel != null && pinned;
         fragments().begin(
                 lane(target), slot.number, toGpu, mayUse ? kernel.fragments() : null, pool.waits().any());
     }
@@ -271,9 +277,10 @@ public final class CopyPipeline {
     /** Uses both halves of the slab if pieces fit: many threads copy to several GPUs, and should not wait for each other's slabs. */
     private void halve(long bytes) {
         Slab slab = slots[0].slab();
-        if (2 * bytes <= slab.size()) {
+        long half = Pages.down(slab.size() / 2); // direct I/O needs the beginning of a page
+        if (bytes <= half) {
             slots[1].slab = slab;
-            slots[1].offset = slab.size() / 2;
+            slots[1].offset = half;
             held = 2;
         }
     }
@@ -362,7 +369,8 @@ public final class CopyPipeline {
         }
         if (!collects) {
             collects = true;
-            collect(0, slots[turn - 1], true);
+            Slot slot = slots[turn - 1];
+            collect(0, slot, slot.slab().block().isPinned(), true);
         }
         int result = kernels ? Cuda.SUCCESS : fragments().byEngine();
         return result == Cuda.SUCCESS ? fragments().add(from, to, bytes) : result;
@@ -450,14 +458,14 @@ public final class CopyPipeline {
         }
         Slot slot = slots[turn++];
         await(slot);
-        if (slot.slab == null) {
-            throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
-                    "the CUDA context no longer works");
-        }
+        slot.slab();
         return slot;
     }
 
-    /** Waits for a slot's copies. Returns false if one failed, and reports that to {@link PieceFailures}. */
+    /**
+     * Waits for a slot's copies. Returns false if one failed, and reports that to {@link PieceFailures}; or if the slab is lost to a copy of its
+     * other half, which {@link Slot#address} tells.
+     */
     public boolean await(Slot slot) {
         boolean succeeded = slot.slab != null;
         for (int i = 0; i < lanes.size(); i++) {
@@ -564,10 +572,12 @@ public final class CopyPipeline {
      * Makes a context current, for copies between a slot and its memory; {@link #endOfSlot} and {@link #end} follow.
      *
      * @param toGpu false for copies from the GPU
+     * @throws CuFileException if this fails; the context is not current then
      */
     public void begin(int target, Slot slot, boolean toGpu) {
+        boolean pinned = slot.slab().block().isPinned();
         pushed(lane(target));
-        collect(target, slot, toGpu);
+        collect(target, slot, pinned, toGpu);
     }
 
     /** Copies contiguous bytes to or from the context that is current, now or at the {@link #endOfSlot end}. */
