@@ -52,6 +52,9 @@ public final class CopyPipeline {
 
     /** Whether parts of a slot have been added to the fragments, and a kernel may copy them. */
     private boolean collects;
+
+    /** Bytes to or from the context that is current, since {@link #begin(int, Slot, boolean) begin}. */
+    private long bytesOfSlot;
     private boolean kernels = true;
     private long passed;
     private @Nullable PieceFailures failures;
@@ -576,12 +579,14 @@ public final class CopyPipeline {
      */
     public void begin(int target, Slot slot, boolean toGpu) {
         boolean pinned = slot.slab().block().isPinned();
+        bytesOfSlot = 0;
         pushed(lane(target));
         collect(target, slot, pinned, toGpu);
     }
 
     /** Copies contiguous bytes to or from the context that is current, now or at the {@link #endOfSlot end}. */
     public void copyFragment(long from, long to, long bytes) {
+        bytesOfSlot += bytes;
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().add(from, to, bytes));
     }
 
@@ -594,6 +599,7 @@ public final class CopyPipeline {
             }
             return;
         }
+        bytesOfSlot += width * rows;
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
         long stream = lane(target).stream();
         int result = toGpu
@@ -607,14 +613,10 @@ public final class CopyPipeline {
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
     }
 
-    /**
-     * Ends the copies of a slot to or from the context that is current. Copies to peers may follow, for which the slot does not wait.
-     *
-     * @param bytes of the slot
-     */
-    public void endOfSlot(Slot slot, int target, long piece, long bytes) {
+    /** Ends the copies of a slot to or from the context that is current. Copies to peers may follow, for which the slot does not wait. */
+    public void endOfSlot(Slot slot, int target, long piece) {
         slot.piece = piece;
-        int result = fragments().end(bytes / gpus.size(), false);
+        int result = fragments().end(bytesOfSlot, false);
         if (result != Cuda.SUCCESS) {
             failed(slot, lane(target), "cuMemcpyAsync", result);
         }

@@ -138,7 +138,7 @@ class CopyPipelineTest {
             pipeline.copyFragment(slot.address(), device[0], BYTES);
             cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
             cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
-            pipeline.endOfSlot(slot, 0, piece, BYTES);
+            pipeline.endOfSlot(slot, 0, piece);
             pipeline.end();
         }
         assertThat(Failures.expect(() -> pipeline.next(BYTES)).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
@@ -167,7 +167,7 @@ class CopyPipelineTest {
             copies.begin(0, first, true);
             two.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
             two.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
-            copies.endOfSlot(first, 0, 0, BYTES);
+            copies.endOfSlot(first, 0, 0);
             copies.end();
             assertThat(Failures.expect(() -> copies.next(BYTES)).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
         }
@@ -225,7 +225,7 @@ class CopyPipelineTest {
         copies.begin(0, slot, true);
         two.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
         two.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
-        copies.endOfSlot(slot, 0, 5, BYTES);
+        copies.endOfSlot(slot, 0, 5);
         copies.end();
         assertThat(Failures.expect(() -> copies.begin(1, slot, true)).error())
                 .isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
