@@ -15,6 +15,7 @@ import io.gds4j.internal.trace.PieceWaitEvent;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -330,7 +331,7 @@ public final class CopyPipeline {
 
     private void awaitPeers(CopyLane lane) {
         long first = lane.takeFirstToPeers();
-        int result = first < 0 ? Cuda.SUCCESS : synchronize(lane);
+        int result = first < 0 ? Cuda.SUCCESS : in(lane, lane::synchronize);
         if (result != Cuda.SUCCESS) {
             listener().failed(first, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
         }
@@ -632,24 +633,31 @@ public final class CopyPipeline {
         contexts().leave();
     }
 
-    private int synchronize(CopyLane lane) {
+    private int in(CopyLane lane, IntSupplier call) {
         if (lane == current) {
-            return lane.synchronize();
+            return call.getAsInt();
         }
         int entered = lane.push();
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
-        int result = lane.synchronize();
+        int result = call.getAsInt();
         lane.pop();
         return result;
     }
 
-    /** Reports a failed copy. If its end is unknown, it may still use the slab: the pool never hands that slab out again. */
+    /**
+     * Reports a failed copy. If its end is unknown, it may still use the slab, which the pool never hands out again, and a kernel the lane's
+     * table.
+     */
     private void failed(Slot slot, CopyLane lane, String call, int result) {
         listener().failed(slot.piece, CudaErrors.failure(cuda(), call, result).build());
+        if (in(lane, () -> lane.synchronize(slot.number)) == Cuda.SUCCESS) {
+            return;
+        }
+        lane.setBehind(lane.isBehind() || lane.isByKernel(slot.number));
         Slab slab = slot.slab;
-        if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
+        if (slab != null) {
             pool.abandon(slab);
             for (Slot half : slots) {
                 half.slab = half.slab == slab ? null : half.slab;

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -182,6 +183,40 @@ class CopyPipelineTest {
                 .satisfies(found -> assertThat(found.contains(true)).isEqualTo(!broken));
         all.forEach(pool::release);
         known.close();
+    }
+
+    /** As {@link #aFailedCopyIsReportedForItsPiece}, of a kernel: the stream of copies says nothing about it. */
+    @Test
+    void aSlabIsLostToAKernelWhoseEndIsUnknown() {
+        List<String> warnings = new ArrayList<>();
+        BouncePool pinned = new BouncePool(
+                FfmPosix.instance(), new GpuPinning(contexts, warnings::add), CuFileConfig.defaults());
+        PreparedGpus known = new PreparedGpus(contexts, pinned);
+        PreparedGpu target = known.of(context);
+        target.prepare();
+        CopyPipeline copies = new CopyPipeline(contexts, pinned, new PreciseSleep(FfmPosix.instance()));
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
+        CopyPipeline.Slot slot = copies.next(BYTES);
+        long address = slot.address();
+        copies.begin(0, slot, true);
+        for (int i = 0; i < 2 * TransferCosts.MIN_FRAGMENTS; i++) {
+            copies.copyFragment(address + 2000L * i, device[0] + 1000L * i, 1000);
+        }
+        cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
+        cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
+        cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 3, Cuda.ERROR_INVALID_VALUE);
+        copies.endOfSlot(slot, 0, 7);
+        copies.end();
+        copies.leave();
+        assertThat(failed).containsExactly(7L);
+        List<Slab> all = new ArrayList<>();
+        for (Slab free = pinned.tryAcquire(BYTES); free != null; free = pinned.tryAcquire(BYTES)) {
+            all.add(free);
+        }
+        assertThat(all).isNotEmpty().noneMatch(free -> free.address() == address);
+        all.forEach(pinned::release);
+        known.close();
+        pinned.close();
     }
 
     /** A slab of an odd number of pages: direct I/O needs both halves to begin with a page. */
