@@ -9,6 +9,8 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.io.File;
 import java.io.IOException;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -61,7 +63,11 @@ final class ClassesOfARead {
         StringBuilder names = new StringBuilder();
         for (String place : System.getProperty("java.class.path").split(File.pathSeparator)) {
             Path root = Path.of(place);
-            if (Files.isDirectory(root.resolve("io/gds4j")) && !root.endsWith("test-classes")) {
+            if (place.matches(".*/gds-[^/]*(?<!-tests)\\.jar")) { // as a build has it that makes jars
+                try (FileSystem jar = FileSystems.newFileSystem(root)) {
+                    names.append(classes(jar.getPath("/"))).append(';');
+                }
+            } else if (Files.isDirectory(root.resolve("io/gds4j")) && !root.endsWith("test-classes")) {
                 names.append(classes(root)).append(';');
             }
         }

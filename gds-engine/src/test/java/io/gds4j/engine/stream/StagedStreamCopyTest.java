@@ -49,11 +49,16 @@ class StagedStreamCopyTest {
     private static final int PART = (int) GatheredStreamRead.PART_BYTES;
     private static final int FILE_BYTES = 3 * PART;
     private static final int ALL_FIXED = 7;
+    private static final byte[] CONTENT = new byte[FILE_BYTES];
+
+    static {
+        new SplittableRandom(3).nextBytes(CONTENT);
+    }
 
     private final CudaContexts contexts = new CudaContexts(new FakeCuda());
     private final StagingSlabs slabs = new StagingSlabs(contexts);
     private final StagingSlabs.Place place = slabs.takePlace();
-    private final byte[] file = new byte[FILE_BYTES];
+    private final byte[] file = CONTENT.clone();
     private final ArrayMover mover = new ArrayMover(file, true);
     private final NotedTransfer transfer = new NotedTransfer(true);
     private final Arena arena = Arena.ofShared();
@@ -62,10 +67,6 @@ class StagedStreamCopyTest {
     private final Stream stream = new Stream();
     private int boards;
     private final AtomicInteger over = new AtomicInteger();
-
-    StagedStreamCopyTest() {
-        new SplittableRandom(3).nextBytes(file);
-    }
 
     @AfterEach
     void nothingIsLeft() {

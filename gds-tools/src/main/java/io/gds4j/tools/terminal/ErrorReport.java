@@ -188,7 +188,7 @@ public record ErrorReport(
         String file = failure.getFile();
         String reason = failure.getReason();
         int errno = FileErrno.of(failure);
-        if (INPUT_ERRNOS.contains(errno)) {
+        if (errno == Errno.ENOENT || errno == Errno.EACCES || errno == Errno.ENOTDIR) {
             return new ErrorReport(
                     ExitStatus.BAD_INPUT, "BAD_INPUT", errno, Text.oneLine(file + ": " + Errno.text(errno)), file);
         }
