@@ -4,13 +4,22 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Request;
+import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
+import io.gds4j.ffi.cuda.FakeCuda;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -117,6 +126,38 @@ class FlightRecordingTest {
             assertThat(events.get("gds4j.PieceWait")).extracting(event -> event.getString("what"))
                     .contains("slab", "copy");
         }
+    }
+
+    @Test
+    void copiesToSeveralGpusAreRecordedWithTheBytesOfEach() throws Exception {
+        Path dump = folder.resolve("dump.jfr");
+        FakeCuda cuda = new FakeCuda(2, 64L << 20);
+        int size = 300_000;
+        Path file = Files.write(folder.resolve("file"), new byte[size]);
+        CuFileConfig config = CuFileConfig.builder().withoutEnvironment()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(64L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L))
+                .build();
+        try (CuFileDriver driver = CuFileDriver.open(new CompatBackend(config, FfmPosix.instance(), cuda.available()));
+                CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ);
+                MemoryAllocation most = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, size, 0);
+                MemoryAllocation few = driver.allocator().allocate(MemoryKind.CUDA_DEVICE, size, 1);
+                Recording recording = new Recording()) {
+            recording.enable("gds4j.PieceCopy").withThreshold(Duration.ZERO);
+            recording.start();
+            handle.readScattered(0, size, List.of(
+                    new ScatterCopy(0, size - 1000, most, 0),
+                    new ScatterCopy(100, 49, 20, 6000, few, 0, 20),
+                    new ScatterCopy(size - 1000, 1000, few, 200_000)));
+            recording.stop();
+            recording.dump(dump);
+        }
+        Map<Integer, List<RecordedEvent>> copies = RecordingFile.readAllEvents(dump).stream()
+                .filter(event -> event.getEventType().getName().equals("gds4j.PieceCopy"))
+                .collect(Collectors.groupingBy(event -> event.getInt("gpu")));
+        assertThat(copies.keySet()).containsExactly(0, 1);
+        assertThat(sum(copies.get(0))).isEqualTo(size - 1000);
+        assertThat(sum(copies.get(1))).isEqualTo(6000 * 20 + 1000);
     }
 
     private static long sum(List<RecordedEvent> events) {

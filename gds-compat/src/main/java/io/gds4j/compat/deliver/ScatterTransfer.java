@@ -242,7 +242,7 @@ public final class ScatterTransfer extends StagedTransfer {
         } finally {
             if (begun) {
                 try {
-                    pipeline.endOfSlot(slot, gpu, piece, length);
+                    pipeline.endOfSlot(slot, gpu, piece);
                     if (passesOn) {
                         passOn(pipeline, gpu, piece, from, length);
                     }

@@ -191,7 +191,11 @@ public abstract sealed class StagedTransfer extends Transfer implements CopyPipe
     }
 
     private void store(ThreadContext thread, CopyPipeline pipeline, CopyPipeline.@Nullable Slot slot, long piece) {
-        if (slot == null || !pipeline.await(slot) || isEnded(piece)) {
+        if (slot == null) {
+            return;
+        }
+        pipeline.await(slot);
+        if (isEnded(piece)) {
             return;
         }
         long start = plan().pieceStart(piece);

@@ -77,6 +77,7 @@ public final class ThreadContext {
                 return gathers.get(i);
             }
         }
+        gathers.removeIf(known -> known.gpu().isGone());
         GatherCopy gather = new GatherCopy(gpu, pool, sleep);
         gathers.add(gather);
         return gather;

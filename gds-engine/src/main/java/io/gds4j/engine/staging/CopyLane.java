@@ -306,6 +306,15 @@ public final class CopyLane {
         return cuda.streamSynchronize(stream);
     }
 
+    /** As {@link #synchronize()}, and waits for the kernel of a slot. The end of one that was called off stays unknown. */
+    int synchronize(int slot) {
+        int copies = synchronize();
+        if (copies != Cuda.SUCCESS || !byKernel[slot]) {
+            return copies;
+        }
+        return behind ? Cuda.ERROR_NOT_READY : cuda.streamSynchronize(kernelStream);
+    }
+
     /** As {@link #toGpu} and {@link #record} for a thread that streams wait for. A copy without an event is complete when this returns. */
     public int copyToGpu(int slot, long to, long from, long count) {
         int entered = push();

@@ -15,6 +15,7 @@ import io.gds4j.internal.trace.PieceWaitEvent;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,6 +53,9 @@ public final class CopyPipeline {
 
     /** Whether parts of a slot have been added to the fragments, and a kernel may copy them. */
     private boolean collects;
+
+    /** Bytes to or from the context that is current, since {@link #begin(int, Slot, boolean) begin}. */
+    private long bytesOfSlot;
     private boolean kernels = true;
     private long passed;
     private @Nullable PieceFailures failures;
@@ -78,15 +82,21 @@ public final class CopyPipeline {
             this.number = number;
         }
 
+        /** @throws CuFileException CUDA_DRIVER_ERROR if a copy whose end is unknown may still use the slab */
         Slab slab() {
             Slab held = slab;
             if (held == null) {
-                throw new IllegalStateException("the slot has no slab");
+                throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
+                        "the CUDA context no longer works");
             }
             return held;
         }
 
-        /** Returns where pieces begin. */
+        /**
+         * Returns where pieces begin.
+         *
+         * @throws CuFileException as {@link CopyPipeline#next} does
+         */
         public long address() {
             return slab().address() + offset;
         }
@@ -212,9 +222,9 @@ public final class CopyPipeline {
         return known;
     }
 
-    private void collect(int target, Slot slot, boolean toGpu) {
+    private void collect(int target, Slot slot, boolean pinned, boolean toGpu) {
         GatherKernel kernel = gpus.get(target).kernel();
-        boolean mayUse = kernels && kernel != null && slot.slab().block().isPinned();
+        boolean mayUse = kernels && kernel != null && pinned;
         fragments().begin(
                 lane(target), slot.number, toGpu, mayUse ? kernel.fragments() : null, pool.waits().any());
     }
@@ -271,9 +281,10 @@ public final class CopyPipeline {
     /** Uses both halves of the slab if pieces fit: many threads copy to several GPUs, and should not wait for each other's slabs. */
     private void halve(long bytes) {
         Slab slab = slots[0].slab();
-        if (2 * bytes <= slab.size()) {
+        long half = Pages.down(slab.size() / 2); // direct I/O needs the beginning of a page
+        if (bytes <= half) {
             slots[1].slab = slab;
-            slots[1].offset = slab.size() / 2;
+            slots[1].offset = half;
             held = 2;
         }
     }
@@ -320,7 +331,7 @@ public final class CopyPipeline {
 
     private void awaitPeers(CopyLane lane) {
         long first = lane.takeFirstToPeers();
-        int result = first < 0 ? Cuda.SUCCESS : synchronize(lane);
+        int result = first < 0 ? Cuda.SUCCESS : in(lane, lane::synchronize);
         if (result != Cuda.SUCCESS) {
             listener().failed(first, CudaErrors.failure(cuda(), "cuMemcpyPeerAsync", result).build());
         }
@@ -362,7 +373,8 @@ public final class CopyPipeline {
         }
         if (!collects) {
             collects = true;
-            collect(0, slots[turn - 1], true);
+            Slot slot = slots[turn - 1];
+            collect(0, slot, slot.slab().block().isPinned(), true);
         }
         int result = kernels ? Cuda.SUCCESS : fragments().byEngine();
         return result == Cuda.SUCCESS ? fragments().add(from, to, bytes) : result;
@@ -450,14 +462,14 @@ public final class CopyPipeline {
         }
         Slot slot = slots[turn++];
         await(slot);
-        if (slot.slab == null) {
-            throw CuFileException.of(CuFileError.CUDA_DRIVER_ERROR, "cuMemcpyAsync",
-                    "the CUDA context no longer works");
-        }
+        slot.slab();
         return slot;
     }
 
-    /** Waits for a slot's copies. Returns false if one failed, and reports that to {@link PieceFailures}. */
+    /**
+     * Waits for a slot's copies. Returns false if one failed, and reports that to {@link PieceFailures}; or if the slab is lost to a copy of its
+     * other half, which {@link Slot#address} tells.
+     */
     public boolean await(Slot slot) {
         boolean succeeded = slot.slab != null;
         for (int i = 0; i < lanes.size(); i++) {
@@ -564,14 +576,18 @@ public final class CopyPipeline {
      * Makes a context current, for copies between a slot and its memory; {@link #endOfSlot} and {@link #end} follow.
      *
      * @param toGpu false for copies from the GPU
+     * @throws CuFileException if this fails; the context is not current then
      */
     public void begin(int target, Slot slot, boolean toGpu) {
+        boolean pinned = slot.slab().block().isPinned();
+        bytesOfSlot = 0;
         pushed(lane(target));
-        collect(target, slot, toGpu);
+        collect(target, slot, pinned, toGpu);
     }
 
     /** Copies contiguous bytes to or from the context that is current, now or at the {@link #endOfSlot end}. */
     public void copyFragment(long from, long to, long bytes) {
+        bytesOfSlot += bytes;
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().add(from, to, bytes));
     }
 
@@ -584,6 +600,7 @@ public final class CopyPipeline {
             }
             return;
         }
+        bytesOfSlot += width * rows;
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
         long stream = lane(target).stream();
         int result = toGpu
@@ -597,14 +614,10 @@ public final class CopyPipeline {
         CudaErrors.check(cuda(), "cuMemcpyAsync", fragments().byEngine());
     }
 
-    /**
-     * Ends the copies of a slot to or from the context that is current. Copies to peers may follow, for which the slot does not wait.
-     *
-     * @param bytes of the slot
-     */
-    public void endOfSlot(Slot slot, int target, long piece, long bytes) {
+    /** Ends the copies of a slot to or from the context that is current. Copies to peers may follow, for which the slot does not wait. */
+    public void endOfSlot(Slot slot, int target, long piece) {
         slot.piece = piece;
-        int result = fragments().end(bytes / gpus.size(), false);
+        int result = fragments().end(bytesOfSlot, false);
         if (result != Cuda.SUCCESS) {
             failed(slot, lane(target), "cuMemcpyAsync", result);
         }
@@ -620,24 +633,31 @@ public final class CopyPipeline {
         contexts().leave();
     }
 
-    private int synchronize(CopyLane lane) {
+    private int in(CopyLane lane, IntSupplier call) {
         if (lane == current) {
-            return lane.synchronize();
+            return call.getAsInt();
         }
         int entered = lane.push();
         if (entered != Cuda.SUCCESS) {
             return entered;
         }
-        int result = lane.synchronize();
+        int result = call.getAsInt();
         lane.pop();
         return result;
     }
 
-    /** Reports a failed copy. If its end is unknown, it may still use the slab: the pool never hands that slab out again. */
+    /**
+     * Reports a failed copy. If its end is unknown, it may still use the slab, which the pool never hands out again, and a kernel the lane's
+     * table.
+     */
     private void failed(Slot slot, CopyLane lane, String call, int result) {
         listener().failed(slot.piece, CudaErrors.failure(cuda(), call, result).build());
+        if (in(lane, () -> lane.synchronize(slot.number)) == Cuda.SUCCESS) {
+            return;
+        }
+        lane.setBehind(lane.isBehind() || lane.isByKernel(slot.number));
         Slab slab = slot.slab;
-        if (slab != null && synchronize(lane) != Cuda.SUCCESS) {
+        if (slab != null) {
             pool.abandon(slab);
             for (Slot half : slots) {
                 half.slab = half.slab == slab ? null : half.slab;

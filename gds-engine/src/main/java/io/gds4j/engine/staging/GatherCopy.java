@@ -325,9 +325,10 @@ public final class GatherCopy {
         return true;
     }
 
-    /** Reports what was not copied. It is not known what may still use the slabs: the pool never hands them out again. */
+    /** Reports what was not copied. It is not known what may still use the slabs, and the board: the pool never hands the slabs out again. */
     private void failed(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener, String call, int result) {
         broken = true;
+        lane().setBehind(lane().isBehind() || launched);
         for (int i = 0; i < arrived; i++) {
             if (counts[i] > 0 && !words.isCopied(request, i)) {
                 listener.failed(numbers[i], CudaErrors.failure(cuda, call, result).build());

@@ -61,6 +61,7 @@ public final class PeerLinks {
             } finally {
                 pool.waits().leaveCall();
             }
+            known.keySet().removeIf(pair -> pair.from().isGone() || pair.to().isGone());
             known.put(new Pair(from, to), answer);
         }
         return answer;

@@ -12,6 +12,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.LockSupport;
 import java.util.concurrent.locks.ReentrantLock;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,7 +30,7 @@ public final class PreparedGpu {
     private final StreamWaits waits;
     private final long handle;
     private final long id;
-    private final Runnable firstUse;
+    private final Consumer<PreparedGpu> firstUse;
     private final IdlePlaces<CopyLane> idle = new IdlePlaces<>();
     private final WaitingLine line = new WaitingLine("a CUDA stream of its own", new ReentrantLock());
 
@@ -49,9 +50,9 @@ public final class PreparedGpu {
     /**
      * @param handle the raw {@code CUcontext}
      * @param id tells the context from a later one at the same address
-     * @param firstUse has other threads help to prepare; returns at once
+     * @param firstUse has other threads help to prepare this; returns at once
      */
-    PreparedGpu(CudaContexts contexts, BouncePool pool, long handle, long id, Runnable firstUse) {
+    PreparedGpu(CudaContexts contexts, BouncePool pool, long handle, long id, Consumer<PreparedGpu> firstUse) {
         this.contexts = contexts;
         this.cuda = contexts.cuda();
         this.pool = pool;
@@ -87,6 +88,11 @@ public final class PreparedGpu {
     /** Returns whether the context that holds the lanes still is. */
     public boolean isAlive() {
         return hasLanes && contexts.isAlive(handle, id, boards);
+    }
+
+    /** Returns whether the program has surely destroyed the context. */
+    public boolean isGone() {
+        return hasLanes && boards != 0 && !contexts.isRetained(handle) && !contexts.has(handle, boards);
     }
 
     /** Returns whether all is made. */
@@ -125,7 +131,7 @@ public final class PreparedGpu {
         if (usedAt != trims) {
             usedAt = trims;
             pool.serveGpus();
-            firstUse.run();
+            firstUse.accept(this);
         }
     }
 

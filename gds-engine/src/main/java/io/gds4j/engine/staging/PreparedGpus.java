@@ -3,6 +3,8 @@ package io.gds4j.engine.staging;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryRange;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 import org.jspecify.annotations.Nullable;
@@ -12,7 +14,7 @@ public final class PreparedGpus {
     private final CudaContexts contexts;
     private final BouncePool pool;
 
-    /** The newest first: a program may make contexts again and again. Replaced under its own lock, which no thread holds while it waits. */
+    /** The newest first. Contexts that the program has destroyed leave. Replaced under its own lock, which no thread holds while it waits. */
     private volatile PreparedGpu[] known = {};
     private final Object adding = new Object();
     private final PeerLinks links;
@@ -81,14 +83,17 @@ public final class PreparedGpus {
         synchronized (adding) {
             PreparedGpu found = find(handle, id);
             if (found == null) {
-                found = new PreparedGpu(contexts, pool, handle, id, () -> {
+                found = new PreparedGpu(contexts, pool, handle, id, used -> {
                     long since = pool.trims();
-                    helpers.run(-1, () -> help(handle, since));
+                    helpers.run(-1, () -> help(used, since));
                 });
-                PreparedGpu[] all = new PreparedGpu[known.length + 1];
-                all[0] = found;
-                System.arraycopy(known, 0, all, 1, known.length);
-                known = all;
+                List<PreparedGpu> all = new ArrayList<>(List.of(found));
+                for (PreparedGpu other : known) {
+                    if (other.handle() != handle && !other.isGone()) { // drivers reuse handles of destroyed contexts
+                        all.add(other);
+                    }
+                }
+                known = all.toArray(PreparedGpu[]::new);
             }
             return found;
         }
@@ -104,7 +109,7 @@ public final class PreparedGpus {
         helpers.run(gpu, () -> {
             if (pool.trims() == since) {
                 pool.pinNext();
-                help(contexts.primary(gpu), since);
+                help(of(contexts.primary(gpu)), since);
             }
         });
     }
@@ -134,10 +139,14 @@ public final class PreparedGpus {
         }
     }
 
-    /** @param since number of trims when the help was asked for: threads that come late make nothing again */
-    private void help(long handle, long since) {
+    /**
+     * Calls nothing in a context that is prepared: the program may have destroyed it when this thread comes.
+     *
+     * @param since number of trims when the help was asked for: threads that come late make nothing again
+     */
+    private static void help(PreparedGpu gpu, long since) {
         try {
-            of(handle).prepare(since);
+            gpu.prepare(since);
         } catch (CuFileException e) {
             // the request that needs this meets the same failure and reports it
         }

@@ -4,6 +4,8 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
 
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -12,6 +14,7 @@ import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.ffi.cuda.CudaFunction;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.testkit.Failures;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -136,7 +139,7 @@ class CopyPipelineTest {
             pipeline.copyFragment(slot.address(), device[0], BYTES);
             cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
             cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
-            pipeline.endOfSlot(slot, 0, piece, BYTES);
+            pipeline.endOfSlot(slot, 0, piece);
             pipeline.end();
         }
         assertThat(Failures.expect(() -> pipeline.next(BYTES)).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
@@ -165,7 +168,7 @@ class CopyPipelineTest {
             copies.begin(0, first, true);
             two.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
             two.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
-            copies.endOfSlot(first, 0, 0, BYTES);
+            copies.endOfSlot(first, 0, 0);
             copies.end();
             assertThat(Failures.expect(() -> copies.next(BYTES)).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
         }
@@ -180,6 +183,95 @@ class CopyPipelineTest {
                 .satisfies(found -> assertThat(found.contains(true)).isEqualTo(!broken));
         all.forEach(pool::release);
         known.close();
+    }
+
+    /** As {@link #aFailedCopyIsReportedForItsPiece}, of a kernel: the stream of copies says nothing about it. */
+    @Test
+    void aSlabIsLostToAKernelWhoseEndIsUnknown() {
+        List<String> warnings = new ArrayList<>();
+        BouncePool pinned = new BouncePool(
+                FfmPosix.instance(), new GpuPinning(contexts, warnings::add), CuFileConfig.defaults());
+        PreparedGpus known = new PreparedGpus(contexts, pinned);
+        PreparedGpu target = known.of(context);
+        target.prepare();
+        CopyPipeline copies = new CopyPipeline(contexts, pinned, new PreciseSleep(FfmPosix.instance()));
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
+        CopyPipeline.Slot slot = copies.next(BYTES);
+        long address = slot.address();
+        copies.begin(0, slot, true);
+        for (int i = 0; i < 2 * TransferCosts.MIN_FRAGMENTS; i++) {
+            copies.copyFragment(address + 2000L * i, device[0] + 1000L * i, 1000);
+        }
+        cuda.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
+        cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
+        cuda.fail(CudaFunction.STREAM_SYNCHRONIZE, 3, Cuda.ERROR_INVALID_VALUE);
+        copies.endOfSlot(slot, 0, 7);
+        copies.end();
+        copies.leave();
+        assertThat(failed).containsExactly(7L);
+        List<Slab> all = new ArrayList<>();
+        for (Slab free = pinned.tryAcquire(BYTES); free != null; free = pinned.tryAcquire(BYTES)) {
+            all.add(free);
+        }
+        assertThat(all).isNotEmpty().noneMatch(free -> free.address() == address);
+        all.forEach(pinned::release);
+        known.close();
+        pinned.close();
+    }
+
+    /** A slab of an odd number of pages: direct I/O needs both halves to begin with a page. */
+    @ParameterizedTest
+    @ValueSource(longs = {12, 20, 68, 1028, 4092})
+    void halvesBeginWithAPage(long kilobytes) {
+        FakeCuda two = new FakeCuda(2, 1 << 20);
+        CudaContexts both = two.available().cudaContexts().orElseThrow();
+        BouncePool odd = new BouncePool(FfmPosix.instance(), BouncePool.Pinning.NONE, CuFileConfig.builder()
+                .withoutEnvironment()
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(kilobytes))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(2L))
+                .build());
+        PreparedGpus known = new PreparedGpus(both, odd);
+        CopyPipeline copies = new CopyPipeline(both, odd, new PreciseSleep(FfmPosix.instance()));
+        List<PreparedGpu> targets = List.of(known.of(both.primary(0)), known.of(both.primary(1)));
+        for (long bytes : List.of(1L, Pages.SIZE, (kilobytes << 10) / 2 - 1, (kilobytes << 10) / 2, kilobytes << 10)) {
+            assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, bytes)).isTrue();
+            long first = copies.next(bytes).address();
+            long second = copies.next(bytes).address();
+            assertThat(List.of(first % Pages.SIZE, second % Pages.SIZE)).as("%s bytes", bytes).containsOnly(0L);
+            assertThat(Math.abs(second - first)).as("%s bytes", bytes).isGreaterThanOrEqualTo(bytes);
+            copies.leave();
+        }
+        known.close();
+        odd.close();
+        assertThat(two.leaks()).isEmpty();
+    }
+
+    /** The copies to the first of two contexts have failed; those to the second one begin with the same slot. */
+    @Test
+    void aSlotWithoutASlabLeavesNoContextCurrent() {
+        FakeCuda two = new FakeCuda(2, 1 << 20);
+        CudaContexts both = two.available().cudaContexts().orElseThrow();
+        PreparedGpus known = new PreparedGpus(both, pool);
+        CopyPipeline copies = new CopyPipeline(both, pool, new PreciseSleep(FfmPosix.instance()));
+        List<PreparedGpu> targets = List.of(known.of(both.primary(0)), known.of(both.primary(1)));
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, BYTES)).isTrue();
+        CopyPipeline.Slot other = copies.next(BYTES);
+        CopyPipeline.Slot slot = copies.next(BYTES);
+        copies.begin(0, slot, true);
+        two.fail(CudaFunction.EVENT_RECORD, 1, Cuda.ERROR_INVALID_VALUE);
+        two.fail(CudaFunction.STREAM_SYNCHRONIZE, 1, Cuda.ERROR_INVALID_VALUE);
+        copies.endOfSlot(slot, 0, 5);
+        copies.end();
+        assertThat(Failures.expect(() -> copies.begin(1, slot, true)).error())
+                .isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        assertThat(Failures.expect(other::address).error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+        copies.leave();
+        assertThat(failed).containsExactly(5L);
+        known.close();
+        assertThat(two.leaks()).noneMatch(leak -> leak.contains("push"));
+        long[] current = {-1};
+        two.ctxGetCurrent(current);
+        assertThat(current).containsExactly(0);
     }
 
     @Test

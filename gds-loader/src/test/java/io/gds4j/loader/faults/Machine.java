@@ -22,14 +22,16 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
 
-/** Doubles of two GPUs, libc and libcufile, and both backends over them. */
+/** Doubles of GPUs, libc and libcufile, and both backends over them. */
 final class Machine {
+    static final int GPUS = 4;
+
     /** Bytes of each GPU. */
     private static final long MEMORY = 64L << 20;
 
     private static final int DRIVER_VERSION = 13_000;
 
-    private final FakeCuda cuda = new FakeCuda(2, MEMORY);
+    private final FakeCuda cuda = new FakeCuda(GPUS, MEMORY);
     private final NativeCalls calls = new NativeCalls(cuda);
     private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
     private final Posix watchedPosix = calls.watch(Posix.class, posix);
@@ -43,7 +45,7 @@ final class Machine {
 
     /** Returns a backend that finds the GPUs for the first time. */
     CuFileBackend backend(String name, CuFileConfig config) {
-        CudaAvailability gpus = new CudaAvailability.Available(watchedCuda, DRIVER_VERSION, 2);
+        CudaAvailability gpus = new CudaAvailability.Available(watchedCuda, DRIVER_VERSION, GPUS);
         return name.equals(CompatBackend.NAME)
                 ? new CompatBackend(config, watchedPosix, gpus)
                 : library().backend(config, gpus);

@@ -88,6 +88,7 @@ final class Operations {
         for (MemoryKind kind : List.of(MemoryKind.HOST, MemoryKind.CUDA_DEVICE, MemoryKind.CUDA_MANAGED)) {
             all.add(Operation.of("copy", kind, Io.BUFFERED, Operations::copy));
         }
+        all.addAll(SpreadOperations.all());
         return all;
     }
 

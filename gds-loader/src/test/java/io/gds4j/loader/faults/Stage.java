@@ -33,6 +33,9 @@ public final class Stage implements AutoCloseable {
 
     private static final long PIECE_KB = 64;
 
+    /** Room for two pieces: requests for several GPUs use the halves of a slab. */
+    private static final long SLAB_KB = 2 * PIECE_KB;
+
     private final Machine machine;
     private final CuFileBackend backend;
     private final Path folder;
@@ -47,7 +50,7 @@ public final class Stage implements AutoCloseable {
         this.io = io;
         this.backend = machine.backend(backend, CuFileConfig.builder()
                 .withoutEnvironment()
-                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, PIECE_KB))
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, SLAB_KB))
                 .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 8L))
                 .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, PIECE_KB)
                 .set(CuFileKeys.PER_BUFFER_CACHE_SIZE_KB, PIECE_KB)

@@ -102,13 +102,21 @@ public final class CudaContexts {
             return isRetained(context);
         }
         long[] answer = CallState.current().answer();
-        int result = cuda.pointerGetAttribute(answer, CudaAttributes.POINTER_CONTEXT, memory);
         // A later context may have the same handle, and memory at the same address.
-        return result == Cuda.SUCCESS
-                && answer[0] == context
+        return has(context, memory)
                 && cuda.has(CudaFunction.CTX_GET_ID)
                 && cuda.ctxGetId(context, answer) == Cuda.SUCCESS
                 && answer[0] == id;
+    }
+
+    /**
+     * Returns whether a context has memory that was allocated in it and not freed. If not, the program has destroyed the context. Unlike
+     * {@link #isAlive}, this may be asked at any time.
+     */
+    public boolean has(long context, long memory) {
+        long[] answer = CallState.current().answer();
+        return cuda.pointerGetAttribute(answer, CudaAttributes.POINTER_CONTEXT, memory) == Cuda.SUCCESS
+                && answer[0] == context;
     }
 
     /**
