@@ -126,10 +126,10 @@ def load():
 def gpus():
     return bars(
         "gpus.svg", "First load of a process, all tensors to every GPU",
-        "GB/s delivered to all GPUs together, lowest to highest; the same machine and files as for one GPU, 2026-11-26. InstantTensor and "
-        "fastsafetensors run one process for each GPU and make its context before the clock starts.",
+        "GB/s delivered to all GPUs together; H200, 64 processors, safetensors in four shards in tmpfs, 2026-11-27. One GPU: three to six "
+        "processes, lowest to highest; two and four: one process of each in turns. The peers make their contexts before the clock starts.",
         [("gds4j, one process", OURS), ("InstantTensor 0.2.2", PEER), ("fastsafetensors 0.5.0", OTHER)],
-        [("one H100", (37, 45), (32, 38), 26), ("two", (92, 98), (104, 119), 77), ("four", (157, 173), (184, 267), (194, 209))],
+        [("one H200", (47.1, 48.1), (34.7, 38.4), (26.4, 28.2)), ("two", 123.8, 90.2, 70.0), ("four", 239.4, 169.9, 142.2)],
         280, "GB/s", 40, 120)
 
 
