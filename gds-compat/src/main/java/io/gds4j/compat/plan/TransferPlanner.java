@@ -136,10 +136,9 @@ public final class TransferPlanner {
      */
     private TransferCourse course(TransferRequest request, boolean cached, boolean past) {
         // A small request does not count, and must not make the workers of a GPU.
-        boolean counts = TransferCourse.mayShare(parallelism, request.size(), largestPiece());
-        long slab = cached && request.isSpread()
-                ? Math.min(largestPiece(), TransferCosts.SPREAD_PIECE)
-                : largestPiece();
+        long largest = largestPiece();
+        boolean counts = TransferCourse.mayShare(parallelism, request.size(), largest);
+        long slab = cached && request.isSpread() ? Math.min(largest, TransferCosts.SPREAD_PIECE) : largest;
         return request.circumstances()
                 .machine(parallelism, slab, largestRequest())
                 .request(request.size(), request.total(), request.isWrite(), request.isStaged(), request.mayGather())

@@ -350,8 +350,9 @@ public final class BouncePool {
             boolean lacked = false;
             lock.lock();
             try {
+                boolean idle = bytesInUse() == 0;
                 for (SlabClass slabs : classes) {
-                    lacked |= bytesInUse() == 0 && slabs.growIfLacking();
+                    lacked |= idle && slabs.growIfLacking();
                 }
             } finally {
                 lock.unlock();

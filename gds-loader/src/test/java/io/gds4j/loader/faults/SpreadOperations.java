@@ -133,11 +133,7 @@ final class SpreadOperations {
             }
             for (int round = 0; round < ROUNDS; round++) {
                 Optional<Long> moved = stage.attempt(() -> handle.writeScattered(0, all, fragments));
-                int count = Math.toIntExact(moved.orElseGet(stage::bytesTransferred));
-                moved.ifPresent(bytes -> assertThat(bytes).as("bytes written").isEqualTo(all));
-                file.expectWrite(0, Arrays.copyOf(content, count));
-                file.accept(count, all - count);
-                file.verify();
+                Operations.written(stage, moved, content, file);
                 IntStream.range(0, GPUS).forEach(memories::verify);
             }
         }
