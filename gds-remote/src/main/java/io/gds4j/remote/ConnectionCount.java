@@ -16,7 +16,7 @@ final class ConnectionCount {
     /** A doubling that the server allows reads up to twice as fast. The rate of a busy machine varies by a quarter. */
     private static final double GAIN = 1.5;
 
-    /** Bytes of a part, of which a long read has one for each connection: at least so many by the first number. */
+    /** Fewest bytes of a part while the count is the first one. A long read has a part for each connection. */
     private final long usualBytes;
     private final long bytesOfEach;
     private final int first;

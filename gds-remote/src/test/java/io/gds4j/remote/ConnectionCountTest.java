@@ -52,7 +52,7 @@ class ConnectionCountTest {
     private int most;
     private int mostBytes;
 
-    /** Nanoseconds of a round, for which so many connections waited. */
+    /** Returns the nanoseconds of a round, given the connections that waited for it and their bytes. */
     @FunctionalInterface
     private interface Speed {
         long nanos(int connections, int bytes);

@@ -115,7 +115,7 @@ class S3FaultTest {
         assertThat(server.uploads).isEmpty();
     }
 
-    /** The server had made the upload when nobody waited for its id any more. */
+    /** The thread is interrupted after the server has made the upload, and before its id arrives. */
     @Test
     void uploadThatBeginsDuringAnInterruptIsAborted() throws IOException {
         Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);

@@ -12,8 +12,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 
 /**
- * Memory that holds garbage, to expose code that expects zeroes. A large block is a private mapping of one small file, over and over:
- * pages that nobody writes are never made, and most tests write few pages of the slabs of a driver.
+ * Memory that holds garbage, to expose code that expects zeroes. A large block maps one small file privately, over and over. The kernel
+ * then makes only the pages that a test writes, which are few.
  */
 final class FakeGarbage {
     private static final byte VALUE = (byte) 0xCD;

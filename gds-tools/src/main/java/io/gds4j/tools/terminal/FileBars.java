@@ -90,7 +90,7 @@ final class FileBars implements Progress {
         advanceTo(bytes);
     }
 
-    /** Returns the files that have begun; where these are many, those that are not complete, and the latest others. */
+    /** Returns the files that have begun. Of too many it leaves out complete ones, the earliest first. */
     private List<Map.Entry<String, Part>> begun() {
         List<Map.Entry<String, Part>> begun = parts.entrySet().stream()
                 .filter(part -> part.getValue().done > 0).collect(Collectors.toCollection(ArrayList::new));
