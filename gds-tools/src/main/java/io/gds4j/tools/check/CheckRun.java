@@ -20,6 +20,7 @@ import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.Patience;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -40,7 +41,8 @@ public final class CheckRun {
             printConfig(output);
             return ExitStatus.DONE;
         }
-        CheckReport report = examine(arguments, output.environment());
+        Patience patience = new Patience();
+        CheckReport report = patience.with(() -> examine(arguments, output.environment(), patience));
         List<ErrorReport> failures = new ArrayList<>();
         report.paths().stream().flatMap(path -> path.error().stream()).forEach(failures::add);
         if (failures.isEmpty() && report.config().directStorage() == DirectStorage.REQUIRE) {
@@ -66,7 +68,8 @@ public final class CheckRun {
     /** Examines the machine and paths for a report of another command. */
     public static Machine machine(List<Path> paths, Map<String, String> environment) {
         CheckReport report =
-                examine(new CheckArguments(paths, Optional.empty(), false, false, List.of()), environment);
+                examine(new CheckArguments(paths, Optional.empty(), false, false, List.of()), environment,
+                        new Patience());
         return new Machine(CheckText.topology(report), Doctor.examine(report));
     }
 
@@ -91,7 +94,8 @@ public final class CheckRun {
         }
     }
 
-    private static CheckReport examine(CheckArguments arguments, Map<String, String> environment) {
+    private static CheckReport examine(
+            CheckArguments arguments, Map<String, String> environment, Patience patience) {
         SystemFiles files = SystemFiles.ofMachine();
         CuFileConfig.Builder settings = CuFileConfig.load(environment).toBuilder();
         arguments.directStorage().ifPresent(settings::directStorage);
@@ -99,7 +103,7 @@ public final class CheckRun {
         CudaAvailability cuda = CudaDriver.detect();
         LibCuFile library = LibCuFile.find(files, environment);
         Diagnosis diagnosis = CuFileDriver.diagnose(config);
-        List<CheckedPath> paths = examine(arguments.paths(), config);
+        List<CheckedPath> paths = examine(arguments.paths(), config, patience);
         return new CheckReport(
                 diagnosis.withPaths(paths.stream().map(CheckedPath::report).toList()),
                 KernelModules.read(files),
@@ -138,12 +142,15 @@ public final class CheckRun {
         return links;
     }
 
-    private static List<CheckedPath> examine(List<Path> paths, CuFileConfig config) {
+    private static List<CheckedPath> examine(List<Path> paths, CuFileConfig config, Patience patience) {
         if (paths.isEmpty()) {
             return List.of();
         }
-        try (CuFileDriver driver = CuFileDriver.open(config)) {
-            return paths.stream().map(path -> examine(path, driver)).toList();
+        try {
+            CuFileDriver driver = CuFileDriver.open(config);
+            List<CheckedPath> checked = paths.stream().map(path -> answered(path, driver, patience)).toList();
+            patience.close(driver::close);
+            return checked;
         } catch (CuFileException e) {
             // No backend serves. The rest of the report says what is missing, so print it.
             ErrorReport failure = ErrorReport.of(e);
@@ -152,13 +159,24 @@ public final class CheckRun {
         }
     }
 
+    private static CheckedPath answered(Path path, CuFileDriver driver, Patience patience) {
+        try {
+            return patience.some(() -> examine(path, driver));
+        } catch (CommandFailure e) {
+            return failed(path, ErrorReport.of(e));
+        }
+    }
+
+    private static CheckedPath failed(Path path, ErrorReport failure) {
+        return new CheckedPath(
+                PathReport.failed(path, CuFileException.invalid("check", failure.message())), Optional.of(failure));
+    }
+
     private static CheckedPath examine(Path path, CuFileDriver driver) {
         try {
             path.toRealPath();
         } catch (IOException e) {
-            return new CheckedPath(
-                    PathReport.failed(path, CuFileException.invalid("check", e.toString())),
-                    Optional.of(ErrorReport.of(e)));
+            return failed(path, ErrorReport.of(e));
         }
         PathReport report = driver.diagnose(path).paths().getFirst();
         return new CheckedPath(report, report.failure().map(failure -> ErrorReport.of(readable(path, failure))));

@@ -13,8 +13,11 @@ import java.util.OptionalDouble;
  * @param hot speed of loads from memory; empty if not measured
  * @param obstacle why it was not measured; empty if it was
  * @param devices bytes per second of each measured device
+ * @param silent why a device could not be measured that does not answer
  */
-record Estimate(List<ReadFile> files, Optional<HotLoad> hot, String obstacle, Map<String, Double> devices) {
+record Estimate(
+        List<ReadFile> files, Optional<HotLoad> hot, String obstacle, Map<String, Double> devices,
+        Map<String, String> silent) {
 
     /** Bytes to read. */
     long bytes() {

@@ -42,6 +42,7 @@ final class ExplainJson {
         fields.put("device", file.device());
         Double rate = explanation.estimate().devices().get(file.device());
         fields.put("coldBytesPerSecond", rate == null ? null : Math.round(rate));
+        fields.put("whyColdUnknown", explanation.estimate().silent().get(file.device()));
         fields.put("ioPath", file.ioPath(explanation.direct()));
         fields.put("reason", file.reason(explanation.direct()));
         fields.put("whyNotLibcufile", file.report().flatMap(PathReport::obstacle).orElse(null));

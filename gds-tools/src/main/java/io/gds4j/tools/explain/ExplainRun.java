@@ -14,9 +14,11 @@ import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.Targets;
+import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.Patience;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -26,7 +28,6 @@ import java.util.List;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalDouble;
 import java.util.stream.Collectors;
 
 /** Runs {@code gds explain}: reads headers, and of each device what it delivers in a fifth of a second. */
@@ -36,20 +37,29 @@ public final class ExplainRun {
 
     /** Examines the checkpoint and the machine, and prints what a load would do. */
     public static ExitStatus run(LoadArguments arguments, Output output) throws InterruptedException {
+        Patience patience = new Patience();
+        Explanation explanation = patience.with(() -> explain(arguments, output, patience));
+        output.print(object -> object.putAll(ExplainJson.of(explanation)), () -> ExplainText.lines(explanation));
+        return ExitStatus.DONE;
+    }
+
+    private static Explanation explain(LoadArguments arguments, Output output, Patience patience)
+            throws InterruptedException {
         LoadPlan plan = LoadRun.plan(arguments, output);
         List<Targets> targets = LoadRun.targets(arguments);
-        try (OpenedDriver opened = OpenedDriver.open(
+        OpenedDriver opened = OpenedDriver.open(
                 arguments.backend(), output,
-                settings -> arguments.directStorage().ifPresent(settings::directStorage)).preparedFor(targets)) {
-            Explanation explanation = explain(arguments, plan, targets, opened.driver());
-            output.print(object -> object.putAll(ExplainJson.of(explanation)), () -> ExplainText.lines(explanation));
-            return ExitStatus.DONE;
+                settings -> arguments.directStorage().ifPresent(settings::directStorage)).preparedFor(targets);
+        try {
+            return explain(arguments, plan, targets, opened.driver(), patience);
+        } finally {
+            patience.close(opened::close);
         }
     }
 
     private static Explanation explain(
-            LoadArguments arguments, LoadPlan plan, List<Targets> targets, CuFileDriver driver)
-            throws InterruptedException {
+            LoadArguments arguments, LoadPlan plan, List<Targets> targets, CuFileDriver driver,
+            Patience patience) throws InterruptedException {
         Diagnosis diagnosis = driver.diagnose(plan.requests().stream().map(LoadRequest::file)
                 .distinct().filter(ReadFile::isLocal).toArray(Path[]::new));
         List<ReadFile> files = files(plan.requests(), diagnosis);
@@ -68,12 +78,14 @@ public final class ExplainRun {
         Optional<HotLoad> hot = Optional.empty();
         String obstacle = "";
         try {
-            hot = Optional.of(HotLoad.measure(driver, measured, plan, files));
-        } catch (IOException | CuFileException e) {
+            hot = Optional.of(patience.some(() -> HotLoad.measure(driver, measured, plan, files)));
+        } catch (IOException | CuFileException | CommandFailure e) {
             obstacle = ErrorReport.of(e).message();
         }
         boolean direct = arguments.directStorage().filter(DirectStorage.REQUIRE::equals).isPresent();
-        Estimate estimate = new Estimate(files, hot, obstacle, devices(driver, measured.getFirst(), files, direct));
+        Map<String, String> silent = new LinkedHashMap<>();
+        Map<String, Double> rates = devices(driver, measured.getFirst(), files, direct, silent, patience);
+        Estimate estimate = new Estimate(files, hot, obstacle, rates, silent);
         return new Explanation(
                 arguments.path(), plan.checkpoint().format().id(), plan.tensors().size(), plan.bytes(), direct,
                 estimate, ranks, advice(plan, estimate, ranks, diagnosis));
@@ -95,18 +107,23 @@ public final class ExplainRun {
         return List.copyOf(files);
     }
 
-    /** Measures each device by its largest file. */
+    /** Measures each device by its largest file, and notes why one does not answer. */
     private static Map<String, Double> devices(
-            CuFileDriver driver, LoadDestination destination, List<ReadFile> files, boolean direct)
-            throws InterruptedException {
+            CuFileDriver driver, LoadDestination destination, List<ReadFile> files, boolean direct,
+            Map<String, String> silent, Patience patience) throws InterruptedException {
         Map<String, ReadFile> largest = new LinkedHashMap<>();
         files.stream().filter(file -> ReadFile.isLocal(file.path()) && !file.inMemory())
                 .sorted(Comparator.comparingLong(ReadFile::bytes).reversed())
                 .forEach(file -> largest.putIfAbsent(file.device(), file));
         Map<String, Double> rates = new LinkedHashMap<>();
         for (Map.Entry<String, ReadFile> device : largest.entrySet()) {
-            OptionalDouble rate = ColdRead.bytesPerSecond(driver, destination, device.getValue().path(), direct);
-            rate.ifPresent(known -> rates.put(device.getKey(), known));
+            Path file = device.getValue().path();
+            try {
+                patience.some(() -> ColdRead.bytesPerSecond(driver, destination, file, direct))
+                        .ifPresent(known -> rates.put(device.getKey(), known));
+            } catch (CommandFailure e) {
+                silent.put(device.getKey(), ErrorReport.of(e).message());
+            }
         }
         return rates;
     }

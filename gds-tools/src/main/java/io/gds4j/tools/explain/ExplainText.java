@@ -38,7 +38,8 @@ final class ExplainText {
                 .forEach(device -> lines.add(Text.row("storage", "%s delivers %s".formatted(
                         device, estimate.devices().containsKey(device)
                                 ? Units.rate(estimate.devices().get(device))
-                                : "an unknown rate: no file of 1 MiB or more that leaves the page cache"))));
+                                : "an unknown rate: " + estimate.silent().getOrDefault(
+                                        device, "no file of 1 MiB or more that leaves the page cache")))));
         lines.add("");
         lines.add("Files");
         List<List<String>> rows = new ArrayList<>();

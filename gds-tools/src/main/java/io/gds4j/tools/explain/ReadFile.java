@@ -38,7 +38,7 @@ record ReadFile(Path path, long bytes, OptionalLong cachedBytes, Optional<PathRe
 
     private static OptionalLong cached(Path path, List<LoadRequest> requests) {
         Posix posix = FfmPosix.instance();
-        int fd = posix.open(path.toString(), PosixConstants.O_RDONLY, 0);
+        int fd = posix.open(path.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0);
         if (fd < 0) {
             return OptionalLong.empty();
         }

@@ -13,6 +13,7 @@ import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Output;
+import io.gds4j.tools.terminal.Patience;
 import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -241,7 +242,7 @@ public final class LoadRun {
     }
 
     private ExitStatus list() {
-        LoadPlan plan = plan();
+        LoadPlan plan = new Patience().with(this::plan);
         List<TensorInfo> tensors = plan.tensors();
         output.print(object -> {
             object.put("path", arguments.path().toString());

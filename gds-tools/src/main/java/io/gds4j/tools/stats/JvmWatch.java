@@ -1,6 +1,7 @@
 package io.gds4j.tools.stats;
 
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Patience;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -25,7 +26,7 @@ final class JvmWatch implements AutoCloseable {
         this.only = only;
         only.ifPresent(pid -> {
             readers.put(pid, JvmReader.start(pid, EngineSample::read));
-            programs.put(pid, JvmList.program(pid));
+            programs.put(pid, new Patience().with(() -> JvmList.program(pid)));
         });
     }
 
@@ -69,7 +70,7 @@ final class JvmWatch implements AutoCloseable {
 
     /** Looks for new JVMs and new sessions. A JVM that has ended stays for the round that says so. */
     private void find() {
-        Map<Long, String> now = JvmList.others();
+        Map<Long, String> now = new Patience().with(JvmList::others);
         programs.keySet().removeIf(pid -> !now.containsKey(pid) && hasFailed(readers.get(pid)));
         programs.putAll(now);
         readers.entrySet().removeIf(entry -> {

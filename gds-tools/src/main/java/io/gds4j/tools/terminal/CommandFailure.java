@@ -38,6 +38,11 @@ public final class CommandFailure extends RuntimeException {
         return new CommandFailure(ExitStatus.IO_FAILURE, name, null, message);
     }
 
+    /** For a file of which a system call does not return. */
+    static CommandFailure noAnswer(String file, String message) {
+        return new CommandFailure(ExitStatus.IO_FAILURE, "NO_ANSWER", file, message);
+    }
+
     /** Exit status of the process. */
     public ExitStatus status() {
         return status;

@@ -9,3 +9,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   TopCommandTest: Screen
+//   PatienceTest: StalledCalls
