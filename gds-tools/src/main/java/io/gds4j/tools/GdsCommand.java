@@ -1,5 +1,6 @@
 package io.gds4j.tools;
 
+import io.gds4j.internal.text.InertText;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
@@ -12,6 +13,7 @@ import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
+import java.io.StringWriter;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -257,7 +259,11 @@ public final class GdsCommand implements Runnable {
         }
         ErrorReport report = ErrorReport.of(failure);
         if (report.status() == ExitStatus.INTERNAL_ERROR) {
-            failure.printStackTrace(terminal.err());
+            StringWriter trace = new StringWriter();
+            failure.printStackTrace(new PrintWriter(trace));
+            // its messages may quote names from files
+            trace.toString().lines().map(line -> InertText.line(line.replace("\t", "    ")))
+                    .forEach(terminal.err()::println);
         }
         terminal.err().println("gds: " + report.message());
         if (report.status() == ExitStatus.INTERNAL_ERROR) {

@@ -4,7 +4,11 @@ import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.io.OutputStream;
+import java.io.PrintStream;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -14,6 +18,7 @@ import java.nio.file.attribute.UserDefinedFileAttributeView;
 import java.util.Arrays;
 import java.util.HashSet;
 import java.util.List;
+import java.util.Map;
 import java.util.Set;
 import java.util.stream.Collectors;
 import javax.xml.parsers.DocumentBuilderFactory;
@@ -206,5 +211,21 @@ class HostileFilesCommandTest {
                 .contains(" times the 1.000 MiB of the files");
         GdsRun convert = gds("convert", path, folder.resolve("out").toString());
         assertThat(convert.err()).contains("note: the tensors share bytes and need 70 MiB of storage");
+    }
+
+    @Test
+    void stackTraceControlsNoTerminal() {
+        ByteArrayOutputStream seen = new ByteArrayOutputStream();
+        Terminal terminal = new Terminal(
+                new PrintStream(OutputStream.nullOutputStream()), new PrintStream(seen, true, StandardCharsets.UTF_8),
+                Map.of(), () -> false, () -> {
+                    throw new IllegalStateException("\u001b[31mname");
+                });
+
+        assertThat(GdsCommand.run(terminal, "check")).isEqualTo(1);
+
+        assertThat(seen.toString(StandardCharsets.UTF_8))
+                .contains("IllegalStateException: \\u001b[31mname\n    at io.gds4j")
+                .doesNotContain("\u001b");
     }
 }

@@ -1,13 +1,15 @@
 package io.gds4j.tools.report;
 
+import io.gds4j.internal.text.InertText;
 import io.gds4j.tools.terminal.Text;
 
 /** Writes HTML. Every text is escaped: names of files may hold markup. */
 final class Html {
     private final StringBuilder out = new StringBuilder(1 << 16);
 
-    /** Returns a text that is safe in an element and in a quoted attribute. */
-    static String escaped(String text) {
+    /** Returns a text that is safe in an element and in a quoted attribute, and controls no terminal that shows the page. */
+    static String escaped(String foreign) {
+        String text = InertText.line(foreign);
         StringBuilder safe = new StringBuilder(text.length() + 16);
         for (int i = 0; i < text.length(); i++) {
             char c = text.charAt(i);

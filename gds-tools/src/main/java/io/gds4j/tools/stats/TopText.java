@@ -15,8 +15,9 @@ import java.util.Map;
 /** Formats the speeds of JVMs, with a small chart of the last ones behind each. */
 final class TopText {
     private static final int MAX_COLUMNS = 40;
+    private static final int LABEL_COLUMNS = 16;
     /** Columns before the chart: indent, name, speed, bytes. */
-    private static final int FIGURES = 2 + 15 + 2 + 11 + 2 + 10 + 2;
+    private static final int FIGURES = 2 + LABEL_COLUMNS + 1 + 11 + 2 + 10 + 2;
     private static final DateTimeFormatter CLOCK = DateTimeFormatter.ofPattern("HH:mm:ss", Locale.ROOT);
     private static final String BLOCKS = "▁▂▃▄▅▆▇█";
     private static final String ASCII = "_.-=+*%#";
@@ -85,7 +86,7 @@ final class TopText {
     }
 
     private static String row(String label, String value) {
-        return String.format(Locale.ROOT, "  %-15s  %s", label, value);
+        return Text.row(label, LABEL_COLUMNS, value);
     }
 
     private String speed(String key, String name, double rate, long bytes) {

@@ -54,14 +54,14 @@ final class Layout {
 
     /** Returns the parts of a line, which end between words. A word that is longer than a line stays whole. */
     private List<String> wrapped(String line) {
-        if (line.length() <= columns) {
+        if (Columns.of(line) <= columns) {
             return List.of(line);
         }
         String indent = " ".repeat(valueColumn(line));
         List<String> parts = new ArrayList<>();
         String rest = line;
-        while (rest.length() > columns) {
-            int cut = rest.lastIndexOf(' ', columns);
+        while (Columns.of(rest) > columns) {
+            int cut = rest.lastIndexOf(' ', Columns.fitting(rest, columns));
             if (cut <= indent.length()) {
                 cut = rest.indexOf(' ', indent.length() + 1);
             }
@@ -81,9 +81,9 @@ final class Layout {
         if (line.startsWith(ITEM)) {
             return ITEM.length();
         }
-        int gap = line.substring(0, Math.max(leading, columns * 3 / 5)).lastIndexOf("  ");
+        int gap = line.substring(0, Math.max(leading, Columns.fitting(line, columns * 3 / 5))).lastIndexOf("  ");
         if (gap >= leading) {
-            return gap + 2;
+            return Columns.of(line.substring(0, gap + 2));
         }
         return Text.isRow(line) ? Text.VALUE_COLUMN : leading > 2 ? leading : leading + 2;
     }

@@ -29,7 +29,7 @@ final class ProgressLine {
     ProgressLine(Terminal terminal, String task, Collection<String> files) {
         // One column stays free: some terminals wrap a line that fills the last column.
         columns = Math.max(MIN_COLUMNS, terminal.lineColumns() - 1);
-        int longest = Math.max(task.length(), files.stream().mapToInt(String::length).max().orElse(0));
+        int longest = Math.max(task.length(), files.stream().mapToInt(Columns::of).max().orElse(0));
         nameColumns = Math.min(Math.min(longest, columns - PERCENT_COLUMNS), Math.max(MIN_NAME_COLUMNS, columns / 3));
         sameEnd = files.size() < 2 ? 0 : files.stream().reduce(ProgressLine::commonEnd).orElseThrow().length();
         unicode = terminal.showsUnicode();
@@ -41,23 +41,20 @@ final class ProgressLine {
                 && one.charAt(one.length() - 1 - length) == other.charAt(other.length() - 1 - length)) {
             length++;
         }
-        return one.substring(one.length() - length);
+        boolean divided = length > 0 && Character.isLowSurrogate(one.charAt(one.length() - length));
+        return one.substring(one.length() - length + (divided ? 1 : 0));
     }
 
     /** Returns a name that fits: without what is the same in all names, then without its beginning. */
     private String shown(String name) {
-        if (name.length() <= nameColumns) {
+        if (Columns.of(name) <= nameColumns) {
             return name;
         }
-        int end = Math.max(name.length() - sameEnd, nameColumns - 1);
-        String rest = end < name.length() ? name.substring(0, end - half(name, end)) + "…" : name;
-        int begin = rest.length() - nameColumns + 1;
-        return rest.length() <= nameColumns ? rest : "…" + rest.substring(begin + half(rest, begin));
-    }
-
-    /** Returns 1 if a cut would divide a character. */
-    private static int half(String text, int cut) {
-        return cut > 0 && Character.isLowSurrogate(text.charAt(cut)) ? 1 : 0;
+        int end = Math.max(name.length() - sameEnd, Columns.fitting(name, nameColumns - 1));
+        String rest = end < name.length() ? name.substring(0, end) + "…" : name;
+        return Columns.of(rest) <= nameColumns
+                ? rest
+                : "…" + rest.substring(Columns.beginOfEnd(rest, nameColumns - 1));
     }
 
     /** @param rate bytes per second; 0 if unknown */
@@ -79,8 +76,8 @@ final class ProgressLine {
         String shown = shown(name);
         int room = columns - nameColumns - figures.length() - 2;
         String bar = room < MIN_BAR_COLUMNS ? "" : " " + bar(Math.min(room, MAX_BAR_COLUMNS), done, total);
-        String line = shown + " ".repeat(nameColumns - shown.length()) + bar + figures;
-        return line.substring(0, Math.min(columns, line.length())).stripTrailing();
+        String line = Columns.padded(shown, nameColumns) + bar + figures;
+        return line.substring(0, Columns.fitting(line, columns)).stripTrailing();
     }
 
     private String bar(int barColumns, long done, long total) {

@@ -33,7 +33,12 @@ public final class Text {
 
     /** Returns a line with a label and a value, indented by two spaces; the values of all rows align. */
     public static String row(String label, String value) {
-        return ("  %-" + LABEL_WIDTH + "s %s").formatted(label, oneLine(value)).stripTrailing();
+        return row(label, LABEL_WIDTH, oneLine(value)).stripTrailing();
+    }
+
+    /** Returns a line with a label of a width and a value, indented by two spaces. */
+    public static String row(String label, int width, String value) {
+        return "  " + Columns.padded(label, width) + " " + value;
     }
 
     /** Returns whether a line has the shape of a {@link #row}. */
@@ -62,14 +67,14 @@ public final class Text {
         int[] widths = new int[columns];
         for (List<String> row : rows) {
             for (int i = 0; i < columns; i++) {
-                widths[i] = Math.max(widths[i], name(row.get(i)).length());
+                widths[i] = Math.max(widths[i], Columns.of(name(row.get(i))));
             }
         }
         return rows.stream().map(row -> {
             StringBuilder line = new StringBuilder();
             for (int i = 0; i < columns; i++) {
                 String cell = name(row.get(i));
-                String gap = " ".repeat(widths[i] - cell.length());
+                String gap = " ".repeat(widths[i] - Columns.of(cell));
                 line.append("  ").append(rightAligned[i] ? gap + cell : cell + gap);
             }
             return line.toString().stripTrailing();

@@ -26,6 +26,12 @@ class ReportPageTest {
     @TempDir
     private Path folder;
 
+    @Test
+    void textControlsNoTerminal() {
+        assertThat(Html.escaped("<a\u001b[31m\u202e>")).isEqualTo("&lt;a\\u001b[31m\\u202e&gt;");
+        assertThat(new Html().element("b", "\u0007模型").toString()).isEqualTo("<b>\\u0007模型</b>");
+    }
+
     private static Timeline timeline(int files) {
         Random random = new Random(7);
         Timeline timeline = new Timeline(0, 400 * MILLI);
