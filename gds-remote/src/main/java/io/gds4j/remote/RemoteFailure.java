@@ -73,7 +73,7 @@ final class RemoteFailure {
     }
 
     /** Returns whether a request did not leave: there was no connection. */
-    static boolean isUnsent(CuFileException failure) {
+    static boolean isUnsent(Throwable failure) {
         for (Throwable each = failure; each != null; each = each.getCause()) {
             if (each instanceof ConnectException || each instanceof UnresolvedAddressException
                     || each instanceof UnknownHostException || each instanceof SSLException

@@ -103,6 +103,18 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
      * @throws CuFileException if the server refuses, or does not answer after all attempts
      */
     HttpResponse<byte[]> send(String method, URI uri, MemorySegment body, Map<String, String> headers) {
+        return send(method, uri, body, headers, () -> {
+            // to repeat the request does no harm
+        });
+    }
+
+    /**
+     * Returns the answer.
+     *
+     * @param mayBeDoneTwice runs if the request was repeated although the server may have done it before
+     */
+    HttpResponse<byte[]> send(
+            String method, URI uri, MemorySegment body, Map<String, String> headers, Runnable mayBeDoneTwice) {
         Attempts attempts = new Attempts(
                 options, uri, (errno, why, cause) -> failure(method, uri, errno, why, cause));
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
@@ -112,7 +124,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         // No other POST has a body.
         boolean completes = method.equals("POST") && body.byteSize() > 0;
         try {
-            return attempts.run(() -> {
+            HttpResponse<byte[]> answer = attempts.run(() -> {
                 HttpRequest.Builder request = HttpRequest.newBuilder(uri);
                 all.forEach(request::setHeader);
                 connections.signer().headers(method, uri, digest, all).forEach(request::setHeader);
@@ -135,6 +147,10 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
                     sent.forget();
                 }
             });
+            if (attempts.answerLost()) {
+                mayBeDoneTwice.run();
+            }
+            return answer;
         } catch (InterruptedException e) {
             throw interrupted(method, uri, e);
         }

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
@@ -113,13 +114,17 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     /**
      * Returns the id of a new upload, also if the thread is interrupted while the server makes it: the id is needed to abort it. A failure
-     * names the upload if the server may have made it.
+     * names the upload if the server may have made it, and the log one whose id was lost before another began. The list of the server's
+     * uploads does not tell whose they are, so that none of them is aborted.
      */
     private String begin(String key, String mark) {
         URI uri = names.url(key, Map.of("uploads", ""));
         try {
             Matcher matcher =
-                    ID.matcher(text(requests.withGrace(GRACE).send("POST", uri, new byte[0], Map.of(MARK, mark))));
+                    ID.matcher(text(requests.withGrace(GRACE).send(
+                            "POST", uri, MemorySegment.ofArray(new byte[0]), Map.of(MARK, mark),
+                            () -> System.getLogger("io.gds4j.remote").log(System.Logger.Level.WARNING,
+                                    "an answer was lost; " + mayStay(key)))));
             if (!matcher.find()) {
                 throw S3Requests.failure("POST", uri, Errno.EIO, "the answer has no UploadId", null);
             }
@@ -131,11 +136,15 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             }
             CuFileException.Builder builder = CuFileException.builder("S3Files.upload").error(CuFileError.IO_ERROR)
                     .errno(errno)
-                    .detail("%s; an upload without parts may stay at the server: bucket %s, key %s".formatted(
-                            e.detail(), names.bucket(), key))
+                    .detail(e.detail() + "; " + mayStay(key))
                     .cause(e);
             throw e instanceof CuFileInterruptedException ? builder.buildInterrupted() : builder.build();
         }
+    }
+
+    private String mayStay(String key) {
+        return "an upload without parts may stay at the server: bucket %s, key %s".formatted(
+                names.bucket(), InertText.name(key));
     }
 
     /** Sends the request that makes the object appear. Its answer may get lost, and then a repetition fails. */

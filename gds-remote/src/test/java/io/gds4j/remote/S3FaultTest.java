@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowable;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import com.sun.net.httpserver.HttpExchange;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.source.Cancellation;
@@ -19,11 +20,17 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.List;
 import java.util.Optional;
+import java.util.concurrent.ConcurrentSkipListMap;
+import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.locks.LockSupport;
+import java.util.logging.Handler;
+import java.util.logging.LogRecord;
+import java.util.logging.Logger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -157,6 +164,71 @@ class S3FaultTest {
         ended.countDown();
     }
 
+    /** The server makes an upload, its id is lost, and the repetition makes another one. */
+    @Test
+    void uploadWhoseIdIsLostBeforeAnotherBeginsIsLogged() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        AtomicBoolean lost = new AtomicBoolean();
+        server.on((exchange, request) -> {
+            boolean first = beginsUpload(exchange) && lost.compareAndSet(false, true);
+            if (first) {
+                server.uploads.put("lost", new ConcurrentSkipListMap<>());
+                exchange.close();
+            }
+            return first;
+        });
+        List<String> logged = logged(() -> S3Files.upload(file, path("a%1Bb", OPTIONS)));
+        assertThat(server.objects).containsOnlyKeys("a\u001bb");
+        assertThat(logged).containsExactly(
+                "an answer was lost; an upload without parts may stay at the server: bucket models, key a\\u001bb");
+
+        assertThat(logged(() -> S3Files.upload(file, path("b", OPTIONS)))).isEmpty();
+        server.on((exchange, request) -> {
+            boolean busy = beginsUpload(exchange) && lost.compareAndSet(true, false);
+            if (busy) {
+                S3Server.answer(exchange, 503, "<Error><Code>SlowDown</Code></Error>");
+            }
+            return busy;
+        });
+        assertThat(logged(() -> S3Files.upload(file, path("c", OPTIONS)))).as("refused, not lost").isEmpty();
+    }
+
+    private static boolean beginsUpload(HttpExchange exchange) {
+        return String.valueOf(exchange.getRequestURI().getQuery()).startsWith("uploads");
+    }
+
+    private interface Action {
+        void run() throws IOException;
+    }
+
+    private static List<String> logged(Action action) throws IOException {
+        List<String> lines = new CopyOnWriteArrayList<>();
+        Handler handler = new Handler() {
+            @Override
+            public void publish(LogRecord entry) {
+                lines.add(entry.getMessage());
+            }
+
+            @Override
+            public void flush() {
+                // nothing is kept back
+            }
+
+            @Override
+            public void close() {
+                // nothing is open
+            }
+        };
+        Logger logger = Logger.getLogger("io.gds4j.remote");
+        logger.addHandler(handler);
+        try {
+            action.run();
+        } finally {
+            logger.removeHandler(handler);
+        }
+        return lines;
+    }
+
     @Test
     void uploadThatDidNotBeginIsNotNamed() throws IOException {
         Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
@@ -206,7 +278,7 @@ class S3FaultTest {
     private CuFileInterruptedException interruptedAtItsBeginning(Path file, CountDownLatch mayAnswer) {
         Thread uploader = Thread.currentThread();
         server.on((exchange, request) -> {
-            if (String.valueOf(exchange.getRequestURI().getQuery()).startsWith("uploads")) {
+            if (beginsUpload(exchange)) {
                 uploader.interrupt();
                 while (uploader.isInterrupted()) {
                     Thread.onSpinWait(); // until it notices
