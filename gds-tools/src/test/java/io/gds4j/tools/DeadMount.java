@@ -50,6 +50,11 @@ final class DeadMount implements AutoCloseable {
         return new DeadMount(folder, server);
     }
 
+    /** Returns a file below the mount. */
+    Path file(String name) {
+        return folder.resolve(name);
+    }
+
     /** Lets all waiting calls fail, and unmounts. */
     @Override
     public void close() throws IOException {

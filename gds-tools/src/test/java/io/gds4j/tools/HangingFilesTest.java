@@ -35,11 +35,11 @@ class HangingFilesTest {
     void commandsThatLookEndWithOneLine() throws Throwable {
         for (String[] command : new String[][]{{"load", "--list"}, {"explain", "-t", "host"}}) {
             Path mount = Files.createDirectory(folder.resolve(command[0]));
-            Path file = mount.resolve("model.safetensors");
-            String[] arguments = Arrays.copyOf(command, command.length + 2);
-            arguments[command.length] = file.toString();
-            arguments[command.length + 1] = "--json";
-            try (DeadMount ignored = DeadMount.on(mount)) {
+            try (DeadMount dead = DeadMount.on(mount)) {
+                Path file = dead.file("model.safetensors");
+                String[] arguments = Arrays.copyOf(command, command.length + 2);
+                arguments[command.length] = file.toString();
+                arguments[command.length + 1] = "--json";
                 GdsRun run = gds(arguments);
 
                 assertThat(run.status()).isEqualTo(4);
@@ -54,8 +54,8 @@ class HangingFilesTest {
     @Test
     void checkReportsTheOtherPaths() throws Throwable {
         Path mount = Files.createDirectory(folder.resolve("mount"));
-        try (DeadMount ignored = DeadMount.on(mount)) {
-            GdsRun run = gds("check", mount.resolve("data").toString(), folder.toString());
+        try (DeadMount dead = DeadMount.on(mount)) {
+            GdsRun run = gds("check", dead.file("data").toString(), folder.toString());
 
             assertThat(run.status()).isEqualTo(4);
             assertThat(run.errorLine()).contains(": no answer to ");
