@@ -20,20 +20,18 @@ import java.util.concurrent.ExecutionException;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
-import java.util.concurrent.atomic.AtomicLongArray;
 import java.util.concurrent.locks.LockSupport;
-import java.util.function.LongConsumer;
 
 /**
- * Measures how fast storage delivers a file, in a fifth of a second, by reads like those of a load: as many at a time, as far apart,
- * through the same engine and page cache. What the page cache has of them is dropped first, and is fetched again at the end, unless a
- * read did so; what it had not is dropped.
+ * Measures how fast storage delivers a file, in a fifth of a second, by reads like those of a load: as many requests at a time, one behind
+ * the other in the file, through the same engine and page cache. They begin short, for slow storage, and the longest ones tell the speed.
+ * What the page cache has of them is dropped first, and is fetched again at the end, unless a read did so; what it had not is dropped.
  */
 final class ColdRead {
     private static final long NANOS = 200_000_000;
     private static final long LEAST_FILE = 1L << 20;
     private static final long PAGE = 4096;
-    /** Largest folio of the page cache. Requests share none, so that each can be dropped from it. */
+    /** Largest folio of the page cache. Reads that follow each other share none, so that each can be dropped from it. */
     private static final long FOLIO = 2L << 20;
     /** A folio of which the page cache has fewer pages is cold: the header before it has been read. */
     private static final long COLD_PAGES = FOLIO / PAGE / 4;
@@ -49,20 +47,17 @@ final class ColdRead {
     /** Requests that a load has in flight. */
     private static final int CALLERS = 4;
 
-    /** Bytes of a caller's first request. It starts threads and maps memory, so it does not count if there are others. */
-    private static final long FIRST = 4L << 20;
-    /** Bytes of its first read: storage that is slow takes no longer for it. */
-    private static final long LEAST_READ = 64 << 10;
-    private static final long MOST = 64L << 20;
+    /** Bytes of the shortest request, and of the longest: a load's are no shorter. */
+    private static final long LEAST = 64 << 10;
+    private static final long MOST = 128L << 20;
 
-    /** Requests of a caller that fit into the time after the first: few, because threads wait for each other at their ends. */
-    private static final int REQUESTS = 2;
+    /** How much longer requests may be than those before them: these tell little about the speed. */
+    private static final int GROWTH = 8;
 
     private final Posix posix = FfmPosix.instance();
     private final CuFileHandle handle;
     private final MemoryRange memory;
     private final int fd;
-    private long start;
 
     private ColdRead(CuFileHandle handle, MemoryRange memory, int fd) {
         this.handle = handle;
@@ -81,8 +76,8 @@ final class ColdRead {
         OpenOption[] options = direct ? new OpenOption[]{CuFileOpenOption.DIRECT} : new OpenOption[0];
         try (CuFileHandle handle = driver.openFile(file, options)) {
             long room = driver.allocator().available(destination.kind(), destination.device()) / (2 * CALLERS);
-            long most = folios(Math.min(Math.min(MOST, room), Math.max(FIRST, handle.size() / CALLERS)));
-            if (handle.size() < LEAST_FILE || most < FIRST) {
+            long most = Math.min(Math.min(MOST, room), handle.size() / CALLERS) / PAGE * PAGE;
+            if (handle.size() < LEAST_FILE || most < LEAST) {
                 return OptionalDouble.empty();
             }
             try (MemoryAllocation memory = driver.allocator().allocate(
@@ -97,87 +92,58 @@ final class ColdRead {
     }
 
     private OptionalDouble measure(long size, long most) throws InterruptedException {
-        long part = Math.max(FOLIO, folios(size / CALLERS));
         long[] before = new long[(int) Math.ceilDiv(size, FOLIO)];
         Arrays.setAll(before, this::cached);
-        AtomicLongArray reached = new AtomicLongArray(CALLERS);
         double rate = 0;
-        start = System.nanoTime();
+        long longest = 0;
+        long at = 0;
+        long start = System.nanoTime();
         try (ExecutorService callers = Executors.newFixedThreadPool(CALLERS)) {
-            List<Future<Double>> rates = new ArrayList<>();
-            for (int i = 0; i < CALLERS && i * part < size; i++) {
-                int caller = i;
-                long begin = i * part;
-                long end = Math.min(size, begin + part);
-                MemoryRange into = memory.slice(i * most, most);
-                rates.add(callers.submit(() -> read(begin, end, into, at -> reached.set(caller, at))));
-            }
-            for (Future<Double> each : rates) {
-                rate += each.get();
+            long length = LEAST;
+            for (long took = 0; length > 0 && took < NANOS / 2 && System.nanoTime() - start < NANOS;) {
+                boolean comesFromStorage = isDropped(at, CALLERS * length);
+                took = read(callers, at, length);
+                if (comesFromStorage && length >= longest) {
+                    longest = length;
+                    rate = CALLERS * length * 1e9 / took;
+                }
+                at = (at + CALLERS * length + FOLIO - 1) / FOLIO * FOLIO;
+                long next = (long) Math.clamp(length * (double) NANOS / took, length, length * GROWTH);
+                length = length == most && rate > 0 ? 0
+                        : Math.min(Math.min(next, most), (size - at) / CALLERS) / PAGE * PAGE;
             }
         } catch (ExecutionException e) {
             return OptionalDouble.empty();
         } finally {
-            for (int i = 0; i < CALLERS && i * part < size; i++) {
-                int first = (int) (i * part / FOLIO);
-                long end = Math.min(size, reached.get(i) + AHEAD);
-                for (int left = PASSES; left > 0 && !restored(before, first, end); left--) {
-                    LockSupport.parkNanos(PAUSE_NANOS);
-                }
+            long end = Math.min(size, at + AHEAD);
+            for (int left = PASSES; left > 0 && !restored(before, end); left--) {
+                LockSupport.parkNanos(PAUSE_NANOS);
             }
         }
         return rate > 0 ? OptionalDouble.of(rate) : OptionalDouble.empty();
     }
 
-    /** Reads a part of the file until the time is over, and returns bytes per second; 0 if it does not come from storage. */
-    private double read(long begin, long end, MemoryRange into, LongConsumer reached) {
-        long firstBytes = 0;
-        long firstEnd = start;
-        long bytes = 0;
-        long now = start;
-        long size = FIRST;
-        for (long at = begin; at < end && now - start < NANOS;) {
-            long count = Math.min(size, end - at);
-            reached.accept(at + count);
-            if (posix.cachedPages(fd, at, count) != 0) {
-                drop(at, count);
-            }
-            long before = System.nanoTime();
-            boolean stays = posix.cachedPages(fd, at, count) > 0; // dirty, or mapped by another program
-            if (!stays) {
-                bytes += readInTime(at, count, bytes == 0 ? LEAST_READ : count, into);
-            }
-            at += count;
-            now = System.nanoTime();
-            if (firstBytes == 0) {
-                firstBytes = bytes;
-                firstEnd = now;
-            }
-            if (!stays) {
-                double longer = (NANOS - (now - start)) / (double) REQUESTS / (now - before);
-                size = folios(Math.clamp((long) (count * longer), FIRST, into.length()));
-            }
+    /** Drops a range from the page cache; false if pages stay, which are dirty or mapped by another program. */
+    private boolean isDropped(long offset, long count) {
+        if (posix.cachedPages(fd, offset, count) != 0) {
+            drop(offset, count);
         }
-        return bytes > firstBytes
-                ? (bytes - firstBytes) * 1e9 / (now - firstEnd)
-                : bytes * 1e9 / Math.max(1, now - start);
+        return posix.cachedPages(fd, offset, count) <= 0;
     }
 
-    /** Reads as much of a range as the time allows, and returns the number of bytes. Each read is as long as the one before it lets hope. */
-    private long readInTime(long offset, long count, long first, MemoryRange into) {
-        long bytes = 0;
-        long at = 0;
-        long next = first;
-        for (long now = System.nanoTime(); at < count && now - start < NANOS;) {
-            long length = Math.min(next, count - at);
-            bytes += handle.read(into, length, offset + at, at);
-            at += length;
-            long took = System.nanoTime() - now;
-            now += took;
-            double inTime = (double) length * (NANOS - (now - start)) / Math.max(1, took);
-            next = Math.clamp((long) inTime / LEAST_READ, 1, Math.ceilDiv(count, LEAST_READ)) * LEAST_READ;
+    /** Has all callers read, each a part behind that of the one before, and returns the nanoseconds until the last one is done. */
+    private long read(ExecutorService callers, long offset, long length)
+            throws InterruptedException, ExecutionException {
+        long start = System.nanoTime();
+        List<Future<Long>> reads = new ArrayList<>();
+        for (int i = 0; i < CALLERS; i++) {
+            long at = i * length;
+            reads.add(callers.submit(() -> handle.read(memory, length, offset + at, at)));
         }
-        return bytes;
+        for (Future<Long> read : reads) {
+            read.get();
+        }
+        return System.nanoTime() - start;
     }
 
     private long cached(int folio) {
@@ -188,9 +154,9 @@ final class ColdRead {
      * Leaves as much in the page cache as there was, if the kernel tells that. Returns false if pages stay, as those do that the kernel
      * still reads.
      */
-    private boolean restored(long[] before, int first, long end) {
+    private boolean restored(long[] before, long end) {
         boolean done = true;
-        for (int i = first; i * FOLIO < end; i++) {
+        for (int i = 0; i * FOLIO < end; i++) {
             long now = cached(i);
             if (now > before[i] && before[i] >= 0 && before[i] < COLD_PAGES) {
                 drop(i * FOLIO, FOLIO);
@@ -202,10 +168,6 @@ final class ColdRead {
             }
         }
         return done;
-    }
-
-    private static long folios(long bytes) {
-        return bytes / FOLIO * FOLIO;
     }
 
     private void drop(long offset, long count) {

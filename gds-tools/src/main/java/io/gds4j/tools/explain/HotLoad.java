@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadPlan;
+import io.gds4j.loader.LoadProgress;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.ParallelTensors;
@@ -26,11 +27,11 @@ import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
- * Time of the first load of a process from memory on this machine: a constant and a part for each byte. Both come from real loads of
- * tensors of the checkpoint that are in the page cache, or else of a generated checkpoint in /dev/shm. The first loads create classes,
- * threads and slabs, as the load does that is explained; those after them tell the speed.
+ * Time of the first load of a process from memory on this machine: a constant and a part for each byte. Both come from loads of tensors of
+ * the checkpoint that are in the page cache, or else of a generated checkpoint in /dev/shm. The first one creates classes, threads and
+ * slabs, as the load does that is explained, and is that load where all of it is read. Those after it tell the speed of further bytes.
  *
- * @param fixedSeconds time of a first load of nothing, without headers
+ * @param fixedSeconds time of a first load of nothing
  * @param bytesPerSecond speed of what follows, of all bytes that a load reads
  * @param own true if measured by loads of the checkpoint, false if by loads of a generated one
  */
@@ -38,15 +39,17 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
 
     private static final Path MEMORY = Path.of("/dev/shm");
     private static final int TENSOR = 8 << 20;
-    private static final long GENERATED = 512L << 20;
-    private static final long FIRST = 128L << 20;
+    private static final long GENERATED = 1L << 30;
     private static final long MAX_BYTES = 4L << 30;
 
-    /** A load of the measurement takes at most this part of the available memory; all five together take half. */
-    private static final int SHARE = 10;
+    /** Bytes in the page cache that tell enough about a larger checkpoint. */
+    private static final long ENOUGH = 64L << 20;
 
-    /** A load of the measurement takes about so long at most. */
-    private static final double SECONDS = 0.2;
+    /** A load of the measurement takes at most this part of the available memory; all three together take half. */
+    private static final int SHARE = 6;
+
+    /** A load of the measurement that takes longer ends early, after a request. */
+    private static final long MOST_NANOS = 600_000_000;
 
     /**
      * Measures.
@@ -64,10 +67,12 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         }
         Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
         LoadPlan own = plan.select(tensor -> cached.contains(tensor.file()));
-        if (part(own, Math.min(FIRST, room)).bytes() >= Math.clamp(plan.bytes(), 1, FIRST / 2)) {
-            return measure(driver, destinations, own, true, room);
+        LoadPlan part = part(own, room);
+        if (part.bytes() >= Math.clamp(plan.bytes(), 1, ENOUGH)) {
+            return measure(driver, destinations, part, true);
         }
-        long bytes = Math.min(Math.min(GENERATED, room), Files.getFileStore(MEMORY).getUsableSpace() / 2);
+        long bytes = Math.min(Math.min(Math.clamp(plan.bytes(), TENSOR, GENERATED), room),
+                Files.getFileStore(MEMORY).getUsableSpace() / 2);
         if (bytes < TENSOR) {
             throw new IOException("too little memory is available for loads of %s and more, of files in %s"
                     .formatted(Units.bytes(TENSOR), MEMORY));
@@ -75,14 +80,14 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         try (TemporaryFolder folder = TemporaryFolder.in(MEMORY, "gds-explain-")) {
             Path file = folder.path().resolve("generated.safetensors");
             write(file, (int) (bytes / TENSOR));
-            return measure(driver, destinations, Checkpoint.open(file).plan(), false, room);
+            return measure(driver, destinations, Checkpoint.open(file).plan(), false);
         }
     }
 
     private static HotLoad measure(
-            CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, boolean own, long room) {
+            CuFileDriver driver, List<LoadDestination> destinations, LoadPlan plan, boolean own) {
         try (Loads loads = new Loads(driver, destinations, plan)) {
-            return loads.measure(own, room);
+            return loads.measure(own);
         }
     }
 
@@ -112,10 +117,18 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         return fixedSeconds + bytes / bytesPerSecond;
     }
 
-    /**
-     * Loads of parts of a plan from memory. Their tensors stay until the end, so that each load has fresh memory, as the load of a program
-     * has.
-     */
+    /** Ends a load that takes long. */
+    private static final class Enough extends RuntimeException {
+        private static final long serialVersionUID = 1;
+        private final double bytesPerSecond;
+
+        Enough(double bytesPerSecond) {
+            super(null, null, false, false);
+            this.bytesPerSecond = bytesPerSecond;
+        }
+    }
+
+    /** Loads from memory. Their tensors stay until the end, so that each load has fresh memory, as the load of a program has. */
     private static final class Loads implements AutoCloseable {
         private final CuFileDriver driver;
         private final List<LoadDestination> destinations;
@@ -128,54 +141,41 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
             this.plan = plan;
         }
 
-        /**
-         * Two loads are cold: what they take longer than warm ones is the cost of a first load. Two warm sizes tell the speed, apart from
-         * what any load needs to begin and to end.
-         */
-        HotLoad measure(boolean own, long room) {
-            long most = Math.min(room, plan.bytes());
-            LoadReport first = load(Math.min(FIRST, most));
-            long some = Math.min(most, Math.min(Math.max(first.bytesAsked(), most / 4), within(first)));
-            LoadReport second = load(some);
-            LoadReport warm = load(some);
-            long many = Math.min(most, within(warm));
-            LoadReport last = load(many);
-            double longest = seconds(last);
-            if (longest < SECONDS) {
-                longest = (longest + seconds(load(many))) / 2;
+        HotLoad measure(boolean own) {
+            try {
+                LoadReport first = load();
+                load();
+                LoadReport warm = load();
+                return new HotLoad(Math.max(0, seconds(first) - seconds(warm)), warm.bytesAsked() / seconds(warm), own);
+            } catch (Enough e) {
+                return new HotLoad(0, e.bytesPerSecond, own);
             }
-            double rate = last.bytesAsked() / longest;
-            double slope = (last.bytesAsked() - warm.bytesAsked()) / (longest - seconds(warm));
-            if (last.bytesAsked() > 2 * warm.bytesAsked() && slope > rate && slope < 2 * rate) {
-                rate = slope;
-            }
-            double each = longest - last.bytesAsked() / rate;
-            double fixed = seconds(first) + seconds(second) - each
-                    - (first.bytesAsked() + second.bytesAsked()) / rate;
-            return new HotLoad(Math.max(0, fixed), rate, own);
         }
 
-        /** What a load of about {@link #SECONDS} reads, after another one; not less than that one read. */
-        private static long within(LoadReport load) {
-            return Math.max(load.bytesAsked(), (long) (load.bytesAsked() / seconds(load) * SECONDS));
-        }
-
-        /** Time of a load, without that of the headers. */
+        /** Time of a load without that of the headers, which gds load reads while the driver opens. */
         private static double seconds(LoadReport load) {
             return load.seconds() - load.headerSeconds();
         }
 
-        private LoadReport load(long bytes) {
-            LoadPlan part = part(plan, bytes);
+        private LoadReport load() {
+            long start = System.nanoTime();
             if (destinations.size() > 1) {
-                ParallelTensors tensors = part.across(destinations, ParallelPlan.replicate()).load(driver);
+                ParallelTensors tensors = plan.across(destinations, ParallelPlan.replicate())
+                        .load(driver, progress -> end(progress, start, destinations.size()));
                 loaded.add(tensors::close);
                 return tensors.report().load();
             }
             LoadDestination only = destinations.getFirst();
-            LoadedTensors tensors = part.to(only.kind(), only.device()).load(driver);
+            LoadedTensors tensors =
+                    plan.to(only.kind(), only.device()).load(driver, progress -> end(progress, start, 1));
             loaded.add(tensors::close);
             return tensors.report();
+        }
+
+        private static void end(LoadProgress progress, long start, int copies) {
+            if (System.nanoTime() - start > MOST_NANOS && progress.bytes() < progress.totalBytes()) {
+                throw new Enough(progress.bytesPerSecond() / copies);
+            }
         }
 
         @Override
