@@ -333,6 +333,37 @@ class SaveCrashTest {
         remove(folder);
     }
 
+    /** A network file system may lose the answer to a call that it has served. */
+    @ParameterizedTest
+    @MethodSource("oldAndNewShardSizes")
+    void callWhoseAnswerIsLostLeavesACheckpoint(long oldShard, long newShard) throws IOException {
+        boolean done = false;
+        for (int n = 1; !done; n++) {
+            int failing = n;
+            Path folder = newFolder();
+            save(folder, OLD, oldShard, unhindered());
+            String[] lost = {null};
+            int[] last = {0};
+            try {
+                save(folder, NEW, newShard, new WatchedCalls((number, name) -> {
+                    last[0] = number;
+                }, (number, name) -> {
+                    if (number == failing) {
+                        lost[0] = name;
+                        throw WatchedCalls.refusal(Errno.EIO);
+                    }
+                }));
+                done = failing > last[0];
+            } catch (CuFileException e) {
+                assertThat(e.errno()).as("%s", e).hasValue(Errno.EIO);
+            }
+            assertThat(Tensors.seedOf(folder, OLD, NEW)).as("after a lost answer to %s %d", lost[0], n)
+                    .isNotEqualTo(-1);
+            assertNextSaveCleansUp(folder, newShard);
+            remove(folder);
+        }
+    }
+
     @Test
     void filesKeepTheirTemporaryNamesWhereLinksAreUnknown() throws IOException {
         Path folder = newFolder();
