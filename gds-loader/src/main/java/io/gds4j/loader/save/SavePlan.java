@@ -259,6 +259,7 @@ public final class SavePlan {
                     if (same == null) {
                         add(info, file.version());
                     } else {
+                        requireNew(info.name());
                         metadata(SafetensorsText.ALIAS + info.name(), same);
                     }
                 }
@@ -400,10 +401,16 @@ public final class SavePlan {
                 throw CuFileException.invalid(SaveFailure.FUNCTION,
                         "%s has type %s; safetensors has %s".formatted(who, tensor.dtype(), DType.ofSafetensors()));
             }
-            if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
-                throw CuFileException.invalid(SaveFailure.FUNCTION, who + " exists already");
-            }
+            requireNew(tensor.name());
+            tensors.put(tensor.name(), tensor);
             return this;
+        }
+
+        private void requireNew(String name) {
+            if (tensors.containsKey(name) || metadata.containsKey(SafetensorsText.ALIAS + name)) {
+                throw CuFileException.invalid(SaveFailure.FUNCTION,
+                        "tensor " + InertText.quote(name) + " exists already");
+            }
         }
 
         private static long bytes(String who, DType dtype, long... shape) {

@@ -633,6 +633,20 @@ class SavePlanTest {
     }
 
     @Test
+    void oneFileOfTwoVersionsIsNotCopied() throws IOException {
+        Path source = folder.resolve("source.safetensors");
+        SavePlan.Builder builder = SavePlan.builder();
+        for (String tensor : List.of("a", "b")) {
+            new SafetensorsWriter(source).tensor(tensor, DType.U8, 5000).write(new TensorPattern(1));
+            builder.checkpoint(Checkpoint.open(source));
+        }
+        SavePlan plan = builder.toFolder(folder.resolve("copy"));
+        assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
+        assertThat(names()).containsExactly("source.safetensors");
+    }
+
+    @Test
     void failedSaveKeepsAFolderThatIsInUseOrWasThere() throws IOException {
         Path there = Files.createDirectory(folder.resolve("there"));
         Path used = folder.resolve("new/used");
