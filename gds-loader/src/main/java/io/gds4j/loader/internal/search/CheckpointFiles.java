@@ -25,6 +25,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -224,7 +225,7 @@ public record CheckpointFiles(
                 warnings.add(file.path() + ": " + warning);
             }
         }
-        combined.forEach(CheckpointFiles::checkNames);
+        combined.forEach(CheckpointFiles::check);
         return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
     }
 
@@ -239,19 +240,34 @@ public record CheckpointFiles(
         }
     }
 
-    private static void checkNames(CheckpointFile file) {
+    /** Checks what every format must tell: one that a program adds may not have checked it. */
+    private static void check(CheckpointFile file) {
         for (TensorInfo tensor : file.tensors()) {
             String name = tensor.name();
             if (name.length() > MAX_NAME_CHARACTERS) {
-                throw CheckpointException.of(
-                        CheckpointRule.TENSOR_NAME,
-                        file.path(),
-                        -1,
-                        name.substring(0, MAX_NAME_CHARACTERS),
+                throw refused(CheckpointRule.TENSOR_NAME, file, name.substring(0, MAX_NAME_CHARACTERS),
                         "the name of tensor %s has %s characters, at most %s are allowed"
                                 .formatted(CheckpointException.quote(name), name.length(), MAX_NAME_CHARACTERS));
             }
+            OptionalLong needed = tensor.dtype().bytes(tensor.shape());
+            if (needed.isEmpty() || needed.getAsLong() != tensor.length()) {
+                throw refused(CheckpointRule.TENSOR_INVALID_INFO, file, name,
+                        "tensor %s has %s bytes, which is not the size of %s of shape %s".formatted(
+                                CheckpointException.quote(name), tensor.length(), tensor.dtype(), tensor.shape()));
+            }
+            boolean within = tensor.fileOffset() >= 0 && tensor.fileOffset() <= file.size() - tensor.length();
+            if (!tensor.file().equals(file.path()) || tensor.length() > 0 && !within) {
+                throw refused(CheckpointRule.INVALID_OFFSET, file, name,
+                        "tensor %s has %s bytes at %s of %s, but belongs to this file of %s bytes".formatted(
+                                CheckpointException.quote(name), tensor.length(), tensor.fileOffset(), tensor.file(),
+                                file.size()));
+            }
         }
+    }
+
+    private static CheckpointException refused(CheckpointRule rule, CheckpointFile file, String tensor,
+            String detail) {
+        return CheckpointException.of(rule, file.path(), -1, tensor, detail);
     }
 
     /** Returns the format of a file; null for an index. */
