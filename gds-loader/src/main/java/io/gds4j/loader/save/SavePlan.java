@@ -354,7 +354,8 @@ public final class SavePlan {
          * Returns a plan that writes one file.
          *
          * @param file a name that ends with {@code .safetensors} in a folder that exists
-         * @throws CuFileException INVALID_VALUE for another name, or if the header exceeds 100,000,000 bytes
+         * @throws CuFileException INVALID_VALUE for another name, if the header exceeds 100,000,000 bytes, or if a tensor has a name
+         *         of more than 4,096 characters or more than 64 dimensions
          */
         public SavePlan toFile(Path file) {
             SaveTarget target = SaveTarget.file(file);
@@ -366,7 +367,8 @@ public final class SavePlan {
          * {@link SaveOptions#maxShardBytes}. Other files of the folder remain.
          *
          * @param folder the folder, which the save creates if necessary
-         * @throws CuFileException INVALID_VALUE if a header exceeds 100,000,000 bytes or there are more than 99,999 files
+         * @throws CuFileException INVALID_VALUE if a header exceeds 100,000,000 bytes, there are more than 99,999 files, or a tensor
+         *         has a name of more than 4,096 characters or more than 64 dimensions
          */
         public SavePlan toFolder(Path folder) {
             SaveTarget target = SaveTarget.folder(folder);

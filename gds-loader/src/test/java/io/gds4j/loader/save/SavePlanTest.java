@@ -552,6 +552,12 @@ class SavePlanTest {
             assertRefused("surrogate", () -> builder.metadata("k", "\udc00"));
             assertRefused("gds4j.crc32c", () -> builder.metadata("gds4j.crc32c", "0"));
             assertRefused(".safetensors", () -> builder.toFile(Path.of("model.bin")));
+            SavePlan.Builder longName = SavePlan.builder().tensor("n".repeat(4097), DType.U8, memory, 100);
+            assertRefused("4097 characters", () -> longName.toFolder(folder));
+            long[] shape = new long[65];
+            Arrays.fill(shape, 1);
+            SavePlan.Builder deep = SavePlan.builder().tensor("d", DType.U8, new byte[1], shape);
+            assertRefused("65 dimensions", () -> deep.toFolder(folder));
             assertRefused("align", () -> SaveOptions.DEFAULTS.withAlign(100));
             assertRefused("shard", () -> SaveOptions.DEFAULTS.withMaxShardBytes(0));
             assertRefused("writes in flight", () -> SaveOptions.DEFAULTS.withWritesInFlight(65));

@@ -12,6 +12,7 @@ import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
+import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.file.Links;
 import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
@@ -54,8 +55,6 @@ public record CheckpointFiles(
             CheckpointRule.MISSING_SHARD,
             CheckpointRule.TENSOR_NOT_IN_SHARD,
             CheckpointRule.TENSOR_IN_TWO_FILES);
-    /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
-    private static final int MAX_NAME_CHARACTERS = 4096;
     private static final int MAX_WARNING = 4096;
 
     public CheckpointFiles {
@@ -244,10 +243,10 @@ public record CheckpointFiles(
     private static void check(CheckpointFile file) {
         for (TensorInfo tensor : file.tensors()) {
             String name = tensor.name();
-            if (name.length() > MAX_NAME_CHARACTERS) {
-                throw refused(CheckpointRule.TENSOR_NAME, file, name.substring(0, MAX_NAME_CHARACTERS),
+            if (name.length() > SafetensorsText.MAX_NAME) {
+                throw refused(CheckpointRule.TENSOR_NAME, file, name.substring(0, SafetensorsText.MAX_NAME),
                         "the name of tensor %s has %s characters, at most %s are allowed"
-                                .formatted(CheckpointException.quote(name), name.length(), MAX_NAME_CHARACTERS));
+                                .formatted(CheckpointException.quote(name), name.length(), SafetensorsText.MAX_NAME));
             }
             OptionalLong needed = tensor.dtype().bytes(tensor.shape());
             if (needed.isEmpty() || needed.getAsLong() != tensor.length()) {
