@@ -15,6 +15,8 @@ public final class SafetensorsText {
     public static final String METADATA = "__metadata__";
     /** Key in {@code __metadata__} of the checksums: 8 hexadecimal digits for each tensor with bytes, in the order of the data. */
     public static final String CHECKSUMS = "gds4j.crc32c";
+    /** Key of where the slices of a file of {@code torch.distributed.checkpoint} begin. */
+    public static final String SHARDING = "DCP_SHARDING_INFO";
     /** Beginning of the metadata key of a tensor whose bytes are those of another one, which is the value. */
     public static final String ALIAS = "gds4j.alias.";
     /** Characters of a tensor's name: those of real models have some hundred, and work on names may be quadratic in their length. */

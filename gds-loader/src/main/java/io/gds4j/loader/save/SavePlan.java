@@ -73,8 +73,9 @@ public final class SavePlan {
     private static final String FOREIGN_TYPE = "gds4j.type.";
     /** Key of a text that transformers demands in every file. */
     private static final String FORMAT = "format";
-    /** Metadata keys that only a save writes. */
-    private static final Set<String> RESERVED = Set.of(SaveFile.CHECKSUMS, MetadataText.TYPES);
+    /** Metadata keys that describe the bytes of one file: those of another file would be wrong. */
+    private static final Set<String> RESERVED =
+            Set.of(SaveFile.CHECKSUMS, MetadataText.TYPES, SafetensorsText.SHARDING);
 
     private final SaveContent content;
 
@@ -319,15 +320,15 @@ public final class SavePlan {
         /**
          * Adds or replaces an entry of {@code __metadata__}; {@code format} is {@code pt} by default, as transformers demands.
          *
-         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the keys of the checksums and of types,
-         *         {@code gds4j.crc32c} and {@code gds4j.metadata}
+         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the keys of the checksums, of types and of slices,
+         *         {@code gds4j.crc32c}, {@code gds4j.metadata} and {@code DCP_SHARDING_INFO}
          */
         public Builder metadata(String key, String value) {
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, value);
             if (RESERVED.contains(key)) {
                 throw CuFileException.invalid(SaveFailure.FUNCTION,
-                        "the metadata key %s is gds4j's own".formatted(key));
+                        "the metadata key %s is gds4j's own or torch's, and describes one file".formatted(key));
             }
             metadata.put(key, value);
             typed.remove(key);

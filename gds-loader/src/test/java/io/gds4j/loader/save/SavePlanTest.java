@@ -551,6 +551,7 @@ class SavePlanTest {
             assertRefused("safetensors has", () -> builder.tensor("b", DType.opaque("x", 1), memory, 100));
             assertRefused("surrogate", () -> builder.metadata("k", "\udc00"));
             assertRefused("gds4j.crc32c", () -> builder.metadata("gds4j.crc32c", "0"));
+            assertRefused("DCP_SHARDING_INFO", () -> builder.metadata("DCP_SHARDING_INFO", "{}"));
             assertRefused(".safetensors", () -> builder.toFile(Path.of("model.bin")));
             SavePlan.Builder longName = SavePlan.builder().tensor("n".repeat(4097), DType.U8, memory, 100);
             assertRefused("4097 characters", () -> longName.toFolder(folder));

@@ -36,7 +36,7 @@ import org.jspecify.annotations.Nullable;
 final class DistributedShards {
     /** Slices that do not describe one complete tensor. */
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
-    private static final String KEY = "DCP_SHARDING_INFO";
+    private static final String KEY = SafetensorsText.SHARDING;
     private static final String VERSION_KEY = "DCP_VERSION";
     /** Name of a rank's file; ranks count from 1 here. */
     private static final String NAME = "shard-(\\d{5})-.*";
