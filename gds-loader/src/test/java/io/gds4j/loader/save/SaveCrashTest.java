@@ -336,32 +336,30 @@ class SaveCrashTest {
     /** A network file system may lose the answer to a call that it has served. */
     @ParameterizedTest
     @MethodSource("oldAndNewShardSizes")
-    void callWhoseAnswerIsLostLeavesACheckpoint(long oldShard, long newShard) throws IOException {
-        boolean done = false;
-        for (int n = 1; !done; n++) {
-            int failing = n;
+    void renameWhoseAnswerIsLostLeavesACheckpoint(long oldShard, long newShard) throws IOException {
+        int renames = 1;
+        for (int n = 1; n <= renames; n++) {
+            int lost = n;
+            int[] count = {0};
             Path folder = newFolder();
             save(folder, OLD, oldShard, unhindered());
-            String[] lost = {null};
-            int[] last = {0};
             try {
                 save(folder, NEW, newShard, new WatchedCalls((number, name) -> {
-                    last[0] = number;
                 }, (number, name) -> {
-                    if (number == failing) {
-                        lost[0] = name;
+                    if (name.equals("rename") && ++count[0] == lost) {
                         throw WatchedCalls.refusal(Errno.EIO);
                     }
                 }));
-                done = failing > last[0];
             } catch (CuFileException e) {
                 assertThat(e.errno()).as("%s", e).hasValue(Errno.EIO);
+                renames = n + 1;
             }
-            assertThat(Tensors.seedOf(folder, OLD, NEW)).as("after a lost answer to %s %d", lost[0], n)
+            assertThat(Tensors.seedOf(folder, OLD, NEW)).as("after the lost answer to rename %d", n)
                     .isNotEqualTo(-1);
             assertNextSaveCleansUp(folder, newShard);
             remove(folder);
         }
+        assertThat(renames).isGreaterThan(1);
     }
 
     @Test
