@@ -162,7 +162,8 @@ public final class LoadPlan {
     /**
      * Loads each tensor into memory of the caller, at any address, for runtimes that allocate their own arrays.
      * {@link #alignment(long)} has no effect then. {@link #load} and the methods that inspect the plan throw
-     * CUDA_POINTER_RANGE_ERROR for memory that is too small, and CUDA_POINTER_INVALID for a segment of a confined arena.
+     * CUDA_POINTER_RANGE_ERROR for memory that is too small, CUDA_POINTER_INVALID for a segment of a confined arena, and
+     * INVALID_VALUE if tensors would overlap that are not the same bytes of a file.
      *
      * @param destinations returns the memory of a tensor, {@link TensorInfo#length} bytes or more; called once for each chosen
      *        tensor

@@ -138,7 +138,8 @@ public final class SafetensorsWriter {
      * Writes the file.
      *
      * @throws CuFileException IO_ERROR with the errno if the file cannot be written (ENOSPC on a full disk); no temporary file
-     *         remains
+     *         remains. INVALID_VALUE for what {@link Checkpoint#open} refuses: a header of more than 100,000,000 bytes, a tensor with a
+     *         name of more than 4,096 characters or more than 64 dimensions
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set and no temporary file
      *         remains
      */

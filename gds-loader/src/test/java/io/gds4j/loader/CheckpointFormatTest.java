@@ -36,6 +36,8 @@ import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** How formats are found and chosen, and a format of a program. */
 class CheckpointFormatTest {
@@ -120,6 +122,46 @@ class CheckpointFormatTest {
         assertThat(Checkpoint.open(folder, raw).tensors()).containsOnlyKeys("one", "two");
         Path index = file("x.index.json", "{\"weight_map\":{\"two\":\"two\"}}");
         assertThat(Checkpoint.open(index, raw).tensors()).containsOnlyKeys("two");
+    }
+
+    /** One tensor of bytes anywhere. */
+    private record Anywhere(long offset, long length, long elements, String file) implements CheckpointFormat {
+        @Override
+        public String id() {
+            return "anywhere";
+        }
+
+        @Override
+        public Recognition recognize(FileHead head) {
+            return Recognition.RECOGNIZED;
+        }
+
+        @Override
+        public CheckpointFile read(FormatInput in) {
+            TensorInfo tensor = new TensorInfo("t", DType.U8, List.of(elements), in.path().resolveSibling(file), offset,
+                    length);
+            return new CheckpointFile(in.path(), in.size(), 0, List.of(tensor), Metadata.of(Map.of()));
+        }
+    }
+
+    @ParameterizedTest
+    @CsvSource({
+            "-1, 4, 4, six, InvalidOffset",
+            "3, 4, 4, six, InvalidOffset",
+            "9223372036854775807, 4, 4, six, InvalidOffset",
+            "0, 4, 4, other, InvalidOffset",
+            "0, 4, 5, six, TensorInvalidInfo",
+            "0, 0, 4, six, TensorInvalidInfo",
+            "0, -4, -4, six, TensorInvalidInfo"})
+    void extentsThatDoNotFitTheirFileAreRefused(long offset, long length, long elements, String of, String rule)
+            throws IOException {
+        Path path = file("six", "123456");
+        file("other", "123456");
+        CheckpointFormat format = new Anywhere(offset, length, elements, of);
+        CheckpointException e =
+                catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(path, format));
+        assertThat(e.rule().variant()).isEqualTo(rule);
+        assertThat(e.getMessage()).contains("tensor 't' has " + length + " bytes").doesNotContain("\n");
     }
 
     @Test

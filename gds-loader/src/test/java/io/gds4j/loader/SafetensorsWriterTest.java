@@ -51,6 +51,16 @@ class SafetensorsWriterTest {
     }
 
     @Test
+    void whatCheckpointsRefuseIsNotWritten() throws IOException {
+        Path file = Files.writeString(folder.resolve("a.safetensors"), "old");
+        SafetensorsWriter writer = new SafetensorsWriter(file).tensor("n".repeat(4097), DType.U8, 4);
+        assertThatThrownBy(() -> writer.write(new TensorPattern(1))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("4097 characters");
+        assertThat(file).hasContent("old");
+        assertThat(folder.toFile().list()).containsExactly("a.safetensors");
+    }
+
+    @Test
     void headerWithoutPaddingEndsWithItsBrace() throws IOException {
         writer().padding(HeaderPadding.NONE)
                 .metadata("format", "pt")

@@ -1,8 +1,10 @@
 package io.gds4j.loader;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.DType;
@@ -11,6 +13,7 @@ import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
@@ -175,6 +178,22 @@ class SharedExtentsTest {
         assertThat(plan.destinationBytes()).isLessThan(90 * 2048 + 3 * 4096);
         try (LoadedTensors tensors = plan.load(driver)) {
             check(tensors, 256);
+        }
+    }
+
+    @Test
+    void destinationsMayBeOneForTheSameBytesOnly() throws Exception {
+        List<At> extents = List.of(new At("a", 0, 3000), new At("tied", 0, 3000), new At("b", 1000, 3000));
+        LoadPlan plan = open(extents).plan();
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 6000)) {
+            try (LoadedTensors tensors = plan.destinations(
+                    tensor -> memory.range().slice(tensor.name().equals("b") ? 3000 : 0, 3000)).load(driver)) {
+                check(tensors, 1);
+            }
+            LoadPlan overlapping = plan.destinations(
+                    tensor -> memory.range().slice(tensor.name().equals("b") ? 2999 : 0, 3000));
+            assertThatThrownBy(() -> overlapping.load(driver)).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("'b' overlap");
         }
     }
 

@@ -63,7 +63,7 @@ public final class S3Files {
      *
      * @param file the file
      * @param target path of the object, made by {@link #path}
-     * @throws IOException if the file cannot be read
+     * @throws IOException if the file cannot be read, or was written since the upload began
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
     public static void upload(Path file, Path target) throws IOException {
@@ -77,7 +77,7 @@ public final class S3Files {
      *
      * @param content the bytes; up to 4 threads read them, each byte once. An exception of it ends the upload
      * @param target path of the object, made by {@link #path}
-     * @throws IOException if the content cannot be read
+     * @throws IOException if the content cannot be read, or has another version than when the upload began
      * @throws CuFileException as {@link #upload(Path, Path)}
      */
     public static void upload(RangeSource content, Path target) throws IOException {
@@ -90,7 +90,7 @@ public final class S3Files {
      *
      * @param file the file
      * @param target path of the object, made by {@link #path}
-     * @throws IOException if the file cannot be read
+     * @throws IOException if the file cannot be read, or was written since the upload began
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR with errno EEXIST if there is such an object, with
      *         another one if the server refuses
      */

@@ -14,12 +14,17 @@ import java.net.URI;
 import java.net.http.HttpResponse;
 import java.nio.channels.FileChannel;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.attribute.BasicFileAttributes;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.UUID;
 import java.util.concurrent.CompletionService;
@@ -62,11 +67,37 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     /** Names the upload that made an object: if the answer is lost, the object still tells. */
     private static final String MARK = "x-amz-meta-gds4j-upload";
 
-    /** The bytes of a file. */
-    private record FileContent(Path file, FileChannel channel, long size) implements RangeSource {
+    /**
+     * The bytes of a file.
+     *
+     * @param opened the file when its upload began
+     */
+    private record FileContent(Path file, FileChannel channel, BasicFileAttributes opened) implements RangeSource {
         @Override
         public String identity() {
             return file.toString();
+        }
+
+        @Override
+        public long size() {
+            return opened.size();
+        }
+
+        /** A file that lost its name to another one, or has none, keeps its bytes. */
+        @Override
+        public Optional<String> contentVersion() throws IOException {
+            BasicFileAttributes own = opened;
+            try {
+                BasicFileAttributes now = attributes(file);
+                own = Objects.equals(now.fileKey(), opened.fileKey()) ? now : opened;
+            } catch (NoSuchFileException e) {
+                // it was unlinked
+            }
+            return Optional.of(own.size() + " " + own.lastModifiedTime());
+        }
+
+        static BasicFileAttributes attributes(Path file) throws IOException {
+            return Files.readAttributes(file, BasicFileAttributes.class);
         }
 
         @Override
@@ -77,29 +108,41 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     void run(Path file, String key) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {
-            run(new FileContent(file, channel, channel.size()), key);
+            run(new FileContent(file, channel, FileContent.attributes(file)), key);
         }
     }
 
     void run(RangeSource content, String key) throws IOException {
         String mark = UUID.randomUUID().toString();
         long size = content.size();
+        Optional<String> version = content.contentVersion();
         if (size > PART) {
-            parts(content, size, key, mark);
+            parts(content, size, version, key, mark);
             return;
         }
         URI uri = names.url(key, Map.of());
         try (Arena arena = Arena.ofShared()) {
-            publish("PUT", uri, filled(arena.allocate(size), content, 0), Map.of(MARK, mark), key, mark);
+            MemorySegment bytes = filled(arena.allocate(size), content, 0);
+            requireUnchanged(content, version);
+            publish("PUT", uri, bytes, Map.of(MARK, mark), key, mark);
         } catch (InterruptedException e) {
             throw S3Requests.interrupted("PUT", uri, e);
         }
     }
 
-    private void parts(RangeSource content, long size, String key, String mark) throws IOException {
+    /** Refuses to publish parts of two contents: neither is what the caller named. */
+    private static void requireUnchanged(RangeSource content, Optional<String> version) throws IOException {
+        if (!content.contentVersion().equals(version)) {
+            throw new IOException(content.identity() + " changed while it was uploaded");
+        }
+    }
+
+    private void parts(RangeSource content, long size, Optional<String> version, String key, String mark)
+            throws IOException {
         String id = begin(key, mark);
         try {
             List<String> tags = send(content, size, key, id);
+            requireUnchanged(content, version);
             StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
             for (int i = 0; i < tags.size(); i++) {
                 xml.append("<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>"

@@ -16,6 +16,8 @@ import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
+import java.nio.file.attribute.FileTime;
 import java.time.Duration;
 import java.time.Instant;
 import java.time.InstantSource;
@@ -299,6 +301,34 @@ class S3FilesTest {
         assertThatThrownBy(() -> path("x").create(source)).isInstanceOf(CuFileInterruptedException.class);
         assertThat(Thread.interrupted()).isTrue();
         assertThat(server.objects).isEmpty();
+    }
+
+    @Test
+    void fileThatIsWrittenWhileItIsUploadedBecomesNoObject() throws IOException {
+        Path file = file((17 << 20) + 5);
+        Files.setLastModifiedTime(file, FileTime.from(Instant.EPOCH));
+        server.on((exchange, offset) -> {
+            if (exchange.getRequestMethod().equals("PUT")) {
+                Files.write(file, new byte[1], StandardOpenOption.WRITE);
+            }
+            return false;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("x"))).isInstanceOf(IOException.class)
+                .hasMessageContaining("changed while it was uploaded");
+        assertThat(server.objects).isEmpty();
+        assertThat(server.uploads).isEmpty();
+    }
+
+    @Test
+    void fileThatLosesItsNameIsUploaded() throws IOException {
+        Path file = file((17 << 20) + 5);
+        byte[] bytes = Files.readAllBytes(file);
+        server.on((exchange, offset) -> {
+            Files.deleteIfExists(file);
+            return false;
+        });
+        S3Files.upload(file, path("x"));
+        assertThat(Arrays.mismatch(server.objects.get("x"), bytes)).isEqualTo(-1);
     }
 
     @Test

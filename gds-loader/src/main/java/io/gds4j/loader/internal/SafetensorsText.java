@@ -15,8 +15,14 @@ public final class SafetensorsText {
     public static final String METADATA = "__metadata__";
     /** Key in {@code __metadata__} of the checksums: 8 hexadecimal digits for each tensor with bytes, in the order of the data. */
     public static final String CHECKSUMS = "gds4j.crc32c";
+    /** Key of where the slices of a file of {@code torch.distributed.checkpoint} begin. */
+    public static final String SHARDING = "DCP_SHARDING_INFO";
     /** Beginning of the metadata key of a tensor whose bytes are those of another one, which is the value. */
     public static final String ALIAS = "gds4j.alias.";
+    /** Characters of a tensor's name: those of real models have some hundred, and work on names may be quadratic in their length. */
+    public static final int MAX_NAME = 4096;
+    /** As PyTorch allows; the reference has no limit. */
+    public static final int MAX_DIMENSIONS = 64;
     /** Largest header in bytes that readers accept. */
     public static final int MAX_HEADER = 100_000_000;
 
@@ -50,8 +56,14 @@ public final class SafetensorsText {
      *
      * @param begin offset of its first byte in the data
      * @param end offset after its last byte
+     * @throws CuFileException INVALID_VALUE for what {@code Checkpoint.open} refuses
      */
     public void add(String name, String dtype, long[] shape, long begin, long end) {
+        if (name.length() > MAX_NAME || shape.length > MAX_DIMENSIONS) {
+            throw CuFileException.invalid(function,
+                    "tensor %s has %s characters in its name and %s dimensions; allowed are %s and %s"
+                            .formatted(InertText.quote(name), name.length(), shape.length, MAX_NAME, MAX_DIMENSIONS));
+        }
         quote(name).append(":{\"dtype\":\"").append(dtype).append("\",\"shape\":[");
         for (int i = 0; i < shape.length; i++) {
             text.append(i == 0 ? "" : ",").append(Long.toUnsignedString(shape[i]));

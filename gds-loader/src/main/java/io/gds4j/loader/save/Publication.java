@@ -191,7 +191,7 @@ final class Publication {
         Path index = target.folder().resolve(target.indexName());
         // no crash may leave an index without the names in it
         sync();
-        boolean renames = replaceIndex(index, temporaries);
+        boolean renames = commit(index);
         committed = true;
         sync();
         removeAllButTemporaries();
@@ -199,6 +199,24 @@ final class Publication {
             useFinalNames(index);
         }
         return true;
+    }
+
+    private boolean commit(Path index) {
+        try {
+            return replaceIndex(index, temporaries);
+        } catch (CuFileException e) {
+            committed = mayBeLive();
+            throw e;
+        }
+    }
+
+    /** Returns whether names may lead to the temporary files: a rename that takes effect may report a failure, as on NFS. */
+    private boolean mayBeLive() {
+        try {
+            return isLive();
+        } catch (CuFileException e) {
+            return true;
+        }
     }
 
     /** Goes on where a commit failed after it had replaced the index, or the only file. */

@@ -73,8 +73,9 @@ public final class SavePlan {
     private static final String FOREIGN_TYPE = "gds4j.type.";
     /** Key of a text that transformers demands in every file. */
     private static final String FORMAT = "format";
-    /** Metadata keys that only a save writes. */
-    private static final Set<String> RESERVED = Set.of(SaveFile.CHECKSUMS, MetadataText.TYPES);
+    /** Metadata keys that describe the bytes of one file: those of another file would be wrong. */
+    private static final Set<String> RESERVED =
+            Set.of(SaveFile.CHECKSUMS, MetadataText.TYPES, SafetensorsText.SHARDING);
 
     private final SaveContent content;
 
@@ -259,6 +260,7 @@ public final class SavePlan {
                     if (same == null) {
                         add(info, file.version());
                     } else {
+                        requireNew(info.name());
                         metadata(SafetensorsText.ALIAS + info.name(), same);
                     }
                 }
@@ -318,15 +320,15 @@ public final class SavePlan {
         /**
          * Adds or replaces an entry of {@code __metadata__}; {@code format} is {@code pt} by default, as transformers demands.
          *
-         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the keys of the checksums and of types,
-         *         {@code gds4j.crc32c} and {@code gds4j.metadata}
+         * @throws CuFileException INVALID_VALUE for an unpaired surrogate, or for the keys of the checksums, of types and of slices,
+         *         {@code gds4j.crc32c}, {@code gds4j.metadata} and {@code DCP_SHARDING_INFO}
          */
         public Builder metadata(String key, String value) {
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, key);
             SafetensorsText.requireEncodable(SaveFailure.FUNCTION, value);
             if (RESERVED.contains(key)) {
                 throw CuFileException.invalid(SaveFailure.FUNCTION,
-                        "the metadata key %s is gds4j's own".formatted(key));
+                        "the metadata key %s is gds4j's own or torch's, and describes one file".formatted(key));
             }
             metadata.put(key, value);
             typed.remove(key);
@@ -353,7 +355,8 @@ public final class SavePlan {
          * Returns a plan that writes one file.
          *
          * @param file a name that ends with {@code .safetensors} in a folder that exists
-         * @throws CuFileException INVALID_VALUE for another name, or if the header exceeds 100,000,000 bytes
+         * @throws CuFileException INVALID_VALUE for another name, if the header exceeds 100,000,000 bytes, or if a tensor has a name
+         *         of more than 4,096 characters or more than 64 dimensions
          */
         public SavePlan toFile(Path file) {
             SaveTarget target = SaveTarget.file(file);
@@ -365,7 +368,8 @@ public final class SavePlan {
          * {@link SaveOptions#maxShardBytes}. Other files of the folder remain.
          *
          * @param folder the folder, which the save creates if necessary
-         * @throws CuFileException INVALID_VALUE if a header exceeds 100,000,000 bytes or there are more than 99,999 files
+         * @throws CuFileException INVALID_VALUE if a header exceeds 100,000,000 bytes, there are more than 99,999 files, or a tensor
+         *         has a name of more than 4,096 characters or more than 64 dimensions
          */
         public SavePlan toFolder(Path folder) {
             SaveTarget target = SaveTarget.folder(folder);
@@ -400,10 +404,16 @@ public final class SavePlan {
                 throw CuFileException.invalid(SaveFailure.FUNCTION,
                         "%s has type %s; safetensors has %s".formatted(who, tensor.dtype(), DType.ofSafetensors()));
             }
-            if (tensors.putIfAbsent(tensor.name(), tensor) != null) {
-                throw CuFileException.invalid(SaveFailure.FUNCTION, who + " exists already");
-            }
+            requireNew(tensor.name());
+            tensors.put(tensor.name(), tensor);
             return this;
+        }
+
+        private void requireNew(String name) {
+            if (tensors.containsKey(name) || metadata.containsKey(SafetensorsText.ALIAS + name)) {
+                throw CuFileException.invalid(SaveFailure.FUNCTION,
+                        "tensor " + InertText.quote(name) + " exists already");
+            }
         }
 
         private static long bytes(String who, DType dtype, long... shape) {

@@ -150,7 +150,7 @@ public final class ShardedSave implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE for no parts
      * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
      *         them have a tensor of the same name
-     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then
+     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, or is complete
      */
     public List<Path> commit(List<Path> parts) {
         if (parts.isEmpty()) {

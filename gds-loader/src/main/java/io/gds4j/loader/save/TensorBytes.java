@@ -49,7 +49,11 @@ final class TensorBytes implements AutoCloseable {
         for (SaveFile file : content.files()) {
             for (SaveTensor tensor : file.tensors()) {
                 if (tensor.source() instanceof SaveTensor.InFile original) {
-                    versions.put(original.tensor().file(), original.version());
+                    Path path = original.tensor().file();
+                    FileVersion known = versions.putIfAbsent(path, original.version());
+                    if (known != null) {
+                        CheckedFiles.check(path, known, original.version());
+                    }
                 }
             }
         }

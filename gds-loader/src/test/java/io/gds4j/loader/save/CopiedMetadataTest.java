@@ -152,7 +152,8 @@ class CopiedMetadataTest {
     void whatDescribesFilesIsLeftOut() throws IOException {
         Metadata copied = copied(Map.of(
                 "part.number", new MetadataValue.Whole(3, false), "part.name", text("x"), "gds4j.crc32c", text("00"),
-                "gds4j.metadata", text("no JSON"), "model", text("llama"))).typedMetadata();
+                "gds4j.metadata", text("no JSON"), "DCP_SHARDING_INFO", text("{}"), "model", text("llama")))
+                .typedMetadata();
         assertThat(copied.keys()).containsExactlyInAnyOrder("format", "model");
     }
 

@@ -333,6 +333,35 @@ class SaveCrashTest {
         remove(folder);
     }
 
+    /** A network file system may lose the answer to a call that it has served. */
+    @ParameterizedTest
+    @MethodSource("oldAndNewShardSizes")
+    void renameWhoseAnswerIsLostLeavesACheckpoint(long oldShard, long newShard) throws IOException {
+        int renames = 1;
+        for (int n = 1; n <= renames; n++) {
+            int lost = n;
+            int[] count = {0};
+            Path folder = newFolder();
+            save(folder, OLD, oldShard, unhindered());
+            try {
+                save(folder, NEW, newShard, new WatchedCalls((number, name) -> {
+                }, (number, name) -> {
+                    if (name.equals("rename") && ++count[0] == lost) {
+                        throw WatchedCalls.refusal(Errno.EIO);
+                    }
+                }));
+            } catch (CuFileException e) {
+                assertThat(e.errno()).as("%s", e).hasValue(Errno.EIO);
+                renames = n + 1;
+            }
+            assertThat(Tensors.seedOf(folder, OLD, NEW)).as("after the lost answer to rename %d", n)
+                    .isNotEqualTo(-1);
+            assertNextSaveCleansUp(folder, newShard);
+            remove(folder);
+        }
+        assertThat(renames).isGreaterThan(1);
+    }
+
     @Test
     void filesKeepTheirTemporaryNamesWhereLinksAreUnknown() throws IOException {
         Path folder = newFolder();

@@ -551,7 +551,14 @@ class SavePlanTest {
             assertRefused("safetensors has", () -> builder.tensor("b", DType.opaque("x", 1), memory, 100));
             assertRefused("surrogate", () -> builder.metadata("k", "\udc00"));
             assertRefused("gds4j.crc32c", () -> builder.metadata("gds4j.crc32c", "0"));
+            assertRefused("DCP_SHARDING_INFO", () -> builder.metadata("DCP_SHARDING_INFO", "{}"));
             assertRefused(".safetensors", () -> builder.toFile(Path.of("model.bin")));
+            SavePlan.Builder longName = SavePlan.builder().tensor("n".repeat(4097), DType.U8, memory, 100);
+            assertRefused("4097 characters", () -> longName.toFolder(folder));
+            long[] shape = new long[65];
+            Arrays.fill(shape, 1);
+            SavePlan.Builder deep = SavePlan.builder().tensor("d", DType.U8, new byte[1], shape);
+            assertRefused("65 dimensions", () -> deep.toFolder(folder));
             assertRefused("align", () -> SaveOptions.DEFAULTS.withAlign(100));
             assertRefused("shard", () -> SaveOptions.DEFAULTS.withMaxShardBytes(0));
             assertRefused("writes in flight", () -> SaveOptions.DEFAULTS.withWritesInFlight(65));
@@ -630,6 +637,20 @@ class SavePlanTest {
         assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
                 CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
         assertThat(names()).as("without the folders that the save had made").containsExactly("source.safetensors");
+    }
+
+    @Test
+    void oneFileOfTwoVersionsIsNotCopied() throws IOException {
+        Path source = folder.resolve("source.safetensors");
+        SavePlan.Builder builder = SavePlan.builder();
+        for (String tensor : List.of("a", "b")) {
+            new SafetensorsWriter(source).tensor(tensor, DType.U8, 5000).write(new TensorPattern(1));
+            builder.checkpoint(Checkpoint.open(source));
+        }
+        SavePlan plan = builder.toFolder(folder.resolve("copy"));
+        assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
+        assertThat(names()).containsExactly("source.safetensors");
     }
 
     @Test

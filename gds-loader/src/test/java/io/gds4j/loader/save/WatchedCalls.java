@@ -27,9 +27,17 @@ final class WatchedCalls implements FileCalls {
     }
 
     private final Before before;
+    private final Before after;
 
     WatchedCalls(Before before) {
+        this(before, (number, name) -> {
+        });
+    }
+
+    /** @param after runs after each call of the file system; throws to lose its answer */
+    WatchedCalls(Before before, Before after) {
         this.before = before;
+        this.after = after;
     }
 
     /** A call that the kernel refuses. */
@@ -44,6 +52,12 @@ final class WatchedCalls implements FileCalls {
     private synchronized void begin(String name) {
         names.add(name);
         before.call(names.size(), name);
+    }
+
+    private void call(String name, Runnable call) {
+        begin(name);
+        call.run();
+        after.call(names().size(), name);
     }
 
     /** Returns a backend whose calls are counted, too. */
@@ -140,8 +154,7 @@ final class WatchedCalls implements FileCalls {
 
     @Override
     public void createFolder(Path folder, List<Path> made) {
-        begin("createFolder");
-        system.createFolder(folder, made);
+        call("createFolder", () -> system.createFolder(folder, made));
     }
 
     @Override
@@ -158,8 +171,7 @@ final class WatchedCalls implements FileCalls {
 
     @Override
     public void write(Path file, byte[] content) {
-        begin("index");
-        system.write(file, content);
+        call("index", () -> system.write(file, content));
     }
 
     @Override
@@ -179,37 +191,31 @@ final class WatchedCalls implements FileCalls {
 
     @Override
     public void setPermissions(Path file, int permissions) {
-        begin("permissions");
-        system.setPermissions(file, permissions);
+        call("permissions", () -> system.setPermissions(file, permissions));
     }
 
     @Override
     public void rename(Path from, Path to) {
-        begin("rename");
-        system.rename(from, to);
+        call("rename", () -> system.rename(from, to));
     }
 
     @Override
     public void link(Path existing, Path name) {
-        begin("link");
-        system.link(existing, name);
+        call("link", () -> system.link(existing, name));
     }
 
     @Override
     public void delete(Path file) {
-        begin("delete");
-        system.delete(file);
+        call("delete", () -> system.delete(file));
     }
 
     @Override
     public void dropCached(Path file) {
-        begin("dropCached");
-        system.dropCached(file);
+        call("dropCached", () -> system.dropCached(file));
     }
 
     @Override
     public void sync(Path folder) {
-        begin("sync");
-        system.sync(folder);
+        call("sync", () -> system.sync(folder));
     }
 }

@@ -1,5 +1,6 @@
 package io.gds4j.loader.format.safetensors;
 
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.SafetensorsText;
@@ -50,6 +51,17 @@ final class Aliases {
                 }
             }
             all.add(file.with(tensors, file.typedMetadata()));
+        }
+        if (!kept.isEmpty()) {
+            CheckpointFile first = all.getFirst();
+            List<String> warnings = new ArrayList<>(first.warnings());
+            Map.Entry<String, String> missing = kept.entrySet().iterator().next();
+            warnings.add("%s further names of tensors that are not here are left out, such as %s for %s".formatted(
+                    kept.size(),
+                    CheckpointException.quote(missing.getKey()),
+                    CheckpointException.quote(missing.getValue())));
+            all.set(0, new CheckpointFile(first.path(), first.version(), first.dataOffset(), first.tensors(),
+                    first.typedMetadata(), warnings));
         }
         return all;
     }

@@ -5,6 +5,7 @@ import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -35,11 +36,10 @@ import org.jspecify.annotations.Nullable;
 final class DistributedShards {
     /** Slices that do not describe one complete tensor. */
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
-    private static final String KEY = "DCP_SHARDING_INFO";
+    private static final String KEY = SafetensorsText.SHARDING;
     private static final String VERSION_KEY = "DCP_VERSION";
     /** Name of a rank's file; ranks count from 1 here. */
     private static final String NAME = "shard-(\\d{5})-.*";
-    private static final int MAX_DIMENSIONS = 64;
     /** Each doubles the corners of a slice; device meshes have two or three. */
     private static final int MAX_CUT_DIMENSIONS = 8;
     private static final int JSON_START = 8;
@@ -316,8 +316,9 @@ final class DistributedShards {
         List<Long> numbers = new ArrayList<>();
         while (in.next() != Token.END_ARRAY) {
             long number = in.unsigned("an offset");
-            if (number < 0 || numbers.size() == MAX_DIMENSIONS) {
-                throw in.here("saved_offsets must be at most %s numbers of at most 2^63-1".formatted(MAX_DIMENSIONS));
+            if (number < 0 || numbers.size() == SafetensorsText.MAX_DIMENSIONS) {
+                throw in.here("saved_offsets must be at most %s numbers of at most 2^63-1"
+                        .formatted(SafetensorsText.MAX_DIMENSIONS));
             }
             numbers.add(number);
         }

@@ -5,6 +5,7 @@ import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.metadata.MetadataText;
 import io.gds4j.loader.internal.text.HeaderHeap;
 import io.gds4j.loader.internal.text.StrictJson;
@@ -25,8 +26,6 @@ final class SafetensorsHeader {
     private static final String METADATA = "__metadata__";
     /** Offset of the JSON text in the file. */
     private static final int JSON_START = 8;
-    /** As PyTorch allows; the reference has no limit. */
-    private static final int MAX_DIMENSIONS = 64;
     private static final long HEAP_OF_TENSOR = 300;
     private static final long HEAP_OF_DIMENSION = 32;
     private static final long HEAP_OF_TEXTS = 150;
@@ -168,7 +167,7 @@ final class SafetensorsHeader {
                 }
                 case "shape" -> {
                     once(in, shape, field);
-                    shape = numbers(in, field, MAX_DIMENSIONS);
+                    shape = numbers(in, field, SafetensorsText.MAX_DIMENSIONS);
                 }
                 case "data_offsets" -> {
                     once(in, offsets, field);

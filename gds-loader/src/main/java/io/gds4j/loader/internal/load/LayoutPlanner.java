@@ -93,7 +93,34 @@ public final class LayoutPlanner {
                 }
             }
         }
-        return new LayoutPlanner(options, new TreeMap<>(Map.of(0, options.target())), false).plan(files, slices);
+        LayoutPlanner planner = new LayoutPlanner(options, new TreeMap<>(Map.of(0, options.target())), false);
+        Layout layout = planner.plan(files, slices);
+        if (options.target().destinations() != null) {
+            planner.checkDisjoint();
+        }
+        return layout;
+    }
+
+    /** Refuses memory of the caller that two tensors would share, unless these are the same bytes of a file. */
+    private void checkDisjoint() {
+        List<Placed> sorted = new ArrayList<>(placed);
+        sorted.removeIf(tensor -> tensor.slice().bytes() == 0);
+        sorted.sort(Comparator.comparingLong(this::address));
+        for (int i = 1; i < sorted.size(); i++) {
+            TensorInfo one = sorted.get(i - 1).slice().tensor();
+            TensorInfo next = sorted.get(i).slice().tensor();
+            long distance = address(sorted.get(i)) - address(sorted.get(i - 1));
+            boolean same = distance == 0 && one.file().equals(next.file()) && one.fileOffset() == next.fileOffset()
+                    && one.length() == next.length();
+            if (distance < one.length() && !same) {
+                throw CuFileException.invalid("LoadPlan", "the destinations of tensors %s and %s overlap"
+                        .formatted(CheckpointException.quote(one.name()), CheckpointException.quote(next.name())));
+            }
+        }
+    }
+
+    private long address(Placed tensor) {
+        return Objects.requireNonNull(blocks.get(tensor.block()).callerMemory()).address();
     }
 
     private static TensorSlice whole(TensorInfo tensor) {

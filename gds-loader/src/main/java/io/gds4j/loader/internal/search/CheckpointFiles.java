@@ -12,6 +12,7 @@ import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
+import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.file.Links;
 import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
@@ -25,6 +26,7 @@ import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
@@ -53,8 +55,6 @@ public record CheckpointFiles(
             CheckpointRule.MISSING_SHARD,
             CheckpointRule.TENSOR_NOT_IN_SHARD,
             CheckpointRule.TENSOR_IN_TWO_FILES);
-    /** Names of real models have some hundred characters; work on names may be quadratic in their length. */
-    private static final int MAX_NAME_CHARACTERS = 4096;
     private static final int MAX_WARNING = 4096;
 
     public CheckpointFiles {
@@ -224,7 +224,7 @@ public record CheckpointFiles(
                 warnings.add(file.path() + ": " + warning);
             }
         }
-        combined.forEach(CheckpointFiles::checkNames);
+        combined.forEach(CheckpointFiles::check);
         return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
     }
 
@@ -239,19 +239,34 @@ public record CheckpointFiles(
         }
     }
 
-    private static void checkNames(CheckpointFile file) {
+    /** Checks what every format must tell: one that a program adds may not have checked it. */
+    private static void check(CheckpointFile file) {
         for (TensorInfo tensor : file.tensors()) {
             String name = tensor.name();
-            if (name.length() > MAX_NAME_CHARACTERS) {
-                throw CheckpointException.of(
-                        CheckpointRule.TENSOR_NAME,
-                        file.path(),
-                        -1,
-                        name.substring(0, MAX_NAME_CHARACTERS),
+            if (name.length() > SafetensorsText.MAX_NAME) {
+                throw refused(CheckpointRule.TENSOR_NAME, file, name.substring(0, SafetensorsText.MAX_NAME),
                         "the name of tensor %s has %s characters, at most %s are allowed"
-                                .formatted(CheckpointException.quote(name), name.length(), MAX_NAME_CHARACTERS));
+                                .formatted(CheckpointException.quote(name), name.length(), SafetensorsText.MAX_NAME));
+            }
+            OptionalLong needed = tensor.dtype().bytes(tensor.shape());
+            if (needed.isEmpty() || needed.getAsLong() != tensor.length()) {
+                throw refused(CheckpointRule.TENSOR_INVALID_INFO, file, name,
+                        "tensor %s has %s bytes, which is not the size of %s of shape %s".formatted(
+                                CheckpointException.quote(name), tensor.length(), tensor.dtype(), tensor.shape()));
+            }
+            boolean within = tensor.fileOffset() >= 0 && tensor.fileOffset() <= file.size() - tensor.length();
+            if (!tensor.file().equals(file.path()) || tensor.length() > 0 && !within) {
+                throw refused(CheckpointRule.INVALID_OFFSET, file, name,
+                        "tensor %s has %s bytes at %s of %s, but belongs to this file of %s bytes".formatted(
+                                CheckpointException.quote(name), tensor.length(), tensor.fileOffset(), tensor.file(),
+                                file.size()));
             }
         }
+    }
+
+    private static CheckpointException refused(CheckpointRule rule, CheckpointFile file, String tensor,
+            String detail) {
+        return CheckpointException.of(rule, file.path(), -1, tensor, detail);
     }
 
     /** Returns the format of a file; null for an index. */
