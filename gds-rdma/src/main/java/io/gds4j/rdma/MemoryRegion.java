@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.Verbs;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryRange;
 import java.util.Collections;
@@ -167,18 +168,12 @@ public final class MemoryRegion implements AutoCloseable {
                     "%s in place of %s bytes of host memory".formatted(moved, length));
         }
         MemoryAccess.USES.claim(moved);
-        boolean done = false;
-        try {
+        Undo.ifFails(() -> MemoryAccess.USES.unclaim(moved), () -> {
             reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, domain, moved.address(), changed, () -> {
                 ioAddress = moved.address();
                 held.replaceMemory(() -> MemoryAccess.USES.unclaim(moved));
             });
-            done = true;
-        } finally {
-            if (!done) {
-                MemoryAccess.USES.unclaim(moved);
-            }
-        }
+        });
     }
 
     /** Moves to another domain, which is claimed for it. */

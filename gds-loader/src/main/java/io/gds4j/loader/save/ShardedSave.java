@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
@@ -76,16 +77,10 @@ public final class ShardedSave implements AutoCloseable {
         calls.createFolder(parent, new ArrayList<>());
         SaveLock lock = calls.lock(parent, "." + place.getFileName() + ".lock");
         ShardedSave save = new ShardedSave(place, parent, calls, lock);
-        boolean begun = false;
-        try {
+        return Undo.ifFails(lock::close, () -> {
             save.prepare();
-            begun = true;
             return save;
-        } finally {
-            if (!begun) {
-                lock.close();
-            }
-        }
+        });
     }
 
     /**

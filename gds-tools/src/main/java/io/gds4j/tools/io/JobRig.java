@@ -10,6 +10,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -79,17 +80,11 @@ final class JobRig implements AutoCloseable {
             WrittenFiles written)
             throws IOException {
         JobRig rig = new JobRig(job, arguments, driver, target.target(), size, written);
-        boolean made = false;
-        try {
+        Undo.ifFails(rig::close, () -> {
             for (int thread = 0; thread < job.threads(); thread++) {
                 rig.workers.add(rig.worker(thread, arguments.seed() + ((long) number << 32)));
             }
-            made = true;
-        } finally {
-            if (!made) {
-                rig.close();
-            }
-        }
+        });
         return rig;
     }
 
