@@ -35,7 +35,7 @@ final class RdmaFailure {
     }
 
     static CuFileException of(CuFileError error, String verb, int errno, String detail) {
-        return CuFileException.builder(verb).error(error).errno(errno).detail(detail).build();
+        return CuFileException.of(error, errno, verb, detail);
     }
 
     /** An argument that no device would take. */

@@ -298,12 +298,8 @@ public final class CollectiveSave {
                     }
                 }
                 if (!publication.publish()) {
-                    throw CuFileException.builder(SaveFailure.FUNCTION)
-                            .error(CuFileError.IO_NOT_SUPPORTED)
-                            .errno(Errno.EOPNOTSUPP)
-                            .path(target.path())
-                            .detail("the file system renames no files, which several writers need")
-                            .build();
+                    throw SaveFailure.of(CuFileError.IO_NOT_SUPPORTED, target.path(), Errno.EOPNOTSUPP,
+                            "the file system renames no files, which several writers need");
                 }
                 end(publication);
             } finally {

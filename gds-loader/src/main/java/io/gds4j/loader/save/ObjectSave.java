@@ -171,12 +171,8 @@ final class ObjectSave extends SaveJob {
     }
 
     private static CuFileException taken(Path object) {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.EEXIST)
-                .path(object)
-                .detail("holds a checkpoint already, or part of one; delete it or name another folder")
-                .build();
+        return SaveFailure.taken(
+                object, "holds a checkpoint already, or part of one; delete it or name another folder");
     }
 
     private void store(RangeSource content, Path place) {

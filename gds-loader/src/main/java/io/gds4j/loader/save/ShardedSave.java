@@ -1,8 +1,6 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.Checkpoint;
@@ -72,7 +70,7 @@ public final class ShardedSave implements AutoCloseable {
         Path place = SaveTarget.folder(folder).ofFiles("ShardedSave.begin").folder();
         Path parent = place.getParent();
         if (parent == null) {
-            throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
+            throw SaveFailure.taken(folder, "the root folder holds no checkpoint; name a folder in it");
         }
         calls.createFolder(parent, new ArrayList<>());
         SaveLock lock = calls.lock(parent, "." + place.getFileName() + ".lock");
@@ -101,7 +99,7 @@ public final class ShardedSave implements AutoCloseable {
 
     private void prepare() {
         if (!isOwn()) {
-            throw failure(temporary, Errno.EEXIST,
+            throw SaveFailure.taken(temporary,
                     "this is not the temporary folder of a save, which needs its name; rename it");
         }
         removeTemporary();
@@ -109,7 +107,7 @@ public final class ShardedSave implements AutoCloseable {
         Optional<StatxResult> there = calls.status(folder);
         boolean used = there.isPresent() && (!there.get().isDirectory() || !calls.list(folder).isEmpty());
         if (used) {
-            throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
+            throw SaveFailure.taken(folder, "this exists and is no empty folder; a save writes a new one");
         }
         createFolder(temporary);
         calls.write(temporary.resolve(MARK), new byte[0]);
@@ -120,7 +118,7 @@ public final class ShardedSave implements AutoCloseable {
     private void createFolder(Path folder) {
         calls.createFolder(folder, new ArrayList<>());
         if (calls.status(folder).filter(StatxResult::isDirectory).isEmpty()) {
-            throw failure(folder, Errno.EEXIST, "this is a link, not the temporary folder of a save");
+            throw SaveFailure.taken(folder, "this is a link, not the temporary folder of a save");
         }
     }
 
@@ -240,15 +238,6 @@ public final class ShardedSave implements AutoCloseable {
             }
         }
         calls.delete(folder);
-    }
-
-    private static CuFileException failure(Path path, int errno, String detail) {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(errno)
-                .path(path)
-                .detail(detail)
-                .build();
     }
 
     @Override
