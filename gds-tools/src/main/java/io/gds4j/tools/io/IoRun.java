@@ -12,13 +12,13 @@ import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -203,9 +203,7 @@ public final class IoRun {
     }
 
     private static Map<String, @Nullable Object> job(IoResult result) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("job", result.name());
-        fields.putAll(result.toJson());
-        return fields;
+        return Fields.of("job", result.name())
+                .andAll(result.toJson()).map();
     }
 }
