@@ -191,8 +191,7 @@ public final class MemoryRegion implements AutoCloseable {
     private void reregister(
             int flags, DomainHandle next, long address, Set<RdmaAccess> changed, Runnable afterwards) {
         int bits = RdmaAccess.toBits(changed);
-        enter("ibv_rereg_mr");
-        try {
+        try (Lifetime.Call _ = begin("ibv_rereg_mr")) {
             synchronized (windows) {
                 if (!windows.isEmpty()) {
                     throw orphans("ibv_rereg_mr");
@@ -204,8 +203,6 @@ public final class MemoryRegion implements AutoCloseable {
                 afterwards.run();
                 rights = Set.copyOf(changed);
             }
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -213,11 +210,10 @@ public final class MemoryRegion implements AutoCloseable {
         return RdmaFailure.of(verb, Errno.EBUSY, "%s windows are bound to the region".formatted(windows.size()));
     }
 
-    /** Begins a call that uses the region; {@link #exit} ends it. */
-    void enter(String verb) {
-        if (!lifetime.enter()) {
-            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the region is closed");
-        }
+    /** Begins a call that uses the region; the result ends it, or {@link #exit}. */
+    Lifetime.Call begin(String verb) {
+        return lifetime.begin(
+                () -> RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the region is closed"));
     }
 
     void exit() {

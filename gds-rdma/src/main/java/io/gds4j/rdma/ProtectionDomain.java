@@ -263,11 +263,8 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     public RdmaDevice device() {
         DeviceAttributes answer = new DeviceAttributes();
-        DomainHandle.enter(lifetime, "ibv_query_device");
-        try {
+        try (Lifetime.Call _ = DomainHandle.begin(lifetime, "ibv_query_device")) {
             domain.check("ibv_query_device", domain.verbs().queryDevice(domain.context(), answer));
-        } finally {
-            lifetime.exit();
         }
         Set<WindowType> windows = EnumSet.noneOf(WindowType.class);
         if ((answer.flags() & DeviceAttributes.MEM_WINDOW) != 0) {
@@ -289,11 +286,8 @@ public final class ProtectionDomain implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE (EINVAL) if there is none
      */
     public RdmaPort port(int number) {
-        DomainHandle.enter(lifetime, "ibv_query_port");
-        try {
+        try (Lifetime.Call _ = DomainHandle.begin(lifetime, "ibv_query_port")) {
             return RdmaPort.query(domain, number);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -306,11 +300,8 @@ public final class ProtectionDomain implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE (EINVAL) or another code with the errno if there is none
      */
     public Gid gid(int port, int index) {
-        DomainHandle.enter(lifetime, "ibv_query_gid");
-        try {
+        try (Lifetime.Call _ = DomainHandle.begin(lifetime, "ibv_query_gid")) {
             return Gid.query(domain, port, index);
-        } finally {
-            lifetime.exit();
         }
     }
 

@@ -313,7 +313,7 @@ public final class QueuePair implements AutoCloseable {
             try {
                 for (RegionSlice part : parts) {
                     domain.requireSame(part.region().domain(), operation.verb(), "the region");
-                    part.region().enter(operation.verb());
+                    part.region().begin(operation.verb());
                     entered++;
                 }
                 request.run();
@@ -415,13 +415,8 @@ public final class QueuePair implements AutoCloseable {
     }
 
     private <T> T call(String verb, Call<T> call) {
-        if (!lifetime.enter()) {
-            throw closed(verb);
-        }
-        try {
+        try (Lifetime.Call _ = lifetime.begin(() -> closed(verb))) {
             return call.run();
-        } finally {
-            lifetime.exit();
         }
     }
 

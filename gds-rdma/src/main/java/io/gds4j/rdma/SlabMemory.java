@@ -35,12 +35,10 @@ final class SlabMemory implements AutoCloseable {
     }
 
     private void release() {
-        try {
+        try (memory) {
             if (exported != null) {
                 exported.close();
             }
-        } finally {
-            memory.close();
         }
     }
 
