@@ -270,8 +270,7 @@ public final class CollectiveSave {
 
         private void commit() {
             SaveTarget target = content.target();
-            SaveLock lock = calls.lock(target.folder(), target.lockName());
-            try {
+            try (SaveLock _ = calls.lock(target.folder(), target.lockName())) {
                 List<String> ids = ids(secret(names).find());
                 Publication publication = publication(ids);
                 Optional<Publication> published =
@@ -302,8 +301,6 @@ public final class CollectiveSave {
                             "the file system renames no files, which several writers need");
                 }
                 end(publication);
-            } finally {
-                lock.close();
             }
         }
     }

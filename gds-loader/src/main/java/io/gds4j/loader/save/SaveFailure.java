@@ -42,6 +42,17 @@ final class SaveFailure {
         return of(CuFileError.IO_ERROR, path, Errno.EEXIST, detail);
     }
 
+    /** Returns the exception for a store that failed. */
+    static CuFileException of(Path object, String detail, Exception cause) {
+        return CuFileException.builder(FUNCTION)
+                .error(CuFileError.IO_ERROR)
+                .errno(Errno.EIO)
+                .path(object)
+                .detail(detail + ": " + cause.getMessage())
+                .cause(cause)
+                .build();
+    }
+
     static CuFileException of(CuFileError error, Path path, int errno, String detail) {
         return CuFileException.builder(FUNCTION).error(error).errno(errno).path(path).detail(detail).build();
     }

@@ -42,23 +42,15 @@ final class WholeSave extends SaveJob {
         for (String name : target.names(plan.files().size())) {
             checkIsNoFolder(target.folder().resolve(name));
         }
-        SaveLock lock = calls.lock(target.folder(), target.lockName());
-        try {
+        try (SaveLock _ = calls.lock(target.folder(), target.lockName())) {
             awaitStreams();
             writeAndPublish(target);
-        } finally {
-            lock.close();
         }
     }
 
     private static void checkIsNoFolder(Path place) {
         if (Files.isDirectory(place)) {
-            throw CuFileException.builder(SaveFailure.FUNCTION)
-                    .error(CuFileError.INVALID_FILE_TYPE)
-                    .errno(Errno.EISDIR)
-                    .path(place)
-                    .detail("a folder has this name")
-                    .build();
+            throw SaveFailure.of(CuFileError.INVALID_FILE_TYPE, place, Errno.EISDIR, "a folder has this name");
         }
     }
 
