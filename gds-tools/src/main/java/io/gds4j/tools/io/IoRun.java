@@ -147,7 +147,7 @@ public final class IoRun {
             lines.forEach(output.terminal().out()::println);
             return;
         }
-        output.print(object -> add(object, rounds, total, targets, opened), () -> {
+        RunStatistics.print(output, opened.driver(), object -> add(object, rounds, total, targets, opened), () -> {
             IoJob job = total.job();
             List<String> lines = new ArrayList<>();
             lines.add(Text.row("file", Text.name(job.path()) + (job.filePerThread() ? ", one per thread" : "")));
@@ -163,7 +163,6 @@ public final class IoRun {
                 lines.add(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
                         + "; the comparison lowers the throughput"));
             }
-            lines.addAll(RunStatistics.lines(opened.driver(), output));
             return lines;
         });
     }
@@ -199,7 +198,6 @@ public final class IoRun {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
         }
-        RunStatistics.add(object, opened.driver(), output);
     }
 
     private static Map<String, @Nullable Object> job(IoResult result) {
