@@ -32,7 +32,8 @@ module io.gds4j {
             io.gds4j.jcuda,
             io.gds4j.interop,
             io.gds4j.rdma,
-            io.gds4j.testkit;
+            io.gds4j.testkit,
+            io.gds4j.tools;
     exports io.gds4j.internal.memory to
             io.gds4j.ffi,
             io.gds4j.engine,

@@ -5,6 +5,7 @@ import io.gds4j.CuFileBatch.Request;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.internal.lifetime.Undo;
 import java.time.Duration;
 import java.util.ArrayDeque;
 import java.util.Arrays;
@@ -47,19 +48,13 @@ final class BulkTransfer {
                     BatchLedger.SUBMIT,
                     batch.outstanding() + " other entries are outstanding");
         }
-        boolean done = false;
-        try {
+        Undo.ifFails(this::abandon, () -> {
             while (completed < requests.size()) {
                 fill();
                 take(batch.await(1, FOREVER));
                 checkOutstanding();
             }
-            done = true;
-        } finally {
-            if (!done) {
-                abandon();
-            }
-        }
+        });
         return Arrays.stream(completions).<Completion>map(Objects::requireNonNull).toList();
     }
 

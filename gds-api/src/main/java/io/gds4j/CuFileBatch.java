@@ -115,8 +115,7 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     private void submitAll(List<Request> requests) {
-        enter(BatchLedger.SUBMIT, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR);
-        try {
+        try (Lifetime.Call _ = begin(BatchLedger.SUBMIT, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)) {
             List<BatchRequest> entered = ledger.enter(requests);
             boolean submitted = false;
             try {
@@ -127,8 +126,6 @@ public final class CuFileBatch implements AutoCloseable {
                     ledger.remove(entered);
                 }
             }
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -183,13 +180,10 @@ public final class CuFileBatch implements AutoCloseable {
         if (timeout.isNegative()) {
             throw Failures.invalid(STATUS, "timeout is " + timeout + ", allowed: 0 or more");
         }
-        enter(STATUS, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR);
-        try {
+        try (Lifetime.Call _ = begin(STATUS, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR)) {
             int least = Math.min(minimum, ledger.awaited());
             List<BatchEvent> events = backend.batchIoGetStatus(batch, least, capacity(), Optional.of(timeout));
             return ledger.complete(events);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -315,19 +309,14 @@ public final class CuFileBatch implements AutoCloseable {
      * @throws CuFileException INTERNAL_BATCH_CANCEL_ERROR after close
      */
     public void cancel() {
-        enter("cuFileBatchIOCancel", CuFileError.INTERNAL_BATCH_CANCEL_ERROR);
-        try {
+        try (Lifetime.Call _ = begin("cuFileBatchIOCancel", CuFileError.INTERNAL_BATCH_CANCEL_ERROR)) {
             backend.batchIoCancel(batch);
-        } finally {
-            lifetime.exit();
         }
     }
 
-    private void enter(String function, CuFileError closed) {
-        if (!lifetime.enter()) {
-            throw CuFileException.of(
-                    closed, function, use.session().isOpen() ? "the batch is closed" : "the driver is closed");
-        }
+    private Lifetime.Call begin(String function, CuFileError closed) {
+        return lifetime.begin(() -> CuFileException.of(
+                closed, function, use.session().isOpen() ? "the batch is closed" : "the driver is closed"));
     }
 
     /** {@return true until {@link #close}} */

@@ -656,11 +656,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
     public long size() {
-        enter("fstat", -1);
-        try {
+        try (Lifetime.Call _ = begin("fstat")) {
             return file.size();
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -671,11 +668,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
     public FileVersion version() {
-        enter("fstat", -1);
-        try {
+        try (Lifetime.Call _ = begin("fstat")) {
             return file.version();
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -686,11 +680,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @throws CuFileException HANDLE_NOT_REGISTERED after close
      */
     public IoPathReport ioPath() {
-        enter("ioPath", -1);
-        try {
+        try (Lifetime.Call _ = begin("ioPath")) {
             return file.ioPath();
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -709,11 +700,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
             throw Failures.invalid("waitsForDisk",
                     "file offset %s, size %s, allowed: 0 or more".formatted(fileOffset, size));
         }
-        enter("waitsForDisk", -1);
-        try {
+        try (Lifetime.Call _ = begin("waitsForDisk")) {
             return session.backend().waitsForDisk(file, fileOffset, size);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -730,11 +718,8 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      */
     @Override
     public void force(boolean metadata) {
-        enter(metadata ? "fsync" : "fdatasync", -1);
-        try {
+        try (Lifetime.Call _ = begin(metadata ? "fsync" : "fdatasync")) {
             file.force(metadata);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -750,12 +735,9 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
-        enter(request, ThreadState.current());
-        try {
+        try (Lifetime.Call _ = begin(request)) {
             checkRights(request);
             file.truncate(size);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -773,12 +755,9 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         if (size < 0) {
             throw request.invalid("size is negative: " + size);
         }
-        enter(request, ThreadState.current());
-        try {
+        try (Lifetime.Call _ = begin(request)) {
             checkRights(request);
             return size == 0 || file.reserve(size);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -873,8 +852,12 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
         }
     }
 
-    private void enter(String function, long size) {
-        enter(new RequestCheck(function, file.path(), false, size, -1, 0), ThreadState.current());
+    private Lifetime.Call begin(String function) {
+        return begin(new RequestCheck(function, file.path(), false, -1, -1, 0));
+    }
+
+    private Lifetime.Call begin(RequestCheck request) {
+        return lifetime.begin(() -> closed(request));
     }
 
     void enter(RequestCheck request, ThreadState here) {

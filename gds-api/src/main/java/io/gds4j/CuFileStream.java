@@ -296,15 +296,10 @@ public final class CuFileStream implements AutoCloseable {
     }
 
     private void submit(RequestCheck request, Runnable queueing) {
-        if (!lifetime.enter()) {
-            throw request.invalid("the stream is deregistered");
-        }
-        try {
+        try (Lifetime.Call _ = lifetime.begin(() -> request.invalid("the stream is deregistered"))) {
             queueing.run();
         } catch (CuFileException e) {
             throw request.named(e);
-        } finally {
-            lifetime.exit();
         }
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import java.lang.System.Logger.Level;
 import java.util.Objects;
@@ -60,16 +61,10 @@ public final class HostStream implements AutoCloseable {
     static HostStream create(ThreadFactory threads) {
         HostStream stream = new HostStream(threads);
         OPEN.put(stream.address, stream);
-        boolean started = false;
-        try {
+        return Undo.ifFails(() -> OPEN.remove(stream.address), () -> {
             stream.thread.start();
-            started = true;
             return stream;
-        } finally {
-            if (!started) {
-                OPEN.remove(stream.address);
-            }
-        }
+        });
     }
 
     /**

@@ -1,6 +1,7 @@
 package io.gds4j;
 
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.IoMemory;
 import java.util.ArrayDeque;
 import java.util.Deque;
@@ -54,15 +55,7 @@ public final class PrefetchedReads implements Iterator<PrefetchedReads.Chunk>, A
         this.handle = handle;
         this.ranges = Objects.requireNonNull(ranges, "ranges");
         this.free = new ArrayDeque<>(buffers);
-        boolean begun = false;
-        try {
-            goAhead();
-            begun = true;
-        } finally {
-            if (!begun) {
-                close();
-            }
-        }
+        Undo.ifFails(this::close, this::goAhead);
     }
 
     private void goAhead() {

@@ -21,7 +21,6 @@ import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.statistics.IoPathReport;
 import java.lang.foreign.Arena;
-import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
@@ -354,7 +353,7 @@ public class RecordingBackend implements CuFileBackend {
         }
     }
 
-    private final class HeapFreeAllocator implements MemoryAllocator {
+    private final class HeapFreeAllocator implements NoMemory {
         @Override
         public boolean supports(MemoryKind kind) {
             return kind == MemoryKind.HOST;
@@ -367,26 +366,6 @@ public class RecordingBackend implements CuFileBackend {
                 record("free", size);
                 arena.close();
             });
-        }
-
-        @Override
-        public void copyToHost(MemoryRange from, MemorySegment to) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void copyFromHost(MemorySegment from, MemoryRange to) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void copy(MemoryRange from, MemoryRange to) {
-            throw new UnsupportedOperationException();
-        }
-
-        @Override
-        public void fill(MemoryRange range, byte value) {
-            throw new UnsupportedOperationException();
         }
 
         @Override

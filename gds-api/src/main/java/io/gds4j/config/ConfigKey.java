@@ -16,42 +16,23 @@ import java.util.Optional;
  * @since 0.1
  */
 public final class ConfigKey<T> {
-    private final String name;
-    private final ValueType<T> type;
-    private final T defaultValue;
-    private final Constraint<T> constraint;
-    private final String unit;
-    private final List<EnvironmentVariable<T>> variables;
-    private final Optional<CuFileParameter> parameter;
-    private final boolean compat;
-    private final boolean engine;
-    private final String since;
-    private final boolean inFile;
+    private final KeyDefinition<T> definition;
     private final String description;
 
+    /** @param definition changes no more */
     ConfigKey(KeyDefinition<T> definition, String description) {
-        this.name = definition.name;
-        this.type = definition.type;
-        this.defaultValue = definition.defaultValue;
-        this.constraint = definition.constraint;
-        this.unit = definition.unit;
-        this.variables = List.copyOf(definition.variables);
-        this.parameter = Optional.ofNullable(definition.parameter);
-        this.compat = definition.compat;
-        this.engine = definition.engine;
-        this.since = definition.since;
-        this.inFile = definition.inFile;
+        this.definition = definition;
         this.description = description;
     }
 
     /** {@return dotted path in the file, or the variable's name if the file cannot set it} */
     public String name() {
-        return name;
+        return definition.name;
     }
 
     /** {@return class of the value} */
     public Class<T> type() {
-        return type.valueClass();
+        return definition.type.valueClass();
     }
 
     /**
@@ -60,7 +41,7 @@ public final class ConfigKey<T> {
      * @return the default, in {@link #unit}
      */
     public T defaultValue() {
-        return defaultValue;
+        return definition.defaultValue;
     }
 
     /** {@return meaning of the key, in one line} */
@@ -74,7 +55,7 @@ public final class ConfigKey<T> {
      * @return type and range in words
      */
     public String allowed() {
-        return constraint.allowed();
+        return definition.constraint.allowed();
     }
 
     /**
@@ -93,7 +74,7 @@ public final class ConfigKey<T> {
      * @return the range, in {@link #unit}; empty for other types
      */
     public Optional<ParameterRange> range() {
-        return constraint.range();
+        return definition.constraint.range();
     }
 
     /**
@@ -102,17 +83,17 @@ public final class ConfigKey<T> {
      * @return {@code KiB}, {@code MiB}, {@code ms} or {@code s}; an empty string for counts and other types
      */
     public String unit() {
-        return unit;
+        return definition.unit;
     }
 
     /** {@return names of the environment variables that set the key, usually none or one} */
     public List<String> environmentVariables() {
-        return variables.stream().map(EnvironmentVariable::name).toList();
+        return definition.variables.stream().map(EnvironmentVariable::name).toList();
     }
 
     /** {@return its parameter of {@code cuFileGetParameter*} and {@code cuFileSetParameter*}; empty if it has none} */
     public Optional<CuFileParameter> parameter() {
-        return parameter;
+        return Optional.ofNullable(definition.parameter);
     }
 
     /**
@@ -121,12 +102,12 @@ public final class ConfigKey<T> {
      * @return true if it has an effect in compat mode
      */
     public boolean appliesToCompat() {
-        return compat;
+        return definition.compat;
     }
 
     /** {@return whether gds4j's own engine uses the key; libcufile uses all keys of cufile.json} */
     public boolean usedByEngine() {
-        return engine;
+        return definition.engine;
     }
 
     /**
@@ -135,29 +116,29 @@ public final class ConfigKey<T> {
      * @return the version; {@code 1.15} also for all earlier ones
      */
     public String since() {
-        return since;
+        return definition.since;
     }
 
     /** {@return false if only the environment or the program can set the key} */
     public boolean inFile() {
-        return inFile;
+        return definition.inFile;
     }
 
     ValueType<T> valueType() {
-        return type;
+        return definition.type;
     }
 
     List<EnvironmentVariable<T>> variables() {
-        return variables;
+        return List.copyOf(definition.variables);
     }
 
     /** Returns the value in its canonical form; empty if it is not allowed. */
     Optional<T> accept(T value) {
-        return constraint.accept(type.copy().apply(value));
+        return definition.constraint.accept(definition.type.copy().apply(value));
     }
 
     @Override
     public String toString() {
-        return name;
+        return definition.name;
     }
 }

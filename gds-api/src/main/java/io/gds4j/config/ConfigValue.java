@@ -1,7 +1,6 @@
 package io.gds4j.config;
 
 import java.nio.file.Path;
-import java.util.Objects;
 import java.util.Optional;
 import org.jspecify.annotations.Nullable;
 
@@ -12,56 +11,44 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class ConfigValue<T> {
-    private final ConfigKey<T> key;
-    private final T value;
-    private final ConfigSource source;
-    private final Optional<Path> file;
-    private final int line;
-    private final Optional<String> variable;
+    private final Parts<T> parts;
 
-    ConfigValue(
-            ConfigKey<T> key,
-            T value,
-            ConfigSource source,
-            Optional<Path> file,
-            int line,
-            Optional<String> variable) {
-        this.key = key;
-        this.value = value;
-        this.source = source;
-        this.file = file;
-        this.line = line;
-        this.variable = variable;
+    private record Parts<T>(
+            ConfigKey<T> key, T value, ConfigSource source, Optional<Path> file, int line, Optional<String> variable) {
+    }
+
+    private ConfigValue(Parts<T> parts) {
+        this.parts = parts;
     }
 
     /** {@return the key} */
     public ConfigKey<T> key() {
-        return key;
+        return parts.key;
     }
 
     /** {@return the value} */
     public T value() {
-        return value;
+        return parts.value;
     }
 
     /** {@return the source that set it} */
     public ConfigSource source() {
-        return source;
+        return parts.source;
     }
 
     /** {@return the JSON file, if the source is {@link ConfigSource#FILE}} */
     public Optional<Path> file() {
-        return file;
+        return parts.file;
     }
 
     /** {@return line in the file, counted from 1; 0 for other sources} */
     public int line() {
-        return line;
+        return parts.line;
     }
 
     /** {@return the variable, if the source is {@link ConfigSource#ENVIRONMENT}} */
     public Optional<String> variable() {
-        return variable;
+        return parts.variable;
     }
 
     static <T> ConfigValue<T> ofDefault(ConfigKey<T> key) {
@@ -88,7 +75,7 @@ public final class ConfigValue<T> {
             int line,
             @Nullable String variable) {
         return new ConfigValue<>(
-                key, value, source, Optional.ofNullable(file), line, Optional.ofNullable(variable));
+                new Parts<>(key, value, source, Optional.ofNullable(file), line, Optional.ofNullable(variable)));
     }
 
     /**
@@ -97,34 +84,31 @@ public final class ConfigValue<T> {
      * @return file and line, variable, or a word
      */
     public String origin() {
-        return switch (source) {
+        return switch (parts.source) {
             case API -> "program";
-            case ENVIRONMENT -> variable.orElseThrow();
-            case FILE -> file.orElseThrow() + ":" + line;
+            case ENVIRONMENT -> parts.variable.orElseThrow();
+            case FILE -> parts.file.orElseThrow() + ":" + parts.line;
             case DEFAULT -> "default";
         };
     }
 
     /** {@return true if the value equals the default, whatever its source} */
     public boolean isDefaultValue() {
-        return value.equals(key.defaultValue());
+        return parts.value.equals(parts.key.defaultValue());
     }
 
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof ConfigValue<?> that && line == that.line && key.equals(that.key)
-                && value.equals(that.value) && source.equals(that.source) && file.equals(that.file)
-                && variable.equals(that.variable);
+        return other instanceof ConfigValue<?> that && parts.equals(that.parts);
     }
 
     @Override
     public int hashCode() {
-        return Objects.hash(key, value, source, file, line, variable);
+        return parts.hashCode();
     }
 
     @Override
     public String toString() {
-        return "ConfigValue[key=" + key + ", value=" + value + ", source=" + source + ", file=" + file + ", line="
-                + line + ", variable=" + variable + ']';
+        return parts.toString().replaceFirst("Parts", "ConfigValue");
     }
 }

@@ -4,6 +4,7 @@ import io.gds4j.CuFileStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryRange;
 import java.util.Objects;
 
@@ -135,17 +136,11 @@ public final class RecordBatch implements AutoCloseable {
             }
             closed = true;
         }
-        boolean queued = false;
-        try {
-            ring.release(buffer, stream);
-            queued = true;
-        } finally {
-            if (!queued) {
-                synchronized (this) {
-                    closed = false;
-                }
-            }
-        }
+        Undo.ifFails(this::reopen, () -> ring.release(buffer, stream));
+    }
+
+    private synchronized void reopen() {
+        closed = false;
     }
 
     @Override

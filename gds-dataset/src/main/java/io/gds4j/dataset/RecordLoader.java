@@ -6,6 +6,7 @@ import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.nio.file.OpenOption;
@@ -493,16 +494,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
             MemoryKind chosen = kind.orElseGet(() -> driver.allocator().best());
             RecordMemory ringMemory = new RecordMemory(
                     driver, source, chosen, chosen.isCuda() ? device : MemoryRange.NO_DEVICE, stride * count, options);
-            boolean opened = false;
-            try {
-                RecordLoader loader = start(itinerary, begin, ringMemory, bufferBytes, stride, (int) count);
-                opened = true;
-                return loader;
-            } finally {
-                if (!opened) {
-                    ringMemory.close();
-                }
-            }
+            return Undo.ifFails(ringMemory::close,
+                    () -> start(itinerary, begin, ringMemory, bufferBytes, stride, (int) count));
         }
 
         private Itinerary itinerary() {

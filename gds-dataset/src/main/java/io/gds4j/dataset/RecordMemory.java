@@ -6,6 +6,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.lifetime.Closing;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -39,19 +40,13 @@ final class RecordMemory implements AutoCloseable {
             CuFileDriver driver, RecordSource source, MemoryKind kind, int device, long bytes, OpenOption... options) {
         this.driver = driver;
         this.memory = driver.allocator().allocate(kind, bytes, device);
-        boolean opened = false;
-        try {
+        Undo.ifFails(this::close, () -> {
             for (Path path : source.files()) {
                 files.add(driver.openFile(path, options));
             }
             register();
             staged = kind.isCuda() && files.stream().noneMatch(file -> file.ioPath().path().isDirect());
-            opened = true;
-        } finally {
-            if (!opened) {
-                close();
-            }
-        }
+        });
     }
 
     /** Registers the memory, which serves every read. Reads work without it, so a refusal costs only speed. */

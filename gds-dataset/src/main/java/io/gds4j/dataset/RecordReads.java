@@ -183,13 +183,9 @@ final class RecordReads implements AutoCloseable {
         MemoryAllocation staging = stage;
         batch = null;
         stage = null;
-        try {
+        try (staging) {
             if (entries != null) {
                 entries.close();
-            }
-        } finally {
-            if (staging != null) {
-                staging.close();
             }
         }
     }

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileStream;
-import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryKind;
@@ -49,12 +48,7 @@ class RecordLoaderFaultSoakTest {
     Path folder;
 
     /** Records of random lengths with gaps; each byte tells its record. */
-    private record Records(Path file, long[] offsets, long[] lengths) implements RecordSource {
-        @Override
-        public List<Path> files() {
-            return List.of(file);
-        }
-
+    private record Records(Path file, long[] offsets, long[] lengths) implements TestRecords.InOneFile {
         @Override
         public long records() {
             return offsets.length;
@@ -63,16 +57,6 @@ class RecordLoaderFaultSoakTest {
         @Override
         public long maxLength() {
             return 300;
-        }
-
-        @Override
-        public boolean isFixedLength() {
-            return false;
-        }
-
-        @Override
-        public int file(long record) {
-            return 0;
         }
 
         @Override

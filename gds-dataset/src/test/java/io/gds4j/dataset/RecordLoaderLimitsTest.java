@@ -102,12 +102,7 @@ class RecordLoaderLimitsTest {
     }
 
     /** Records of 1000 bytes; the longest could have almost 2^63. */
-    private record VastSource(Path file) implements RecordSource {
-        @Override
-        public List<Path> files() {
-            return List.of(file);
-        }
-
+    private record VastSource(Path file) implements TestRecords.InOneFile {
         @Override
         public long records() {
             return 1000;
@@ -116,16 +111,6 @@ class RecordLoaderLimitsTest {
         @Override
         public long maxLength() {
             return Long.MAX_VALUE;
-        }
-
-        @Override
-        public boolean isFixedLength() {
-            return false;
-        }
-
-        @Override
-        public int file(long record) {
-            return 0;
         }
 
         @Override
@@ -157,7 +142,7 @@ class RecordLoaderLimitsTest {
 
     @Test
     void batchesTooLargeForTheHeapFailInOneLine() {
-        RecordSource empty = new Lengths(List.of(file), new long[]{0});
+        RecordSource empty = new Lengths(file, new long[]{0});
         RecordLoader.Builder vast =
                 RecordLoader.builder(gds.driver(), empty, 1 << 24).target(MemoryKind.HOST, 0).memory(1L << 40);
         assertThatThrownBy(vast::open).isInstanceOfSatisfying(CuFileException.class,
@@ -166,7 +151,7 @@ class RecordLoaderLimitsTest {
     }
 
     /** Records of these lengths; a negative one stands for a record of that length behind the end of the file. */
-    private record Lengths(List<Path> files, long[] lengths) implements RecordSource {
+    private record Lengths(Path file, long[] lengths) implements TestRecords.InOneFile {
         @Override
         public long records() {
             return lengths.length;
@@ -175,16 +160,6 @@ class RecordLoaderLimitsTest {
         @Override
         public long maxLength() {
             return Arrays.stream(lengths).map(Math::abs).max().orElse(0);
-        }
-
-        @Override
-        public boolean isFixedLength() {
-            return false;
-        }
-
-        @Override
-        public int file(long record) {
-            return 0;
         }
 
         @Override
@@ -210,7 +185,7 @@ class RecordLoaderLimitsTest {
         Path large = Files.write(folder.resolve("large"), content);
         FakeGpu gpu = FakeGpu.builder().bytesPerDevice(64 << 20).build();
         try (CuFileDriver driver = CuFileDriver.open(gpu.backend());
-                RecordLoader loader = RecordLoader.builder(driver, new Lengths(List.of(large), lengths), lengths.length)
+                RecordLoader loader = RecordLoader.builder(driver, new Lengths(large, lengths), lengths.length)
                         .target(kind, 0).memory(60 << 20).onError(ErrorPolicy.SKIP).open();
                 RecordBatch batch = loader.next()) {
             assertThat(batch.count()).isEqualTo(6);

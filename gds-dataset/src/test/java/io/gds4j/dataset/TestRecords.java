@@ -18,6 +18,26 @@ import java.util.List;
 final class TestRecords {
     static final int LENGTH = 24;
 
+    /** Records of any lengths in one file. */
+    interface InOneFile extends RecordSource {
+        Path file();
+
+        @Override
+        default List<Path> files() {
+            return List.of(file());
+        }
+
+        @Override
+        default boolean isFixedLength() {
+            return false;
+        }
+
+        @Override
+        default int file(long record) {
+            return 0;
+        }
+    }
+
     private TestRecords() {
     }
 

@@ -163,10 +163,8 @@ public final class Checkpoint {
     public static void save(Path path, Map<String, float[]> tensors) {
         ServiceLoader.load(ArraySaver.class, ArraySaver.class.getClassLoader())
                 .findFirst()
-                .orElseThrow(() -> CuFileException.builder("Checkpoint.save")
-                        .error(CuFileError.IO_NOT_SUPPORTED)
-                        .detail("META-INF/services of gds-loader is missing; merge the service files of the jars")
-                        .build())
+                .orElseThrow(() -> CuFileException.of(CuFileError.IO_NOT_SUPPORTED, "Checkpoint.save",
+                        "META-INF/services of gds-loader is missing; merge the service files of the jars"))
                 .save(path, tensors);
     }
 

@@ -9,7 +9,6 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
-import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -94,23 +93,10 @@ class GpuParallelLoadTest {
             for (TensorSlice slice : plan.slices(rank)) {
                 byte[] bytes = new byte[(int) slice.bytes()];
                 tensors.rank(rank).copyToHost(slice.tensor().name(), MemorySegment.ofArray(bytes));
-                assertThat(Arrays.mismatch(bytes, expected(slice))).as("rank %d of %s", rank, slice).isEqualTo(-1);
+                assertThat(Arrays.mismatch(bytes, SliceBytes.of(PATTERN, slice))).as("rank %d of %s", rank, slice)
+                        .isEqualTo(-1);
             }
             assertThat(CheckpointVerifier.verify(tensors.rank(rank)).mismatches()).isEmpty();
         }
-    }
-
-    private static byte[] expected(TensorSlice slice) {
-        byte[] whole = new byte[(int) slice.tensor().length()];
-        PATTERN.fill(slice.tensor().name(), 0, MemorySegment.ofArray(whole));
-        byte[] bytes = new byte[(int) slice.bytes()];
-        for (StridedCopy copy : slice.copies()) {
-            for (long row = 0; row < copy.rows(); row++) {
-                long from = copy.fileOffset() - slice.tensor().fileOffset() + row * copy.filePitch();
-                long to = copy.sliceOffset() + row * copy.slicePitch();
-                System.arraycopy(whole, (int) from, bytes, (int) to, (int) copy.width());
-            }
-        }
-        return bytes;
     }
 }

@@ -13,10 +13,8 @@ import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
-import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.parallel.AttentionHeads;
@@ -340,12 +338,7 @@ class LinksTest {
     }
 
     /** Describes data of another file without a look at it. */
-    private record Careless(String id, List<String> suffixes) implements CheckpointFormat {
-        @Override
-        public Recognition recognize(FileHead head) {
-            return Recognition.RECOGNIZED;
-        }
-
+    private record Careless(String id, List<String> suffixes) implements TestFormat {
         @Override
         public CheckpointFile read(FormatInput in) {
             return new CheckpointFile(in.path(), in.size(), 0, List.of(), Metadata.of(Map.of()));

@@ -12,7 +12,6 @@ import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
-import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -91,24 +90,10 @@ class ParallelLoadTest {
                 assertThat(tensor.address() % plan.alignment()).isZero();
                 assertThat(TrackingAllocator.raw(tensor.range()).toArray(ValueLayout.JAVA_BYTE))
                         .as("rank %d of %s", rank, slice.tensor().name())
-                        .isEqualTo(expected(slice));
+                        .isEqualTo(SliceBytes.of(PATTERN, slice));
             }
             assertThat(CheckpointVerifier.verify(own).mismatches()).isEmpty();
         }
-    }
-
-    private static byte[] expected(TensorSlice slice) {
-        byte[] whole = new byte[(int) slice.tensor().length()];
-        PATTERN.fill(slice.tensor().name(), 0, MemorySegment.ofArray(whole));
-        byte[] bytes = new byte[(int) slice.bytes()];
-        for (StridedCopy copy : slice.copies()) {
-            for (long row = 0; row < copy.rows(); row++) {
-                long from = copy.fileOffset() - slice.tensor().fileOffset() + row * copy.filePitch();
-                long to = copy.sliceOffset() + row * copy.slicePitch();
-                System.arraycopy(whole, (int) from, bytes, (int) to, (int) copy.width());
-            }
-        }
-        return bytes;
     }
 
     @ParameterizedTest

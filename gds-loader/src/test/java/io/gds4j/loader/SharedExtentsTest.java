@@ -6,12 +6,9 @@ import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
-import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -55,17 +52,7 @@ class SharedExtentsTest {
     }
 
     /** Any bytes, with these tensors in them. */
-    private record Extents(List<At> extents) implements CheckpointFormat {
-        @Override
-        public String id() {
-            return "test";
-        }
-
-        @Override
-        public Recognition recognize(FileHead head) {
-            return Recognition.RECOGNIZED;
-        }
-
+    private record Extents(List<At> extents) implements TestFormat {
         @Override
         public CheckpointFile read(FormatInput in) {
             List<TensorInfo> tensors = new ArrayList<>();

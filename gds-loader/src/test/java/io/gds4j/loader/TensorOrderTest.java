@@ -9,13 +9,9 @@ import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.DimensionOrder;
-import io.gds4j.loader.format.FileHead;
-import io.gds4j.loader.format.FormatInput;
-import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
@@ -65,24 +61,6 @@ class TensorOrderTest {
         MemoryUsage host = driver.allocator().usage().get(MemoryKind.HOST);
         assertThat(host == null ? 0 : host.bytes()).as("bytes of host memory").isZero();
         driver.close();
-    }
-
-    /** A file of raw data, with tensors that a test describes. */
-    private record Described(List<TensorInfo> tensors) implements CheckpointFormat {
-        @Override
-        public String id() {
-            return "described";
-        }
-
-        @Override
-        public Recognition recognize(FileHead head) {
-            return Recognition.RECOGNIZED;
-        }
-
-        @Override
-        public CheckpointFile read(FormatInput in) {
-            return new CheckpointFile(in.path(), in.size(), 0, tensors, Map.of());
-        }
     }
 
     /** A tensor with its bytes in row-major order, moved by the definition: the bytes of an index are at the sum of its strides. */
@@ -150,7 +128,8 @@ class TensorOrderTest {
                 offset += bytes.length;
             }
         }
-        return Checkpoint.open(file, new Described(infos));
+        TestFormat format = in -> new CheckpointFile(in.path(), in.size(), 0, infos, Map.of());
+        return Checkpoint.open(file, format);
     }
 
     private Map<String, Expected> random(Random random, int count) {

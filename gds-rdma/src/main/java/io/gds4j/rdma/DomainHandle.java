@@ -36,11 +36,10 @@ record DomainHandle(Verbs verbs, String device, long context, long handle) {
         }
     }
 
-    /** Begins a call that uses the domain, whose lifetime it exits. */
-    static void enter(Lifetime domain, String verb) {
-        if (!domain.enter()) {
-            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed");
-        }
+    /** Begins a call that uses the domain. */
+    static Lifetime.Call begin(Lifetime domain, String verb) {
+        return domain.begin(
+                () -> RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed"));
     }
 
     /** Refuses a member of another domain. */

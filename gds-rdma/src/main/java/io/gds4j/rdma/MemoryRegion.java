@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.Verbs;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryRange;
 import java.util.Collections;
@@ -167,18 +168,12 @@ public final class MemoryRegion implements AutoCloseable {
                     "%s in place of %s bytes of host memory".formatted(moved, length));
         }
         MemoryAccess.USES.claim(moved);
-        boolean done = false;
-        try {
+        Undo.ifFails(() -> MemoryAccess.USES.unclaim(moved), () -> {
             reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, domain, moved.address(), changed, () -> {
                 ioAddress = moved.address();
                 held.replaceMemory(() -> MemoryAccess.USES.unclaim(moved));
             });
-            done = true;
-        } finally {
-            if (!done) {
-                MemoryAccess.USES.unclaim(moved);
-            }
-        }
+        });
     }
 
     /** Moves to another domain, which is claimed for it. */
@@ -196,8 +191,7 @@ public final class MemoryRegion implements AutoCloseable {
     private void reregister(
             int flags, DomainHandle next, long address, Set<RdmaAccess> changed, Runnable afterwards) {
         int bits = RdmaAccess.toBits(changed);
-        enter("ibv_rereg_mr");
-        try {
+        try (Lifetime.Call _ = begin("ibv_rereg_mr")) {
             synchronized (windows) {
                 if (!windows.isEmpty()) {
                     throw orphans("ibv_rereg_mr");
@@ -209,8 +203,6 @@ public final class MemoryRegion implements AutoCloseable {
                 afterwards.run();
                 rights = Set.copyOf(changed);
             }
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -218,11 +210,10 @@ public final class MemoryRegion implements AutoCloseable {
         return RdmaFailure.of(verb, Errno.EBUSY, "%s windows are bound to the region".formatted(windows.size()));
     }
 
-    /** Begins a call that uses the region; {@link #exit} ends it. */
-    void enter(String verb) {
-        if (!lifetime.enter()) {
-            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the region is closed");
-        }
+    /** Begins a call that uses the region; the result ends it, or {@link #exit}. */
+    Lifetime.Call begin(String verb) {
+        return lifetime.begin(
+                () -> RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the region is closed"));
     }
 
     void exit() {

@@ -83,8 +83,7 @@ public final class MemoryWindow implements AutoCloseable {
         domain.requireSame(queuePair.domain(), "ibv_bind_mw", "the queue pair");
         domain.requireSame(region.domain(), "ibv_bind_mw", "the region");
         check(region, offset, length, rights);
-        enter();
-        try {
+        try (Lifetime.Call _ = begin()) {
             synchronized (this) {
                 invalidate();
                 if (length == 0) {
@@ -92,8 +91,6 @@ public final class MemoryWindow implements AutoCloseable {
                 }
                 return bindNow(queuePair, region, offset, length, rights);
             }
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -136,14 +133,7 @@ public final class MemoryWindow implements AutoCloseable {
     }
 
     private static void check(MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
-        if (offset < 0 || length < 0 || offset > region.length() - length) {
-            throw CuFileException.builder("ibv_bind_mw")
-                    .error(CuFileError.INVALID_MAPPING_RANGE)
-                    .errno(Errno.EINVAL)
-                    .range(-1, length)
-                    .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
-                    .build();
-        }
+        RdmaFailure.requireInside("ibv_bind_mw", offset, length, region.length(), "a region of ");
         Set<RdmaAccess> allowed =
                 Set.of(RdmaAccess.REMOTE_READ, RdmaAccess.REMOTE_WRITE, RdmaAccess.REMOTE_ATOMIC);
         if (rights.isEmpty() && length > 0 || !allowed.containsAll(rights)) {
@@ -167,8 +157,7 @@ public final class MemoryWindow implements AutoCloseable {
      * @throws CuFileException that of the failed request; {@link #close} and a bind by another queue pair kill the key in any case
      */
     public void invalidate() {
-        enter();
-        try {
+        try (Lifetime.Call _ = begin()) {
             synchronized (this) {
                 Binding last = binding;
                 if (last != null) {
@@ -181,8 +170,6 @@ public final class MemoryWindow implements AutoCloseable {
                     unbound();
                 }
             }
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -206,10 +193,9 @@ public final class MemoryWindow implements AutoCloseable {
         }
     }
 
-    private void enter() {
-        if (!lifetime.enter()) {
-            throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the window is closed");
-        }
+    private Lifetime.Call begin() {
+        return lifetime.begin(() -> RdmaFailure.of(
+                CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the window is closed"));
     }
 
     /** {@return true until {@link #close}} */

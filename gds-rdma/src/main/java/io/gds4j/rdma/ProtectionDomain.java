@@ -12,6 +12,7 @@ import io.gds4j.ffi.cuda.CudaPointers;
 import io.gds4j.ffi.verbs.DeviceAttributes;
 import io.gds4j.ffi.verbs.Verbs;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryKind;
@@ -65,19 +66,12 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     public ProtectionDomain sibling() {
         DomainHandle.claim(lifetime, "ibv_alloc_pd");
-        boolean made = false;
-        try {
+        return Undo.ifFails(lifetime::unclaim, () -> {
             long handle = domain.check("ibv_alloc_pd", domain.verbs().allocPd(domain.context()));
-            ProtectionDomain sibling = new ProtectionDomain(
+            return new ProtectionDomain(
                     new DomainHandle(domain.verbs(), domain.device(), domain.context(), handle), cuda,
                     () -> this.lifetime.unclaim());
-            made = true;
-            return sibling;
-        } finally {
-            if (!made) {
-                lifetime.unclaim();
-            }
-        }
+        });
     }
 
     DomainHandle handle() {
@@ -191,15 +185,7 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     public void reregister(MemoryRegion region, Set<RdmaAccess> changed) {
         DomainHandle.claim(lifetime, "ibv_rereg_mr");
-        boolean moved = false;
-        try {
-            region.reregister(domain, lifetime, changed);
-            moved = true;
-        } finally {
-            if (!moved) {
-                lifetime.unclaim();
-            }
-        }
+        Undo.ifFails(lifetime::unclaim, () -> region.reregister(domain, lifetime, changed));
     }
 
     /** Makes synchronous copies to GPU memory complete on return, because the device may read what they wrote. */
@@ -221,28 +207,18 @@ public final class ProtectionDomain implements AutoCloseable {
     private MemoryRegion region(
             String verb, LongSupplier registration, long ioAddress, MemoryRange memory, Set<RdmaAccess> rights,
             Runnable letGo) {
-        boolean claimed = lifetime.claim();
-        boolean made = false;
-        try {
-            if (!claimed) {
-                throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, verb, Errno.EBADF, "the domain is closed");
-            }
-            long handle = registration.getAsLong();
-            if (handle < 0) {
-                throw notRegistered(verb, (int) -handle, memory.length());
-            }
-            MemoryRegion region = new MemoryRegion(
-                    domain, lifetime, handle, ioAddress, memory.length(), rights, "MemoryRegion of " + memory, letGo);
-            made = true;
-            return region;
-        } finally {
-            if (!made) {
-                letGo.run();
-                if (claimed) {
-                    lifetime.unclaim();
+        return Undo.ifFails(letGo::run, () -> {
+            DomainHandle.claim(lifetime, verb);
+            return Undo.ifFails(lifetime::unclaim, () -> {
+                long handle = registration.getAsLong();
+                if (handle < 0) {
+                    throw notRegistered(verb, (int) -handle, memory.length());
                 }
-            }
-        }
+                return new MemoryRegion(
+                        domain, lifetime, handle, ioAddress, memory.length(), rights, "MemoryRegion of " + memory,
+                        letGo);
+            });
+        });
     }
 
     private CuFileException notRegistered(String verb, int errno, long length) {
@@ -268,17 +244,10 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     public MemoryWindow window(WindowType type) {
         DomainHandle.claim(lifetime, "ibv_alloc_mw");
-        boolean made = false;
-        try {
+        return Undo.ifFails(lifetime::unclaim, () -> {
             long handle = domain.check("ibv_alloc_mw", domain.verbs().allocMw(domain.handle(), type.code()));
-            MemoryWindow window = new MemoryWindow(domain, lifetime, handle, type);
-            made = true;
-            return window;
-        } finally {
-            if (!made) {
-                lifetime.unclaim();
-            }
-        }
+            return new MemoryWindow(domain, lifetime, handle, type);
+        });
     }
 
     /** {@return a builder of queue pairs} */
@@ -294,11 +263,8 @@ public final class ProtectionDomain implements AutoCloseable {
      */
     public RdmaDevice device() {
         DeviceAttributes answer = new DeviceAttributes();
-        DomainHandle.enter(lifetime, "ibv_query_device");
-        try {
+        try (Lifetime.Call _ = DomainHandle.begin(lifetime, "ibv_query_device")) {
             domain.check("ibv_query_device", domain.verbs().queryDevice(domain.context(), answer));
-        } finally {
-            lifetime.exit();
         }
         Set<WindowType> windows = EnumSet.noneOf(WindowType.class);
         if ((answer.flags() & DeviceAttributes.MEM_WINDOW) != 0) {
@@ -320,11 +286,8 @@ public final class ProtectionDomain implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE (EINVAL) if there is none
      */
     public RdmaPort port(int number) {
-        DomainHandle.enter(lifetime, "ibv_query_port");
-        try {
+        try (Lifetime.Call _ = DomainHandle.begin(lifetime, "ibv_query_port")) {
             return RdmaPort.query(domain, number);
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -337,11 +300,8 @@ public final class ProtectionDomain implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE (EINVAL) or another code with the errno if there is none
      */
     public Gid gid(int port, int index) {
-        DomainHandle.enter(lifetime, "ibv_query_gid");
-        try {
+        try (Lifetime.Call _ = DomainHandle.begin(lifetime, "ibv_query_gid")) {
             return Gid.query(domain, port, index);
-        } finally {
-            lifetime.exit();
         }
     }
 

@@ -8,6 +8,7 @@ import io.gds4j.ffi.verbs.QueuePairAttributes;
 import io.gds4j.ffi.verbs.QueuePairInit;
 import io.gds4j.ffi.verbs.Verbs;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Undo;
 import java.io.IOException;
 import java.time.Duration;
 import java.util.Arrays;
@@ -60,18 +61,12 @@ public final class QueuePair implements AutoCloseable {
                             attributes.gidIndex, attributes.port, domain.device()));
         }
         CompletionQueue completions = new CompletionQueue(domain, attributes.sends + attributes.receives);
-        boolean made = false;
-        try {
+        this.handle = Undo.ifFails(completions::destroy, () -> {
             QueuePairInit init = new QueuePairInit(
                     attributes.type.code(), completions.handle(), attributes.sends, attributes.receives,
                     Builder.PIECES, attributes.inlineBytes);
-            handle = domain.check("ibv_create_qp", verbs.createQp(domain.handle(), init));
-            made = true;
-        } finally {
-            if (!made) {
-                completions.destroy();
-            }
-        }
+            return attributes.domain.check("ibv_create_qp", verbs.createQp(attributes.domain.handle(), init));
+        });
         this.requests = new Requests(domain, handle, completions, attributes.sends, attributes.receives);
         this.local = new RdmaPeer(
                 attributes.type, verbs.number(handle), ThreadLocalRandom.current().nextInt(BITS_24 + 1), port.lid(),
@@ -318,7 +313,7 @@ public final class QueuePair implements AutoCloseable {
             try {
                 for (RegionSlice part : parts) {
                     domain.requireSame(part.region().domain(), operation.verb(), "the region");
-                    part.region().enter(operation.verb());
+                    part.region().begin(operation.verb());
                     entered++;
                 }
                 request.run();
@@ -420,13 +415,8 @@ public final class QueuePair implements AutoCloseable {
     }
 
     private <T> T call(String verb, Call<T> call) {
-        if (!lifetime.enter()) {
-            throw closed(verb);
-        }
-        try {
+        try (Lifetime.Call _ = lifetime.begin(() -> closed(verb))) {
             return call.run();
-        } finally {
-            lifetime.exit();
         }
     }
 
@@ -607,33 +597,20 @@ public final class QueuePair implements AutoCloseable {
          */
         public QueuePair build() {
             DomainHandle.claim(domainLifetime, "ibv_create_qp");
-            QueuePair made;
-            try {
-                made = new QueuePair(copy(), domainLifetime);
-            } catch (RuntimeException | Error e) {
-                domainLifetime.unclaim();
-                throw e;
-            }
-            boolean ready = false;
-            try {
+            QueuePair made = Undo.ifFails(domainLifetime::unclaim, () -> new QueuePair(copy(), domainLifetime));
+            return Undo.ifFails(made::close, () -> {
                 QueuePairAttributes init =
                         new QueuePairAttributes(QueuePairAttributes.INIT).port(port, ANY_ACCESS);
                 domain.check(
                         "ibv_modify_qp",
                         domain.verbs().modifyQp(made.handle, init, QueuePairAttributes.INIT_MASK));
-                ready = true;
                 return made;
-            } finally {
-                if (!ready) {
-                    made.close();
-                }
-            }
+            });
         }
 
         private Builder copy() {
-            Builder copy = new Builder(domain, domainLifetime).type(type).port(port, gidIndex).depth(sends, receives)
+            return new Builder(domain, domainLifetime).type(type).port(port, gidIndex).depth(sends, receives)
                     .inlineBytes(inlineBytes).mtu(mtu).retry(timeout, retries).reads(reads);
-            return copy;
         }
 
         private void connect(long handle, RdmaPeer local, RdmaPeer peer) {

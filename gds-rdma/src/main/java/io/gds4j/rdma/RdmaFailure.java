@@ -35,7 +35,24 @@ final class RdmaFailure {
     }
 
     static CuFileException of(CuFileError error, String verb, int errno, String detail) {
-        return CuFileException.builder(verb).error(error).errno(errno).detail(detail).build();
+        return CuFileException.of(error, errno, verb, detail);
+    }
+
+    /**
+     * Refuses a part that is not inside.
+     *
+     * @param length bytes of the whole
+     * @param whole what the whole is, in front of its bytes; nothing if that is clear
+     */
+    static void requireInside(String function, long offset, long size, long length, String whole) {
+        if (offset < 0 || size < 0 || offset > length - size) {
+            throw CuFileException.builder(function)
+                    .error(CuFileError.INVALID_MAPPING_RANGE)
+                    .errno(Errno.EINVAL)
+                    .range(-1, size)
+                    .detail("offset %s, of %s%s bytes".formatted(offset, whole, length))
+                    .build();
+        }
     }
 
     /** An argument that no device would take. */

@@ -6,6 +6,7 @@ import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.time.Duration;
@@ -62,16 +63,8 @@ public final class RdmaTransfer implements AutoCloseable {
         slabs = new SlabMemory(
                 driver.allocator(), builder.domain, builder.kind, builder.device,
                 window + (sender ? 0 : TransferChannel.SPARE), slabBytes);
-        boolean made = false;
-        try {
-            channel = new TransferChannel(
-                    driver.allocator(), builder.domain, queuePair, slabs, !sender, window, builder.timeout);
-            made = true;
-        } finally {
-            if (!made) {
-                slabs.close();
-            }
-        }
+        channel = Undo.ifFails(slabs::close, () -> new TransferChannel(
+                builder.driver.allocator(), builder.domain, queuePair, slabs, !sender, builder.slabs, builder.timeout));
     }
 
     /**

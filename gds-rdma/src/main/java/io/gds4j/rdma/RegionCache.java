@@ -4,6 +4,7 @@ import io.gds4j.Experimental;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.internal.registration.CachedRegistration;
 import io.gds4j.internal.registration.Registrar;
@@ -104,22 +105,10 @@ public final class RegionCache implements AutoCloseable {
      */
     public RegionLease lease(MemoryRange memory) {
         DomainHandle.claim(lifetime, "ibv_reg_mr");
-        boolean claimed = false;
-        boolean made = false;
-        try {
+        return Undo.ifFails(lifetime::unclaim, () -> {
             MemoryAccess.USES.claim(memory);
-            claimed = true;
-            RegionLease lease = lend(memory);
-            made = true;
-            return lease;
-        } finally {
-            if (!made) {
-                if (claimed) {
-                    MemoryAccess.USES.unclaim(memory);
-                }
-                lifetime.unclaim();
-            }
-        }
+            return Undo.ifFails(() -> MemoryAccess.USES.unclaim(memory), () -> lend(memory));
+        });
     }
 
     private RegionLease lend(MemoryRange memory) {

@@ -35,14 +35,7 @@ public final class RegionLease implements AutoCloseable {
      */
     public RegionSlice slice(long offset, int size) {
         requireOpen();
-        if (offset < 0 || size < 0 || offset > length - size) {
-            throw CuFileException.builder("RegionLease")
-                    .error(CuFileError.INVALID_MAPPING_RANGE)
-                    .errno(Errno.EINVAL)
-                    .range(-1, size)
-                    .detail("offset %s, of %s bytes".formatted(offset, length))
-                    .build();
-        }
+        RdmaFailure.requireInside("RegionLease", offset, size, length, "");
         return region.slice(first + offset, size);
     }
 

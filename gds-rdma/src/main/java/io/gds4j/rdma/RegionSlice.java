@@ -1,9 +1,7 @@
 package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 
 /**
  * A part of a memory region, for a request of a queue pair.
@@ -22,14 +20,7 @@ public record RegionSlice(MemoryRegion region, long offset, int length) {
      * @throws CuFileException INVALID_MAPPING_RANGE if it is not inside the region
      */
     public RegionSlice {
-        if (offset < 0 || length < 0 || offset > region.length() - length) {
-            throw CuFileException.builder("RegionSlice")
-                    .error(CuFileError.INVALID_MAPPING_RANGE)
-                    .errno(Errno.EINVAL)
-                    .range(-1, length)
-                    .detail("offset %s, of a region of %s bytes".formatted(offset, region.length()))
-                    .build();
-        }
+        RdmaFailure.requireInside("RegionSlice", offset, length, region.length(), "a region of ");
     }
 
     long address() {

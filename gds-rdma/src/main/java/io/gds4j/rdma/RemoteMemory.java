@@ -42,14 +42,7 @@ public record RemoteMemory(long address, long length, int key) {
      * @throws CuFileException INVALID_MAPPING_RANGE if it is not inside
      */
     public RemoteMemory slice(long offset, long size) {
-        if (offset < 0 || size < 0 || offset > length - size) {
-            throw CuFileException.builder("RemoteMemory.slice")
-                    .error(CuFileError.INVALID_MAPPING_RANGE)
-                    .errno(Errno.EINVAL)
-                    .range(-1, size)
-                    .detail("offset %s, of %s bytes".formatted(offset, length))
-                    .build();
-        }
+        RdmaFailure.requireInside("RemoteMemory.slice", offset, size, length, "");
         return new RemoteMemory(address + offset, size, key);
     }
 

@@ -1,5 +1,6 @@
 package io.gds4j.rdma;
 
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.DmaBuf;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -15,37 +16,29 @@ final class SlabMemory implements AutoCloseable {
 
     private final int slabBytes;
     private final MemoryAllocation memory;
-    private final @Nullable DmaBuf exported;
     private final MemoryRegion region;
+    private @Nullable DmaBuf exported;
 
     SlabMemory(MemoryAllocator allocator, ProtectionDomain domain, MemoryKind kind, int device, int count,
             int slabBytes) {
         this.slabBytes = slabBytes;
         long size = (long) count * slabBytes;
         memory = kind.isCuda() ? allocator.allocate(kind, size, device) : allocator.allocate(kind, size);
-        DmaBuf buffer = null;
-        boolean made = false;
-        try {
-            buffer = kind.isCuda() ? allocator.exportDmaBuf(memory.range().slice(0, size)) : null;
-            region = buffer == null
-                    ? domain.register(memory.range().slice(0, size), RIGHTS)
-                    : domain.register(buffer, RIGHTS);
-            made = true;
-        } finally {
-            if (!made) {
-                release(buffer);
+        region = Undo.ifFails(this::release, () -> {
+            MemoryRange used = memory.range().slice(0, size);
+            if (!kind.isCuda()) {
+                return domain.register(used, RIGHTS);
             }
-        }
-        exported = buffer;
+            exported = allocator.exportDmaBuf(used);
+            return domain.register(exported, RIGHTS);
+        });
     }
 
-    private void release(@Nullable DmaBuf buffer) {
-        try {
-            if (buffer != null) {
-                buffer.close();
+    private void release() {
+        try (memory) {
+            if (exported != null) {
+                exported.close();
             }
-        } finally {
-            memory.close();
         }
     }
 
@@ -65,6 +58,6 @@ final class SlabMemory implements AutoCloseable {
     @Override
     public void close() {
         region.close();
-        release(exported);
+        release();
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
+import io.gds4j.internal.lifetime.Undo;
 import java.io.DataInputStream;
 import java.io.DataOutputStream;
 import java.io.IOException;
@@ -26,18 +27,10 @@ public final class TcpExchange implements RdmaExchange, AutoCloseable {
 
     private TcpExchange(Socket socket, Duration timeout) throws IOException {
         this.socket = socket;
-        boolean made = false;
-        try {
-            socket.setTcpNoDelay(true);
-            socket.setSoTimeout(milliseconds(timeout));
-            in = new DataInputStream(socket.getInputStream());
-            out = new DataOutputStream(socket.getOutputStream());
-            made = true;
-        } finally {
-            if (!made) {
-                socket.close();
-            }
-        }
+        socket.setTcpNoDelay(true);
+        socket.setSoTimeout(milliseconds(timeout));
+        in = new DataInputStream(socket.getInputStream());
+        out = new DataOutputStream(socket.getOutputStream());
     }
 
     /**
@@ -50,16 +43,10 @@ public final class TcpExchange implements RdmaExchange, AutoCloseable {
      */
     public static TcpExchange connect(InetSocketAddress peer, Duration timeout) throws IOException {
         Socket socket = new Socket();
-        boolean made = false;
-        try {
+        return Undo.ifFails(socket::close, () -> {
             socket.connect(peer, milliseconds(timeout));
-            made = true;
-        } finally {
-            if (!made) {
-                socket.close();
-            }
-        }
-        return new TcpExchange(socket, timeout);
+            return new TcpExchange(socket, timeout);
+        });
     }
 
     /**
@@ -72,7 +59,8 @@ public final class TcpExchange implements RdmaExchange, AutoCloseable {
      */
     public static TcpExchange accept(ServerSocket listener, Duration timeout) throws IOException {
         listener.setSoTimeout(milliseconds(timeout));
-        return new TcpExchange(listener.accept(), timeout);
+        Socket socket = listener.accept();
+        return Undo.ifFails(socket::close, () -> new TcpExchange(socket, timeout));
     }
 
     /** Zero would wait for ever. */

@@ -3,6 +3,7 @@ package io.gds4j.rdma;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -59,23 +60,13 @@ final class TransferChannel implements AutoCloseable {
         this.receiveSlots = window + SPARE;
         this.limit = limit;
         headers = allocator.allocate(MemoryKind.HOST, (long) (sendSlots + receiveSlots) * TransferMessage.BYTES);
-        MemoryRegion region = null;
-        boolean made = false;
-        try {
-            region = domain.register(headers.range(), EnumSet.of(RdmaAccess.LOCAL_WRITE));
-            headerRegion = region;
+        headerRegion = Undo.ifFails(
+                headers::close, () -> domain.register(headers.range(), EnumSet.of(RdmaAccess.LOCAL_WRITE)));
+        Undo.ifFails(this::close, () -> {
             for (int slot = 0; slot < receiveSlots; slot++) {
                 repost(slot);
             }
-            made = true;
-        } finally {
-            if (!made) {
-                if (region != null) {
-                    region.close();
-                }
-                headers.close();
-            }
-        }
+        });
     }
 
     private RegionSlice header(int slot) {

@@ -43,11 +43,7 @@ abstract class RdmaContract {
     QueuePair requester;
     QueuePair responder;
 
-    abstract RdmaDevices devices();
-
-    abstract String device();
-
-    abstract int gidIndex();
+    abstract TestDevice tested();
 
     abstract int randomOperations();
 
@@ -57,7 +53,7 @@ abstract class RdmaContract {
     void connect() {
         here = allocator.allocate(MemoryKind.HOST, SIZE);
         there = allocator.allocate(MemoryKind.HOST, SIZE);
-        domain = devices().open(device());
+        domain = tested().open();
         source = domain.register(here.range(), EnumSet.of(RdmaAccess.LOCAL_WRITE));
         target = domain.register(there.range(), ALL);
         for (int i = 0; i < SIZE; i++) {
@@ -93,7 +89,7 @@ abstract class RdmaContract {
     }
 
     final QueuePair queuePair(ProtectionDomain of, QueuePairType type) {
-        return of.queuePair().type(type).port(1, gidIndex()).depth(32, 32).mtu(1024).build();
+        return of.queuePair().type(type).port(1, tested().gidIndex()).depth(32, 32).mtu(1024).build();
     }
 
     static MemorySegment bytes(MemoryAllocation memory) {
@@ -213,7 +209,7 @@ abstract class RdmaContract {
 
     @Test
     void regionOfAnotherDomainIsRefused() {
-        try (ProtectionDomain other = devices().open(device());
+        try (ProtectionDomain other = tested().open();
                 MemoryRegion foreign = other.register(there.range(), ALL)) {
             denied(foreign.remote().slice(0, 500));
             Failures.expect(
@@ -349,7 +345,7 @@ abstract class RdmaContract {
         Failures.expect(
                 CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> window.bind(responder, readOnly, 0, 2, READ_WRITE));
         readOnly.close();
-        try (ProtectionDomain other = devices().open(device());
+        try (ProtectionDomain other = tested().open();
                 MemoryRegion foreign = other.register(there.range(), ALL);
                 MemoryWindow theirs = other.window(WindowType.TYPE_1)) {
             Failures.expect(
@@ -391,7 +387,7 @@ abstract class RdmaContract {
         Failures.expect(
                 CuFileError.INVALID_VALUE, Errno.EINVAL, () -> requester.sendInline(1, new byte[65]));
         Failures.expect(
-                CuFileError.INVALID_VALUE, Errno.EINVAL, () -> domain.queuePair().port(2, gidIndex()).build());
+                CuFileError.INVALID_VALUE, Errno.EINVAL, () -> domain.queuePair().port(2, tested().gidIndex()).build());
         Failures.expect(
                 CuFileError.INVALID_VALUE, Errno.EINVAL, () -> domain.queuePair().port(1, 256).build());
         Failures.expect(CuFileError.INVALID_VALUE, () -> domain.queuePair().depth(0, 1));

@@ -4,7 +4,6 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
-import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.verbs.SoftVerbs;
 import io.gds4j.testkit.Failures;
 import java.time.Duration;
@@ -23,21 +22,11 @@ import org.junit.jupiter.params.provider.ValueSource;
 /** The contract on a double, which checks the bounds of windows; and what only a double can show. */
 class SoftRdmaTest extends RdmaContract {
     private final SoftVerbs verbs = new SoftVerbs("soft0");
+    private final TestDevice tested = TestDevice.of(verbs);
 
     @Override
-    RdmaDevices devices() {
-        return ((RdmaAvailability.Available) RdmaDevices.of(
-                verbs, () -> new CudaAvailability.Unavailable("none", "none"))).verbs();
-    }
-
-    @Override
-    String device() {
-        return "soft0";
-    }
-
-    @Override
-    int gidIndex() {
-        return 0;
+    TestDevice tested() {
+        return tested;
     }
 
     @Override
@@ -127,7 +116,7 @@ class SoftRdmaTest extends RdmaContract {
         domain.reregister(moving, ALL);
         sibling.close();
         Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> sibling.reregister(moving, ALL));
-        try (ProtectionDomain elsewhere = devices().open(device())) {
+        try (ProtectionDomain elsewhere = tested().open()) {
             Failures.expect(CuFileError.INVALID_VALUE, () -> elsewhere.reregister(moving, ALL));
         }
         moving.close();

@@ -6,7 +6,6 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.config.CuFileConfig;
-import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.SoftVerbs;
@@ -24,21 +23,11 @@ import org.junit.jupiter.api.Test;
 /** Files to peers on a double. */
 class SoftTransferTest extends TransferContract {
     private final SoftVerbs verbs = new SoftVerbs("soft0");
+    private final TestDevice tested = TestDevice.of(verbs);
 
     @Override
-    RdmaDevices devices() {
-        return ((RdmaAvailability.Available) RdmaDevices.of(
-                verbs, () -> new CudaAvailability.Unavailable("none", "none"))).verbs();
-    }
-
-    @Override
-    String device() {
-        return "soft0";
-    }
-
-    @Override
-    int gidIndex() {
-        return 0;
+    TestDevice tested() {
+        return tested;
     }
 
     @Override
@@ -58,7 +47,7 @@ class SoftTransferTest extends TransferContract {
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
         try (CuFileDriver driver =
                 CuFileDriver.open(new CompatBackend(config, FfmPosix.instance(), cuda.available()));
-                ProtectionDomain domain = devices().open(device());
+                ProtectionDomain domain = tested().open();
                 QueuePair one = domain.queuePair().build();
                 QueuePair other = domain.queuePair().build();
                 RdmaTransfer sender = RdmaTransfer.builder(driver, domain).slabs(2, 8192)

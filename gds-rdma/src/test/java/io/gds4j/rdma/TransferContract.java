@@ -54,20 +54,16 @@ abstract class TransferContract {
     private RdmaTransfer sender;
     private RdmaTransfer receiver;
 
-    abstract RdmaDevices devices();
-
-    abstract String device();
-
-    abstract int gidIndex();
+    abstract TestDevice tested();
 
     abstract int largeSize();
 
     @BeforeEach
     void connect() {
         driver = CuFileDriver.open();
-        domain = devices().open(device());
-        from = domain.queuePair().port(1, gidIndex()).build();
-        to = domain.queuePair().port(1, gidIndex()).build();
+        domain = tested().open();
+        from = domain.queuePair().port(1, tested().gidIndex()).build();
+        to = domain.queuePair().port(1, tested().gidIndex()).build();
         sender = RdmaTransfer.builder(driver, domain).slabs(4, SLAB).timeout(SILENCE).sender(from);
         receiver = RdmaTransfer.builder(driver, domain).slabs(4, SLAB).timeout(SILENCE).receiver(to);
         from.connect(to.local());
@@ -171,8 +167,8 @@ abstract class TransferContract {
                 written.update(piece);
             }
         }
-        try (QueuePair one = domain.queuePair().port(1, gidIndex()).build();
-                QueuePair other = domain.queuePair().port(1, gidIndex()).build();
+        try (QueuePair one = domain.queuePair().port(1, tested().gidIndex()).build();
+                QueuePair other = domain.queuePair().port(1, tested().gidIndex()).build();
                 RdmaTransfer near = RdmaTransfer.builder(driver, domain).sender(one);
                 RdmaTransfer far = RdmaTransfer.builder(driver, domain).receiver(other);
                 CuFileHandle from = driver.openFile(source, READ);
@@ -305,7 +301,7 @@ abstract class TransferContract {
         RdmaTransfer.Builder builder = RdmaTransfer.builder(driver, domain);
         Failures.expect(CuFileError.INVALID_VALUE, () -> builder.sender(from));
         Failures.expect(CuFileError.INVALID_VALUE, () -> builder.slabs(4, 1000));
-        try (QueuePair small = domain.queuePair().port(1, gidIndex()).depth(4, 4).build()) {
+        try (QueuePair small = domain.queuePair().port(1, tested().gidIndex()).depth(4, 4).build()) {
             Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> builder.receiver(small));
         }
     }
@@ -313,8 +309,8 @@ abstract class TransferContract {
     @Test
     void peersMeetByTcp() throws Exception {
         try (ServerSocket listener = new ServerSocket(0, 1, InetAddress.getLoopbackAddress());
-                QueuePair one = domain.queuePair().port(1, gidIndex()).build();
-                QueuePair other = domain.queuePair().port(1, gidIndex()).build()) {
+                QueuePair one = domain.queuePair().port(1, tested().gidIndex()).build();
+                QueuePair other = domain.queuePair().port(1, tested().gidIndex()).build()) {
             FutureTask<RdmaPeer> connected = start(() -> {
                 try (TcpExchange exchange = TcpExchange.accept(listener, SHORT)) {
                     return one.connect(exchange);
@@ -335,7 +331,7 @@ abstract class TransferContract {
                 }
             });
             try (TcpExchange exchange = TcpExchange.connect(address, SHORT);
-                    QueuePair third = domain.queuePair().port(1, gidIndex()).build()) {
+                    QueuePair third = domain.queuePair().port(1, tested().gidIndex()).build()) {
                 Failures.expect(CuFileError.INVALID_VALUE, () -> third.connect(exchange));
             }
             nonsense.get(20, TimeUnit.SECONDS);

@@ -23,21 +23,11 @@ import org.junit.jupiter.api.Test;
 /** The contract on Soft-RoCE, in the guest of dev/guest.sh: it checks regions to the byte, and windows by their keys alone. */
 @Tag("rdma")
 class WireRdmaTest extends RdmaContract {
-    private static final RdmaAvailability HERE = RdmaDevices.detect();
+    private static final TestDevice TESTED = TestDevice.ofGuest();
 
     @Override
-    RdmaDevices devices() {
-        return ((RdmaAvailability.Available) HERE).verbs();
-    }
-
-    @Override
-    String device() {
-        return System.getProperty("gds4j.rdma.device", "rxe0");
-    }
-
-    @Override
-    int gidIndex() {
-        return Integer.getInteger("gds4j.rdma.gid", 1);
+    TestDevice tested() {
+        return TESTED;
     }
 
     @Override
@@ -59,13 +49,13 @@ class WireRdmaTest extends RdmaContract {
         RdmaPort port = domain.port(1);
         assertThat(port.active()).isTrue();
         assertThat(port.ethernet()).isTrue();
-        assertThat(domain.gid(1, gidIndex()).isEmpty()).isFalse();
+        assertThat(domain.gid(1, tested().gidIndex()).isEmpty()).isFalse();
         Failures.expectErrno(Errno.EINVAL, () -> domain.port(2));
     }
 
     @Test
     void otherDeviceIsReachedByTheCable() {
-        try (ProtectionDomain other = devices().open("rxe1");
+        try (ProtectionDomain other = tested().devices().open("rxe1");
                 MemoryRegion region = other.register(there.range(), ALL);
                 QueuePair far = queuePair(other, QueuePairType.RC);
                 QueuePair near = queuePair(domain, QueuePairType.RC)) {
@@ -83,7 +73,7 @@ class WireRdmaTest extends RdmaContract {
         assertThat(Failures.expect(
                 CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP,
                 () -> target.reregister(EnumSet.of(RdmaAccess.LOCAL_WRITE))))
-                .hasMessageContaining("ibv_rereg_mr").hasMessageContaining(device());
+                .hasMessageContaining("ibv_rereg_mr").hasMessageContaining(tested().name());
         assertThat(target.rights()).isEqualTo(ALL);
     }
 

@@ -5,19 +5,11 @@ import org.junit.jupiter.api.Tag;
 /** Files to peers on Soft-RoCE, in the guest of dev/guest.sh. */
 @Tag("rdma")
 class WireTransferTest extends TransferContract {
-    @Override
-    RdmaDevices devices() {
-        return ((RdmaAvailability.Available) RdmaDevices.detect()).verbs();
-    }
+    private static final TestDevice TESTED = TestDevice.ofGuest();
 
     @Override
-    String device() {
-        return System.getProperty("gds4j.rdma.device", "rxe0");
-    }
-
-    @Override
-    int gidIndex() {
-        return Integer.getInteger("gds4j.rdma.gid", 1);
+    TestDevice tested() {
+        return TESTED;
     }
 
     @Override

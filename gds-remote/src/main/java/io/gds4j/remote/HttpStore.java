@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.source.RangeSource;
 import java.net.URI;
 import java.util.List;
 
@@ -19,11 +18,6 @@ record HttpStore(URI origin, HttpConnections connections) implements ObjectStore
     @Override
     public URI request(URI uri) {
         return uri;
-    }
-
-    @Override
-    public RangeSource open(URI request) {
-        return connections.open(request);
     }
 
     @Override

@@ -19,8 +19,13 @@ sealed interface ObjectStore permits HttpStore, S3Store {
     /** Returns the URL that requests go to. Every spelling of an object's name has the same. */
     URI request(URI uri);
 
+    /** Returns the connections to the server. */
+    HttpConnections connections();
+
     /** Opens the object of a URL of {@link #request}. */
-    RangeSource open(URI request);
+    default RangeSource open(URI request) {
+        return connections().open(request);
+    }
 
     /** Returns the escaped names directly below a folder, those of folders with a slash at the end; empty if it is none. */
     List<String> list(List<String> folder);

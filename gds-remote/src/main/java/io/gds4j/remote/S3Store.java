@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.source.RangeSource;
 import java.net.URI;
 import java.util.List;
 import java.util.Map;
@@ -20,11 +19,6 @@ record S3Store(S3Names names, HttpConnections connections) implements ObjectStor
     @Override
     public URI request(URI uri) {
         return names.url(S3Names.key(uri), Map.of());
-    }
-
-    @Override
-    public RangeSource open(URI request) {
-        return connections.open(request);
     }
 
     @Override

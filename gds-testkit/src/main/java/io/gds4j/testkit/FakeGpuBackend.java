@@ -6,6 +6,7 @@ import io.gds4j.config.CuFileKeys;
 import io.gds4j.config.DriverProperties;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
@@ -327,8 +328,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     private void queueOnHost(FakeOperation operation, StreamRequest request, HostStream stream) {
         List<MemoryRange> memories = request.memories();
         memories.forEach(MemoryRange::retain);
-        boolean queued = false;
-        try {
+        Undo.ifFails(() -> end(operation, memories), () -> {
             onHostStreams.add(operation);
             stream.enqueue(() -> {
                 try {
@@ -337,12 +337,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
                     end(operation, memories);
                 }
             });
-            queued = true;
-        } finally {
-            if (!queued) {
-                end(operation, memories);
-            }
-        }
+        });
     }
 
     private void end(FakeOperation operation, List<MemoryRange> memories) {

@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.AllocationTag;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -132,39 +133,27 @@ final class FakeMemory {
             throw outOfMemory(addresses, device, function);
         }
         take(size, device, function);
-        boolean allocated = false;
-        try {
+        return Undo.ifFails(() -> used[device] -= size, () -> {
             Region region = new Region(next[device], addresses, size, kind, device, ++ids);
             region.bytes = bytes(size, device, function);
             next[device] = (next[device] + addresses + GAP + ALIGNMENT - 1) / ALIGNMENT * ALIGNMENT;
             add(region);
-            allocated = true;
             return region;
-        } finally {
-            if (!allocated) {
-                used[device] -= size;
-            }
-        }
+        });
     }
 
     /** Makes GPU memory larger; its content and address stay. */
     synchronized void grow(Region region, long length, String function) {
         MemorySegment old = live(region, function);
         take(length - region.length, region.device, function);
-        boolean grown = false;
-        try {
+        Undo.ifFails(() -> used[region.device] -= length - region.length, () -> {
             MemorySegment larger = bytes(length, region.device, function);
             MemorySegment.copy(old, 0, larger, 0, old.byteSize());
             count(region, -1);
             region.length = length;
             region.bytes = larger;
             count(region, 1);
-            grown = true;
-        } finally {
-            if (!grown) {
-                used[region.device] -= length - region.length;
-            }
-        }
+        });
     }
 
     private void take(long bytes, int device, String function) {

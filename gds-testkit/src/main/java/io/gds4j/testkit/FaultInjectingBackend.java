@@ -2,6 +2,7 @@ package io.gds4j.testkit;
 
 import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendBatch;
@@ -328,19 +329,13 @@ public final class FaultInjectingBackend extends ForwardingBackend {
             super.batchIoSubmit(batch, requests, flags);
             return;
         }
-        boolean submitted = false;
-        try {
+        Undo.ifFails(() -> faulty.forget(requests), () -> {
             List<BatchRequest> entries = new ArrayList<>(requests.size());
             for (BatchRequest request : requests) {
                 entries.add(faulty.entry(request, own(request.file()), plan));
             }
             super.batchIoSubmit(faulty.delegate(), entries, flags);
-            submitted = true;
-        } finally {
-            if (!submitted) {
-                faulty.forget(requests);
-            }
-        }
+        });
     }
 
     @Override

@@ -1,5 +1,6 @@
 package io.gds4j.testkit;
 
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
@@ -129,15 +130,11 @@ public final class LeakDetector extends ForwardingAllocator {
         public synchronized void close() {
             // Remove it before the close: once the memory is free, another allocation may get its address.
             boolean known = alive.remove(address, site);
-            boolean closed = false;
-            try {
-                memory.close();
-                closed = true;
-            } finally {
-                if (known && !closed) {
+            Undo.ifFails(() -> {
+                if (known) {
                     alive.put(address, site);
                 }
-            }
+            }, memory::close);
         }
 
         @Override

@@ -1,6 +1,5 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.check.CheckArguments;
 import io.gds4j.tools.check.CheckRun;
 import io.gds4j.tools.check.Requirement;
 import io.gds4j.tools.terminal.Terminal;
@@ -60,8 +59,8 @@ final class CheckCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        CheckArguments arguments = new CheckArguments(
-                List.copyOf(paths), directStorage.value(), printConfig, verbose, required);
-        return CheckRun.run(arguments, output.of(terminal, "check")).code();
+        return new CheckRun(
+                paths, directStorage.value(), printConfig, verbose, required, output.of(terminal, "check")).run()
+                .code();
     }
 }

@@ -1,12 +1,11 @@
 package io.gds4j.tools;
 
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
-import java.util.LinkedHashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -76,12 +75,7 @@ final class HelpCommand implements Callable<Integer> {
     private void exitCodes() {
         Output to = output.of(terminal, EXIT_CODES);
         to.print(object -> object.put("exitCodes", Stream.of(ExitStatus.values())
-                .map(status -> {
-                    Map<String, Object> row = new LinkedHashMap<>();
-                    row.put("status", status.code());
-                    row.put("meaning", status.meaning());
-                    return row;
-                })
+                .map(status -> Fields.of("status", status.code()).and("meaning", status.meaning()).map())
                 .toList()),
                 () -> Stream.concat(
                         Stream.of("Exit status of every gds command:", ""),

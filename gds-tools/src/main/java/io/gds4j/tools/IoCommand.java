@@ -86,9 +86,8 @@ final class IoCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        if (series != null && report.isGiven()) {
-            throw CommandFailure.usage("--report is about one run: it is not allowed with " + SERIES);
-        }
+        CommandFailure.usageIf(series != null && report.isGiven(),
+                "--report is about one run: it is not allowed with " + SERIES);
         if (series != null) {
             return runSeries(series);
         }

@@ -180,19 +180,14 @@ final class IoOptions {
 
     /** Arguments of the whole run. Options that apply to a run come from the first section of a job file. */
     IoArguments arguments(List<IoJob> jobs, boolean overwrite) {
-        if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
-            throw CommandFailure.usage("-T %s: allowed is more than 0, up to 86400 seconds".formatted(seconds));
-        }
-        if (!(warmUp >= 0 && warmUp <= 3600)) {
-            throw CommandFailure.usage("--warm-up %s: allowed is 0 to 3600 seconds".formatted(warmUp));
-        }
+        CommandFailure.usageIf(seconds != null && !(seconds > 0 && seconds <= 86_400),
+                "-T %s: allowed is more than 0, up to 86400 seconds", seconds);
+        CommandFailure.usageIf(!(warmUp >= 0 && warmUp <= 3600), "--warm-up %s: allowed is 0 to 3600 seconds", warmUp);
         within("--repeat", repeat, 1, MAX_REPETITIONS);
-        if ((cold ? 1 : 0) + (hot ? 1 : 0) + (mixed ? 1 : 0) > 1) {
-            throw CommandFailure.usage("--cold, --hot and --mixed exclude each other");
-        }
-        if (policy != null && !CuFileKeys.IO_POLICY.accepts(policy)) {
-            throw CommandFailure.usage("--policy %s: allowed is %s".formatted(policy, CuFileKeys.IO_POLICY.allowed()));
-        }
+        CommandFailure.usageIf((cold ? 1 : 0) + (hot ? 1 : 0) + (mixed ? 1 : 0) > 1,
+                "--cold, --hot and --mixed exclude each other");
+        CommandFailure.usageIf(policy != null && !CuFileKeys.IO_POLICY.accepts(policy),
+                "--policy %s: allowed is %s", policy, CuFileKeys.IO_POLICY.allowed());
         CacheState cache = cold
                 ? CacheState.COLD
                 : hot ? CacheState.HOT : mixed ? CacheState.MIXED : CacheState.AS_IS;
@@ -220,39 +215,26 @@ final class IoOptions {
         if (readPercent != null) {
             within("-M", readPercent, 0, 100);
         }
-        if (alignment < 1) {
-            throw CommandFailure.usage("-a 0: allowed is 1 or more");
-        }
-        if (size != null && size < 1) {
-            throw CommandFailure.usage("-s 0: allowed is 1 or more");
-        }
+        CommandFailure.usageIf(alignment < 1, "-a 0: allowed is 1 or more");
+        CommandFailure.usageIf(size != null && size < 1, "-s 0: allowed is 1 or more");
         TransferType type = TransferType.values()[transfer];
-        if (memory != null && memory >= 2 && !type.usesApi()) {
-            throw CommandFailure.usage("-m %s requires -x 0, 5, 6 or 7".formatted(memory));
-        }
+        CommandFailure.usageIf(memory != null && memory >= 2 && !type.usesApi(),
+                "-m %s requires -x 0, 5, 6 or 7", memory);
         within("--fragments", fragments, 1, MAX_FRAGMENTS);
-        if (fragments > 1 && type != TransferType.GPU_DIRECT) {
-            throw CommandFailure.usage("--fragments requires -x 0");
-        }
-        if (report && (fragments > 1 || type != TransferType.GPU_DIRECT && type != TransferType.GPU_BATCH)) {
-            throw CommandFailure.usage("--results requires -x 0 or 6, and excludes --fragments");
-        }
+        CommandFailure.usageIf(fragments > 1 && type != TransferType.GPU_DIRECT, "--fragments requires -x 0");
+        CommandFailure.usageIf(
+                report && (fragments > 1 || type != TransferType.GPU_DIRECT && type != TransferType.GPU_BATCH),
+                "--results requires -x 0 or 6, and excludes --fragments");
         Operation what = Operation.values()[operation];
-        if (unaligned && !what.random()) {
-            throw CommandFailure.usage("-U requires -I 2 or 3; use -o 3 for unaligned sequential requests");
-        }
-        if (eachOnce && (unaligned || !what.random())) {
-            throw CommandFailure.usage("--each-once requires -I 2 or 3, and excludes -U");
-        }
-        if (refill && !randomFill) {
-            throw CommandFailure.usage("-F requires -R");
-        }
-        if (verify && (randomFill || readPercent != null)) {
-            throw CommandFailure.usage("-V writes its own pattern and excludes -R and -M");
-        }
-        if (what.writes() && size == null && (readPercent == null || readPercent == 0)) {
-            throw CommandFailure.usage("no size to write given: use -s SIZE");
-        }
+        CommandFailure.usageIf(unaligned && !what.random(),
+                "-U requires -I 2 or 3; use -o 3 for unaligned sequential requests");
+        CommandFailure.usageIf(eachOnce && (unaligned || !what.random()),
+                "--each-once requires -I 2 or 3, and excludes -U");
+        CommandFailure.usageIf(refill && !randomFill, "-F requires -R");
+        CommandFailure.usageIf(verify && (randomFill || readPercent != null),
+                "-V writes its own pattern and excludes -R and -M");
+        CommandFailure.usageIf(what.writes() && size == null && (readPercent == null || readPercent == 0),
+                "no size to write given: use -s SIZE");
         boolean perThread = directory != null;
         Path path = directory != null ? directory : file;
         return new IoJob(
@@ -262,8 +244,6 @@ final class IoOptions {
     }
 
     private static void within(String option, int value, int least, int most) {
-        if (value < least || value > most) {
-            throw CommandFailure.usage("%s %s: allowed is %s to %s".formatted(option, value, least, most));
-        }
+        CommandFailure.usageIf(value < least || value > most, "%s %s: allowed is %s to %s", option, value, least, most);
     }
 }

@@ -60,9 +60,7 @@ final class LoadCommand implements Callable<Integer> {
     @Override
     public Integer call() throws IOException {
         LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, list);
-        if (list && report.isGiven()) {
-            throw CommandFailure.usage("--report is about a load: it is not allowed with --list");
-        }
+        CommandFailure.usageIf(list && report.isGiven(), "--report is about a load: it is not allowed with --list");
         return Report.of(
                 report.of("load", List.of(arguments.path())), output.of(terminal, "load"),
                 to -> LoadRun.run(arguments, to).code());

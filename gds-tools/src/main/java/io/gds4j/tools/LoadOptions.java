@@ -63,9 +63,8 @@ final class LoadOptions {
 
     /** Returns the arguments of a load. */
     LoadArguments arguments(Map<String, String> environment, boolean verify, boolean digest, boolean list) {
-        if (heads != null && (parallel == null || !parallel.divides())) {
-            throw CommandFailure.usage("--heads is for slices: it needs --parallel column or --parallel plan:FILE");
-        }
+        CommandFailure.usageIf(heads != null && (parallel == null || !parallel.divides()),
+                "--heads is for slices: it needs --parallel column or --parallel plan:FILE");
         return new LoadArguments(
                 CheckpointPath.of(path, environment), links.value(), List.copyOf(targets), parallel,
                 Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, verify, digest, list);

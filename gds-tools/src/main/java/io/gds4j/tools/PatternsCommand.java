@@ -74,9 +74,8 @@ final class PatternsCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException, InterruptedException {
-        if (rounds < 1 || rounds > MAX_ROUNDS) {
-            throw CommandFailure.usage("--rounds is %s, allowed: 1 to %s".formatted(rounds, MAX_ROUNDS));
-        }
+        CommandFailure.usageIf(rounds < 1 || rounds > MAX_ROUNDS,
+                "--rounds is %s, allowed: 1 to %s", rounds, MAX_ROUNDS);
         List<String> options = new ArrayList<>();
         if (memory != null) {
             options.addAll(List.of("--memory", memory));

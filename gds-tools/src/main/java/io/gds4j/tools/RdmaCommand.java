@@ -114,9 +114,7 @@ final class RdmaCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws IOException {
-        if (!test.equals("bw") && !test.equals("lat")) {
-            throw CommandFailure.usage("'%s' is no test, allowed: bw, lat".formatted(test));
-        }
+        CommandFailure.usageIf(!test.equals("bw") && !test.equals("lat"), "'%s' is no test, allowed: bw, lat", test);
         boolean latency = test.equals("lat");
         Operation operation = operation();
         check("-q", queuePairs, 1, MAX_QUEUE_PAIRS);
@@ -125,9 +123,8 @@ final class RdmaCommand implements Callable<Integer> {
         check("-p", port, 1, 65_535);
         check("-n", iterations == null ? 5 : iterations, 5, MAX_ITERATIONS);
         check("-s", size == null ? 1 : size, 1, MAX_BYTES);
-        if (seconds != null && !(seconds > 0 && seconds <= 86_400)) {
-            throw CommandFailure.usage("-D is %s, allowed: up to 86400 seconds".formatted(seconds));
-        }
+        CommandFailure.usageIf(seconds != null && !(seconds > 0 && seconds <= 86_400),
+                "-D is %s, allowed: up to 86400 seconds", seconds);
         Matcher kind = MEMORY.matcher(memory);
         if (!kind.matches()) {
             throw CommandFailure
@@ -158,31 +155,25 @@ final class RdmaCommand implements Callable<Integer> {
         if (atomic) {
             chosen.add(Operation.ATOMIC);
         }
-        if (chosen.size() > 1) {
-            throw CommandFailure.usage("one of --write, --read, --send and --atomic is allowed");
-        }
+        CommandFailure.usageIf(chosen.size() > 1, "one of --write, --read, --send and --atomic is allowed");
         return chosen.isEmpty() ? Operation.WRITE : chosen.getFirst();
     }
 
     private List<Long> sizes(boolean latency, Operation operation) {
         if (operation == Operation.ATOMIC) {
-            if (all || size != null && size != ATOMIC_BYTES) {
-                throw CommandFailure.usage("--atomic has 8 bytes: -a and another -s are not allowed");
-            }
+            CommandFailure.usageIf(all || size != null && size != ATOMIC_BYTES,
+                    "--atomic has 8 bytes: -a and another -s are not allowed");
             return List.of((long) ATOMIC_BYTES);
         }
         if (all) {
-            if (size != null) {
-                throw CommandFailure.usage("-a and -s exclude each other");
-            }
+            CommandFailure.usageIf(size != null, "-a and -s exclude each other");
             return LongStream.rangeClosed(1, MAX_EXPONENT).map(exponent -> 1L << exponent).boxed().toList();
         }
         return List.of(size != null ? size : latency ? 2 : BANDWIDTH_SIZE);
     }
 
     private static void check(String option, long value, long least, long most) {
-        if (value < least || value > most) {
-            throw CommandFailure.usage("%s is %s, allowed: %s to %s".formatted(option, value, least, most));
-        }
+        CommandFailure.usageIf(value < least || value > most,
+                "%s is %s, allowed: %s to %s", option, value, least, most);
     }
 }

@@ -150,21 +150,15 @@ final class RecordsCommand implements Callable<Integer> {
         check("--rank", rank, 0, world - 1L);
         check("--memory", memory == null ? 1 : memory, 1, Long.MAX_VALUE);
         check("--readers", readers == null ? 1 : readers, 1, MAX_READERS);
-        if (seed != null && !shuffle) {
-            throw CommandFailure.usage("--seed is allowed with --shuffle only");
-        }
-        if (header > 0 && record == null) {
-            throw CommandFailure.usage("--header is allowed with --record only");
-        }
-        if (block != null && !shuffle || window != null && block == null) {
-            throw CommandFailure.usage("--block is allowed with --shuffle only, --window with --block only");
-        }
+        CommandFailure.usageIf(seed != null && !shuffle, "--seed is allowed with --shuffle only");
+        CommandFailure.usageIf(header > 0 && record == null, "--header is allowed with --record only");
+        CommandFailure.usageIf(block != null && !shuffle || window != null && block == null,
+                "--block is allowed with --shuffle only, --window with --block only");
         check("--block", block == null ? 1 : block, 1, Long.MAX_VALUE);
         check("--window", window == null ? 1 : window, 1, Long.MAX_VALUE);
         check("--resume-at", resumeAt, 0, Long.MAX_VALUE);
-        if (!(warmUp >= 0) || seconds != null && !(seconds > 0)) {
-            throw CommandFailure.usage("-T %s, --warm-up %s: allowed are positive seconds".formatted(seconds, warmUp));
-        }
+        CommandFailure.usageIf(!(warmUp >= 0) || seconds != null && !(seconds > 0),
+                "-T %s, --warm-up %s: allowed are positive seconds", seconds, warmUp);
         List<Path> files = paths.stream().map(path -> CheckpointPath.of(path, terminal.environment())).toList();
         return Report.of(
                 report.of("records", files), output.of(terminal, "records"),
@@ -189,9 +183,8 @@ final class RecordsCommand implements Callable<Integer> {
     }
 
     private static void check(String option, long value, long least, long most) {
-        if (value < least || value > most) {
-            throw CommandFailure.usage("%s is %s, allowed: %s".formatted(
-                    option, value, most == Long.MAX_VALUE ? least + " or more" : least + " to " + most));
-        }
+        CommandFailure.usageIf(value < least || value > most,
+                "%s is %s, allowed: %s", option, value,
+                most == Long.MAX_VALUE ? least + " or more" : least + " to " + most);
     }
 }

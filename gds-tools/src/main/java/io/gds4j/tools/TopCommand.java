@@ -1,6 +1,5 @@
 package io.gds4j.tools;
 
-import io.gds4j.tools.stats.TopArguments;
 import io.gds4j.tools.stats.TopRun;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Terminal;
@@ -58,15 +57,11 @@ final class TopCommand implements Callable<Integer> {
 
     @Override
     public Integer call() {
-        if (!(interval >= MIN_SECONDS && interval <= MAX_SECONDS)) {
-            throw CommandFailure.usage("--interval is %s, allowed: 0.1 to 3600 seconds".formatted(interval));
-        }
-        if (count != null && count < 1) {
-            throw CommandFailure.usage("--count is %s, allowed: 1 or more".formatted(count));
-        }
-        TopArguments arguments = new TopArguments(
+        CommandFailure.usageIf(!(interval >= MIN_SECONDS && interval <= MAX_SECONDS),
+                "--interval is %s, allowed: 0.1 to 3600 seconds", interval);
+        CommandFailure.usageIf(count != null && count < 1, "--count is %s, allowed: 1 or more", count);
+        return new TopRun(
                 pid == null ? OptionalLong.empty() : OptionalLong.of(pid), interval,
-                count == null ? OptionalInt.empty() : OptionalInt.of(count));
-        return TopRun.run(arguments, output.of(terminal, "top")).code();
+                count == null ? OptionalInt.empty() : OptionalInt.of(count), output.of(terminal, "top")).run().code();
     }
 }

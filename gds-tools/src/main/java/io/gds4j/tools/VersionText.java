@@ -3,13 +3,11 @@ package io.gds4j.tools;
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.tools.check.LibCuFile;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
-import java.util.Map;
-import org.jspecify.annotations.Nullable;
 
 /** Prints the output of {@code gds --version}. */
 final class VersionText {
@@ -34,15 +32,13 @@ final class VersionText {
     /** A class of its own, so that plain output does not load Jackson. */
     private static final class JsonText {
         static String of(BuildInfo build, String jdk, String vendor, LibCuFile library) {
-            Map<String, @Nullable Object> object = new LinkedHashMap<>();
-            object.put("schema", Schemas.of("version"));
-            object.put("version", build.version());
-            object.put("commit", build.commit());
-            object.put("jdk", jdk);
-            object.put("jdkVendor", vendor);
-            object.put("libcufile", library.version().orElse(null));
-            object.put("libcufilePath", library.path().map(Path::toString).orElse(null));
-            return Json.line(object);
+            return Json.line(Fields.of("schema", Schemas.of("version"))
+                    .and("version", build.version())
+                    .and("commit", build.commit())
+                    .and("jdk", jdk)
+                    .and("jdkVendor", vendor)
+                    .and("libcufile", library.version())
+                    .and("libcufilePath", library.path().map(Path::toString)).map());
         }
     }
 }

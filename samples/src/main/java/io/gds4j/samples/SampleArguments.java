@@ -8,9 +8,12 @@ import io.gds4j.memory.MemoryRange;
 import java.math.BigInteger;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Locale;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Random;
+import java.util.Set;
 import java.util.function.Consumer;
 
 /**
@@ -38,6 +41,7 @@ public record SampleArguments(
         Consumer<String> listener,
         Optional<CuFileDriver> shared) {
 
+    private static final Set<String> OPTIONS = Set.of("--size", "--io", "--threads", "--memory", "--gpu", "--backend");
     private static final int KIB = 1024;
     private static final int MAX_BYTES = 512 << 20;
     private static final int MAX_THREADS = 256;
@@ -60,35 +64,24 @@ public record SampleArguments(
      * @throws IllegalArgumentException for a wrong option; the message is for the user
      */
     public static SampleArguments read(Path folder, Consumer<String> listener, String... options) {
-        SampleArguments read =
-                new SampleArguments(folder, 64 << 20, 4 << 20, 4, Optional.empty(), 0, "auto", listener,
-                        Optional.empty());
+        Map<String, String> given = new HashMap<>();
         for (int i = 0; i < options.length; i += 2) {
             if (i + 1 == options.length) {
                 throw new IllegalArgumentException(options[i] + " needs a value");
             }
-            read = read.with(options[i], options[i + 1]);
+            if (!OPTIONS.contains(options[i])) {
+                throw new IllegalArgumentException("unknown option " + options[i]
+                        + ": known are --size, --io, --threads, --memory, --gpu and --backend");
+            }
+            given.put(options[i], options[i + 1]);
         }
-        return read;
-    }
-
-    private SampleArguments with(String name, String value) {
-        return switch (name) {
-            case "--size" -> sized(bytes(name, value), ioSize);
-            case "--io" -> sized(size, bytes(name, value));
-            case "--threads" ->
-                new SampleArguments(folder, size, ioSize, number(name, value, 1, MAX_THREADS), memory, gpu, backend,
-                        listener, shared);
-            case "--memory" ->
-                new SampleArguments(folder, size, ioSize, threads, kind(value), gpu, backend, listener, shared);
-            case "--gpu" ->
-                new SampleArguments(folder, size, ioSize, threads, memory, number(name, value, 0, Integer.MAX_VALUE),
-                        backend, listener, shared);
-            case "--backend" ->
-                new SampleArguments(folder, size, ioSize, threads, memory, gpu, value, listener, shared);
-            default -> throw new IllegalArgumentException(
-                    "unknown option " + name + ": known are --size, --io, --threads, --memory, --gpu and --backend");
-        };
+        return new SampleArguments(
+                folder, bytes("--size", given.getOrDefault("--size", "64M")),
+                bytes("--io", given.getOrDefault("--io", "4M")),
+                number("--threads", given.getOrDefault("--threads", "4"), 1, MAX_THREADS),
+                Optional.ofNullable(given.get("--memory")).map(SampleArguments::kind),
+                number("--gpu", given.getOrDefault("--gpu", "0"), 0, Integer.MAX_VALUE),
+                given.getOrDefault("--backend", "auto"), listener, Optional.empty());
     }
 
     /**
@@ -172,14 +165,12 @@ public record SampleArguments(
         listener.accept(String.format(Locale.ROOT, format, values));
     }
 
-    private static Optional<MemoryKind> kind(String value) {
+    private static MemoryKind kind(String value) {
         return Arrays.stream(MemoryKind.values())
                 .filter(kind -> kind.name().equalsIgnoreCase(value.replace('-', '_')))
                 .findFirst()
-                .or(() -> {
-                    throw new IllegalArgumentException("--memory is '%s', known: %s".formatted(
-                            value, Arrays.toString(MemoryKind.values()).toLowerCase(Locale.ROOT)));
-                });
+                .orElseThrow(() -> new IllegalArgumentException("--memory is '%s', known: %s".formatted(
+                        value, Arrays.toString(MemoryKind.values()).toLowerCase(Locale.ROOT))));
     }
 
     private static int bytes(String name, String value) {

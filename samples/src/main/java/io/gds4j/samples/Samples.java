@@ -1,6 +1,7 @@
 package io.gds4j.samples;
 
 import java.util.List;
+import java.util.Optional;
 
 /** The registry of all samples. It knows the samples; no sample knows it. */
 public final class Samples {
@@ -74,5 +75,15 @@ public final class Samples {
     /** {@return all samples in reading order} */
     public static List<NamedSample> all() {
         return ALL;
+    }
+
+    /**
+     * Finds a sample.
+     *
+     * @param name its name
+     * @return the sample; empty if there is none of this name
+     */
+    public static Optional<NamedSample> named(String name) {
+        return ALL.stream().filter(sample -> sample.name().equals(name)).findFirst();
     }
 }

@@ -8,6 +8,7 @@ import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -28,6 +29,7 @@ public final class Lifetime {
     private final CountDownLatch released = new CountDownLatch(1);
     private final String what;
     private final Runnable release;
+    private final Call call = this::exit;
     private volatile @Nullable Thread releaser;
     private volatile boolean given;
     private Cleaner.@Nullable Cleanable cleanable;
@@ -63,6 +65,25 @@ public final class Lifetime {
     /** {@return true until closing has begun} */
     public boolean isOpen() {
         return !calls.isClosed();
+    }
+
+    /** A call of this thread, which ends when it is closed. */
+    @FunctionalInterface
+    public interface Call extends AutoCloseable {
+        @Override
+        void close();
+    }
+
+    /**
+     * Begins a call of this thread, and returns what ends it, innermost first.
+     *
+     * @param closed makes what is thrown once closing has begun
+     */
+    public Call begin(Supplier<? extends RuntimeException> closed) {
+        if (!enter()) {
+            throw closed.get();
+        }
+        return call;
     }
 
     /** Begins a call of this thread that {@link #exit()} ends, innermost first; false once closing has begun. */

@@ -1,5 +1,6 @@
 package io.gds4j.internal.registration;
 
+import io.gds4j.NoMemory;
 import io.gds4j.RecordingBackend;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -8,7 +9,6 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
-import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
@@ -19,7 +19,7 @@ import java.util.Optional;
  * GPU memory in slots of fixed addresses, their current allocations, and a backend that registers them and records violations
  * of its contract.
  */
-final class FakeGpuMemory extends RecordingBackend implements MemoryAllocator {
+final class FakeGpuMemory extends RecordingBackend implements NoMemory {
     static final long SLOT = 16 << 20;
 
     /** A registration. */
@@ -119,40 +119,5 @@ final class FakeGpuMemory extends RecordingBackend implements MemoryAllocator {
     @Override
     public synchronized boolean isCurrent(AllocationTag tag) {
         return idAt(tag.base()) == tag.id();
-    }
-
-    @Override
-    public boolean supports(MemoryKind kind) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public MemoryAllocation allocate(MemoryKind kind, long size, int device) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void copyToHost(MemoryRange from, MemorySegment to) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void copyFromHost(MemorySegment from, MemoryRange to) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void copy(MemoryRange from, MemoryRange to) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public void fill(MemoryRange range, byte value) {
-        throw new UnsupportedOperationException();
-    }
-
-    @Override
-    public long available(MemoryKind kind, int device) {
-        throw new UnsupportedOperationException();
     }
 }

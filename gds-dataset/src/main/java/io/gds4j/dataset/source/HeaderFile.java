@@ -1,5 +1,6 @@
 package io.gds4j.dataset.source;
 
+import io.gds4j.internal.lifetime.Undo;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -34,16 +35,7 @@ final class HeaderFile implements AutoCloseable {
                         path, "is a pipe, socket or device, allowed: a regular file");
             }
             FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
-            boolean opened = false;
-            try {
-                HeaderFile file = new HeaderFile(path, channel, channel.size());
-                opened = true;
-                return file;
-            } finally {
-                if (!opened) {
-                    channel.close();
-                }
-            }
+            return Undo.ifFails(channel::close, () -> new HeaderFile(path, channel, channel.size()));
         } catch (IOException e) {
             throw RecordFormatException.of(path, e);
         }

@@ -7,6 +7,7 @@ import ai.djl.pytorch.engine.PtNDManager;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.torch.TorchLibrary;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.interop.dlpack.DlPackTensor;
 import io.gds4j.loader.LoadedTensor;
@@ -90,8 +91,7 @@ public final class SharedArray implements AutoCloseable {
         DlPackTensor described = DlPackTensor.of(tensor);
         boolean gpu = memory.kind().isCuda();
         MemoryAccess.USES.claim(memory);
-        boolean shared = false;
-        try {
+        return Undo.ifFails(() -> MemoryAccess.USES.unclaim(memory), () -> {
             long handle = TorchLibrary.loaded()
                     .tensorOver(
                             memory.address(),
@@ -100,14 +100,8 @@ public final class SharedArray implements AutoCloseable {
                             type,
                             gpu ? TorchLibrary.CUDA : TorchLibrary.CPU,
                             gpu ? memory.device() : 0);
-            SharedArray made = new SharedArray(new PtNDArray(pytorch, handle), memory);
-            shared = true;
-            return made;
-        } finally {
-            if (!shared) {
-                MemoryAccess.USES.unclaim(memory);
-            }
-        }
+            return new SharedArray(new PtNDArray(pytorch, handle), memory);
+        });
     }
 
     private static long[] longs(List<Long> values) {

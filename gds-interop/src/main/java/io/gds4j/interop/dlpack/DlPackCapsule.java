@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.ffi.dlpack.TensorFields;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
@@ -81,16 +82,8 @@ public final class DlPackCapsule implements AutoCloseable {
                             + " use an allocation, or an automatic or global arena");
         }
         MemoryAccess.USES.claim(range);
-        boolean lent = false;
-        try {
-            DlPackCapsule capsule = create(tensor, version, () -> MemoryAccess.USES.unclaim(range));
-            lent = true;
-            return capsule;
-        } finally {
-            if (!lent) {
-                MemoryAccess.USES.unclaim(range);
-            }
-        }
+        return Undo.ifFails(() -> MemoryAccess.USES.unclaim(range),
+                () -> create(tensor, version, () -> MemoryAccess.USES.unclaim(range)));
     }
 
     static DlPackCapsule give(DlPackTensor tensor, DlPackVersion version, MemoryAllocation owner) {

@@ -2,6 +2,7 @@ package io.gds4j.loader.format;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
@@ -47,16 +48,7 @@ public final class FormatInput implements FileHead, AutoCloseable {
         }
         try {
             OpenedFile file = OpenedFile.open(path);
-            boolean opened = false;
-            try {
-                FormatInput in = new FormatInput(path, file, file.version());
-                opened = true;
-                return in;
-            } finally {
-                if (!opened) {
-                    file.close();
-                }
-            }
+            return Undo.ifFails(file::close, () -> new FormatInput(path, file, file.version()));
         } catch (IOException e) {
             throw CheckpointException.of(path, e);
         }

@@ -3,6 +3,7 @@ package io.gds4j.loader.internal;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Closing;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.source.FileVersion;
@@ -111,16 +112,10 @@ public abstract class OpenFiles<F> implements AutoCloseable {
 
     private F openChecked(Path path) {
         F file = openWithinLimit(path);
-        boolean right = false;
-        try {
+        return Undo.ifFails(() -> closeFile(file), () -> {
             opened(path, file);
-            right = true;
             return file;
-        } finally {
-            if (!right) {
-                closeFile(file);
-            }
-        }
+        });
     }
 
     private F openWithinLimit(Path path) {

@@ -270,8 +270,7 @@ public final class CollectiveSave {
 
         private void commit() {
             SaveTarget target = content.target();
-            SaveLock lock = calls.lock(target.folder(), target.lockName());
-            try {
+            try (SaveLock _ = calls.lock(target.folder(), target.lockName())) {
                 List<String> ids = ids(secret(names).find());
                 Publication publication = publication(ids);
                 Optional<Publication> published =
@@ -298,16 +297,10 @@ public final class CollectiveSave {
                     }
                 }
                 if (!publication.publish()) {
-                    throw CuFileException.builder(SaveFailure.FUNCTION)
-                            .error(CuFileError.IO_NOT_SUPPORTED)
-                            .errno(Errno.EOPNOTSUPP)
-                            .path(target.path())
-                            .detail("the file system renames no files, which several writers need")
-                            .build();
+                    throw SaveFailure.of(CuFileError.IO_NOT_SUPPORTED, target.path(), Errno.EOPNOTSUPP,
+                            "the file system renames no files, which several writers need");
                 }
                 end(publication);
-            } finally {
-                lock.close();
             }
         }
     }

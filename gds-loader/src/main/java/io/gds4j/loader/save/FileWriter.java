@@ -13,6 +13,7 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.function.ObjIntConsumer;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -95,20 +96,11 @@ final class FileWriter implements AutoCloseable {
         List<WriteRange> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
         checksums.expect(pieces.size() + shared.size());
         tensors.expect(pieces);
-        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new RangeWriter() {
-            @Override
-            public void work(int number) {
-                write(number, pieces.get(number));
-            }
-        }));
+        eachRange(pieces.size(), (writer, number) -> writer.write(number, pieces.get(number)));
         tensors.expect(shared);
         ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
-        control.run(new Workers("gds-save-", inFlight, shared.size(), () -> new RangeWriter() {
-            @Override
-            public void work(int number) {
-                fragments[number] = fragment(pieces.size() + number, shared.get(number));
-            }
-        }));
+        eachRange(shared.size(),
+                (writer, number) -> fragments[number] = writer.fragment(pieces.size() + number, shared.get(number)));
         tensors.finish();
         List<WriteRange> all = new ArrayList<>(pieces);
         all.addAll(shared);
@@ -139,13 +131,7 @@ final class FileWriter implements AutoCloseable {
             outputs.expect(path, file.version());
             outputs.add(path);
         }
-        control.run(
-                new Workers("gds-save-", content.options().writesInFlight(), ranges.size(), () -> new RangeWriter() {
-                    @Override
-                    public void work(int number) {
-                        write(ranges.get(number));
-                    }
-                }));
+        eachRange(ranges.size(), (writer, number) -> writer.write(ranges.get(number)));
         sync();
     }
 
@@ -166,6 +152,12 @@ final class FileWriter implements AutoCloseable {
         publication.finishFile();
     }
 
+    /** Runs work for each number from 0, on threads that write with a writer of their own each. */
+    private void eachRange(int count, ObjIntConsumer<RangeWriter> work) {
+        int inFlight = content.options().writesInFlight();
+        control.run(new Workers("gds-save-", inFlight, count, () -> new RangeWriter(work)));
+    }
+
     private void reserve() {
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
@@ -179,22 +171,12 @@ final class FileWriter implements AutoCloseable {
         List<WriteRange> pieces = WriteRange.of(content.files(), inFlight, staged);
         checksums.expect(pieces.size());
         tensors.expect(pieces);
-        control.run(new Workers("gds-save-", inFlight, pieces.size(), () -> new RangeWriter() {
-            @Override
-            public void work(int number) {
-                write(number, pieces.get(number));
-            }
-        }));
+        eachRange(pieces.size(), (writer, number) -> writer.write(number, pieces.get(number)));
         List<SaveFile> files = content.files();
         tensors.expect(IntStream.range(0, files.size())
                 .mapToObj(number -> WriteRange.dataOfHead(number, files.get(number)))
                 .toList());
-        control.run(new Workers("gds-save-", inFlight, files.size(), () -> new RangeWriter() {
-            @Override
-            public void work(int number) {
-                writeHead(number, pieces);
-            }
-        }));
+        eachRange(files.size(), (writer, number) -> writer.writeHead(number, pieces));
         tensors.finish();
     }
 
@@ -230,9 +212,19 @@ final class FileWriter implements AutoCloseable {
     }
 
     /** Writes pieces on one thread; allocates the memory to put them together at first need. */
-    private abstract class RangeWriter implements Workers.Worker {
+    private final class RangeWriter implements Workers.Worker {
+        private final ObjIntConsumer<RangeWriter> work;
         private final Checksums.Calculator calculator = checksums.calculator();
         private @Nullable MemoryAllocation buffer;
+
+        RangeWriter(ObjIntConsumer<RangeWriter> work) {
+            this.work = work;
+        }
+
+        @Override
+        public void work(int number) {
+            work.accept(this, number);
+        }
 
         void write(int number, WriteRange piece) {
             SaveFile file = content.files().get(piece.file());

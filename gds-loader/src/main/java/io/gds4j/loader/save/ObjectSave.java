@@ -1,7 +1,6 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.internal.Workers;
@@ -171,12 +170,8 @@ final class ObjectSave extends SaveJob {
     }
 
     private static CuFileException taken(Path object) {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.EEXIST)
-                .path(object)
-                .detail("holds a checkpoint already, or part of one; delete it or name another folder")
-                .build();
+        return SaveFailure.taken(
+                object, "holds a checkpoint already, or part of one; delete it or name another folder");
     }
 
     private void store(RangeSource content, Path place) {
@@ -184,13 +179,7 @@ final class ObjectSave extends SaveJob {
             try {
                 ((SourcePath) place).create(content);
             } catch (IOException e) {
-                throw CuFileException.builder(SaveFailure.FUNCTION)
-                        .error(CuFileError.IO_ERROR)
-                        .errno(Errno.EIO)
-                        .path(place)
-                        .detail("cannot store the object: " + e.getMessage())
-                        .cause(e)
-                        .build();
+                throw SaveFailure.of(place, "cannot store the object", e);
             } catch (CuFileException e) {
                 throw e.errno().orElse(0) == Errno.EEXIST ? taken(place) : e;
             }
@@ -235,14 +224,10 @@ final class ObjectSave extends SaveJob {
             try {
                 Files.delete(stored.get(i));
             } catch (IOException | CuFileException e) {
-                failure.addSuppressed(CuFileException.builder(SaveFailure.FUNCTION)
-                        .error(CuFileError.IO_ERROR)
-                        .errno(Errno.EIO)
-                        .path(stored.get(i))
-                        .detail("%s objects of the failed save stay, this one and those before it: %s".formatted(
-                                stored.size() - i, e.getMessage()))
-                        .cause(e)
-                        .build());
+                failure.addSuppressed(SaveFailure.of(stored.get(i),
+                        "%s objects of the failed save stay, this one and those before it".formatted(
+                                stored.size() - i),
+                        e));
                 break;
             }
         }

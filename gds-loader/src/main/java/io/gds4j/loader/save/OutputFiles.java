@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.memory.IoMemory;
@@ -86,13 +87,7 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
 
     private void force(Path path, CuFileHandle handle) {
         written.remove(path);
-        boolean forced = false;
-        try {
-            handle.force(false);
-            forced = true;
-        } finally {
-            lost |= !forced;
-        }
+        Undo.ifFails(() -> lost = true, () -> handle.force(false));
     }
 
     /** Returns whether a file could not be forced to the disk: then a later force tells nothing, and the files are lost. */

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.internal.lifetime.Closing;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -98,7 +99,11 @@ final class ReorderedTensors implements AutoCloseable {
     private MemoryAllocation make(Key key, RowMajor moves) {
         long bytes = files.get(key.file).tensors().get(key.tensor).bytes();
         MemoryAllocation made = driver.allocator().allocate(MemoryKind.HOST, bytes);
-        boolean complete = false;
+        Undo.ifFails(made::close, () -> fill(made, bytes, key, moves));
+        return made;
+    }
+
+    private void fill(MemoryAllocation made, long bytes, Key key, RowMajor moves) {
         try (MemoryAllocation part = driver.allocator().allocate(MemoryKind.HOST, Math.min(bytes, WriteRange.BUFFER))) {
             MemorySegment to = made.segment();
             for (long at = 0; at < bytes; at += part.length()) {
@@ -106,12 +111,6 @@ final class ReorderedTensors implements AutoCloseable {
                 MemoryRange some = part.range().slice(0, Math.min(part.length(), bytes - at));
                 reader.read(key.file, key.tensor, at, some);
                 moves.move(part.segment().asSlice(0, some.length()), at, to);
-            }
-            complete = true;
-            return made;
-        } finally {
-            if (!complete) {
-                made.close();
             }
         }
     }

@@ -19,35 +19,41 @@ final class SaveFailure {
      * @param action what the call does, as an infinitive
      */
     static CuFileException of(Path path, String action, int errno) {
-        return CuFileException.builder(FUNCTION)
-                .error(switch (errno) {
-                    case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;
-                    case Errno.EISDIR -> CuFileError.INVALID_FILE_TYPE;
-                    default -> CuFileError.IO_ERROR;
-                })
-                .errno(errno)
-                .path(path)
-                .detail("cannot " + action)
-                .build();
+        CuFileError error = switch (errno) {
+            case Errno.EACCES, Errno.EPERM, Errno.EROFS -> CuFileError.PERMISSION_DENIED;
+            case Errno.EISDIR -> CuFileError.INVALID_FILE_TYPE;
+            default -> CuFileError.IO_ERROR;
+        };
+        return of(error, path, errno, "cannot " + action);
     }
 
     /** Returns the exception for a temporary file that is not the one which the save wrote. */
     static CuFileException replaced(Path file) {
-        return CuFileException.builder(FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.ESTALE)
-                .path(file)
-                .detail("another save has removed the files of this one")
-                .build();
+        return of(CuFileError.IO_ERROR, file, Errno.ESTALE, "another save has removed the files of this one");
     }
 
     /** Returns the exception for a save of a name that another one writes. */
     static CuFileException busy(Path path) {
+        return of(CuFileError.IO_ERROR, path, Errno.EBUSY, "another save writes a checkpoint of this name");
+    }
+
+    /** Returns the exception for a place that already holds something else. */
+    static CuFileException taken(Path path, String detail) {
+        return of(CuFileError.IO_ERROR, path, Errno.EEXIST, detail);
+    }
+
+    /** Returns the exception for a store that failed. */
+    static CuFileException of(Path object, String detail, Exception cause) {
         return CuFileException.builder(FUNCTION)
                 .error(CuFileError.IO_ERROR)
-                .errno(Errno.EBUSY)
-                .path(path)
-                .detail("another save writes a checkpoint of this name")
+                .errno(Errno.EIO)
+                .path(object)
+                .detail(detail + ": " + cause.getMessage())
+                .cause(cause)
                 .build();
+    }
+
+    static CuFileException of(CuFileError error, Path path, int errno, String detail) {
+        return CuFileException.builder(FUNCTION).error(error).errno(errno).path(path).detail(detail).build();
     }
 }

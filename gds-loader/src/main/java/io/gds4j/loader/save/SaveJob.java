@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
@@ -106,17 +107,11 @@ abstract class SaveJob implements SaveControl {
             return Snapshot.none(plan);
         }
         Snapshot snapshot = Snapshot.prepare(plan, driver);
-        boolean copied = false;
-        try {
+        return Undo.ifFails(snapshot::close, () -> {
             run(snapshot.copier(driver.allocator()));
             release();
-            copied = true;
             return snapshot;
-        } finally {
-            if (!copied) {
-                snapshot.close();
-            }
-        }
+        });
     }
 
     /** Releases the tensors when all bytes are written, unless a snapshot has done so. */

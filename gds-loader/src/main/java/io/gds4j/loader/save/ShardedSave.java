@@ -1,9 +1,8 @@
 package io.gds4j.loader.save;
 
-import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
@@ -71,21 +70,15 @@ public final class ShardedSave implements AutoCloseable {
         Path place = SaveTarget.folder(folder).ofFiles("ShardedSave.begin").folder();
         Path parent = place.getParent();
         if (parent == null) {
-            throw failure(folder, Errno.EEXIST, "the root folder holds no checkpoint; name a folder in it");
+            throw SaveFailure.taken(folder, "the root folder holds no checkpoint; name a folder in it");
         }
         calls.createFolder(parent, new ArrayList<>());
         SaveLock lock = calls.lock(parent, "." + place.getFileName() + ".lock");
         ShardedSave save = new ShardedSave(place, parent, calls, lock);
-        boolean begun = false;
-        try {
+        return Undo.ifFails(lock::close, () -> {
             save.prepare();
-            begun = true;
             return save;
-        } finally {
-            if (!begun) {
-                lock.close();
-            }
-        }
+        });
     }
 
     /**
@@ -106,7 +99,7 @@ public final class ShardedSave implements AutoCloseable {
 
     private void prepare() {
         if (!isOwn()) {
-            throw failure(temporary, Errno.EEXIST,
+            throw SaveFailure.taken(temporary,
                     "this is not the temporary folder of a save, which needs its name; rename it");
         }
         removeTemporary();
@@ -114,7 +107,7 @@ public final class ShardedSave implements AutoCloseable {
         Optional<StatxResult> there = calls.status(folder);
         boolean used = there.isPresent() && (!there.get().isDirectory() || !calls.list(folder).isEmpty());
         if (used) {
-            throw failure(folder, Errno.EEXIST, "this exists and is no empty folder; a save writes a new one");
+            throw SaveFailure.taken(folder, "this exists and is no empty folder; a save writes a new one");
         }
         createFolder(temporary);
         calls.write(temporary.resolve(MARK), new byte[0]);
@@ -125,7 +118,7 @@ public final class ShardedSave implements AutoCloseable {
     private void createFolder(Path folder) {
         calls.createFolder(folder, new ArrayList<>());
         if (calls.status(folder).filter(StatxResult::isDirectory).isEmpty()) {
-            throw failure(folder, Errno.EEXIST, "this is a link, not the temporary folder of a save");
+            throw SaveFailure.taken(folder, "this is a link, not the temporary folder of a save");
         }
     }
 
@@ -245,15 +238,6 @@ public final class ShardedSave implements AutoCloseable {
             }
         }
         calls.delete(folder);
-    }
-
-    private static CuFileException failure(Path path, int errno, String detail) {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(errno)
-                .path(path)
-                .detail(detail)
-                .build();
     }
 
     @Override

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Closing;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
@@ -27,17 +28,11 @@ final class SnapshotBlocks implements AutoCloseable {
 
     static SnapshotBlocks allocate(MemoryAllocator allocator, Map<Pool, Long> sizes) {
         SnapshotBlocks memory = new SnapshotBlocks();
-        boolean done = false;
-        try {
+        return Undo.ifFails(memory::close, () -> {
             sizes.forEach((pool, size) -> memory.blocks.put(
                     pool, allocator.allocate(pool.kind, size, pool.device)));
-            done = true;
             return memory;
-        } finally {
-            if (!done) {
-                memory.close();
-            }
-        }
+        });
     }
 
     /** Returns the bytes of this memory. */

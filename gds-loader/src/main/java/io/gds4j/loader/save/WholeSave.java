@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Undo;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -20,18 +21,12 @@ final class WholeSave extends SaveJob {
     @Override
     void work() {
         List<Path> made = new ArrayList<>();
-        boolean done = false;
-        try {
+        Undo.ifFails(() -> remove(made.reversed()), () -> {
             if (plan.target().isFolder()) {
                 calls.createFolder(plan.target().folder(), made);
             }
             save(plan.target());
-            done = true;
-        } finally {
-            if (!done) {
-                remove(made.reversed());
-            }
-        }
+        });
     }
 
     /** Removes the folders that a failed save has made, up to one in which others have put something meanwhile. */
@@ -47,23 +42,15 @@ final class WholeSave extends SaveJob {
         for (String name : target.names(plan.files().size())) {
             checkIsNoFolder(target.folder().resolve(name));
         }
-        SaveLock lock = calls.lock(target.folder(), target.lockName());
-        try {
+        try (SaveLock _ = calls.lock(target.folder(), target.lockName())) {
             awaitStreams();
             writeAndPublish(target);
-        } finally {
-            lock.close();
         }
     }
 
     private static void checkIsNoFolder(Path place) {
         if (Files.isDirectory(place)) {
-            throw CuFileException.builder(SaveFailure.FUNCTION)
-                    .error(CuFileError.INVALID_FILE_TYPE)
-                    .errno(Errno.EISDIR)
-                    .path(place)
-                    .detail("a folder has this name")
-                    .build();
+            throw SaveFailure.of(CuFileError.INVALID_FILE_TYPE, place, Errno.EISDIR, "a folder has this name");
         }
     }
 

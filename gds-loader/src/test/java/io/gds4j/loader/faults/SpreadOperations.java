@@ -8,12 +8,12 @@ import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.ParallelLoadPlan;
 import io.gds4j.loader.ParallelTensors;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.SliceBytes;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.faults.Operation.Io;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.loader.parallel.ParallelPlan;
-import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -159,7 +159,7 @@ final class SpreadOperations {
                         for (TensorSlice slice : plan.slices(rank)) {
                             byte[] bytes = new byte[Math.toIntExact(slice.bytes())];
                             tensors.rank(rank).copyToHost(slice.tensor().name(), MemorySegment.ofArray(bytes));
-                            assertThat(Arrays.mismatch(bytes, expected(pattern, slice)))
+                            assertThat(Arrays.mismatch(bytes, SliceBytes.of(pattern, slice)))
                                     .as("first wrong byte of %s of rank %s", slice.tensor().name(), rank)
                                     .isEqualTo(-1);
                         }
@@ -167,20 +167,6 @@ final class SpreadOperations {
                 }
             }
         }
-    }
-
-    private static byte[] expected(TensorPattern pattern, TensorSlice slice) {
-        byte[] whole = new byte[Math.toIntExact(slice.tensor().length())];
-        pattern.fill(slice.tensor().name(), 0, MemorySegment.ofArray(whole));
-        byte[] bytes = new byte[Math.toIntExact(slice.bytes())];
-        for (StridedCopy copy : slice.copies()) {
-            for (long row = 0; row < copy.rows(); row++) {
-                long from = copy.fileOffset() - slice.tensor().fileOffset() + row * copy.filePitch();
-                long to = copy.sliceOffset() + row * copy.slicePitch();
-                System.arraycopy(whole, (int) from, bytes, (int) to, (int) copy.width());
-            }
-        }
-        return bytes;
     }
 
     /** The memories of an operation, with what they should hold. */

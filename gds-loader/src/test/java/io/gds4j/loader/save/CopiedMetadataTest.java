@@ -9,14 +9,12 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.TestFormat;
 import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
-import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -45,17 +43,7 @@ class CopiedMetadataTest {
     }
 
     /** A file of two tensors with metadata that a test chooses; keys that begin with {@code part.} describe the file. */
-    private record Described(Metadata metadata) implements CheckpointFormat {
-        @Override
-        public String id() {
-            return "described";
-        }
-
-        @Override
-        public Recognition recognize(FileHead head) {
-            return Recognition.RECOGNIZED;
-        }
-
+    private record Described(Metadata metadata) implements TestFormat {
         @Override
         public CheckpointFile read(FormatInput in) {
             List<TensorInfo> tensors = List.of(

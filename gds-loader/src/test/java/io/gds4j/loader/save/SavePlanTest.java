@@ -15,14 +15,12 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.TestFormat;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
-import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
-import io.gds4j.loader.format.FileHead;
 import io.gds4j.loader.format.FormatInput;
-import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -299,25 +297,12 @@ class SavePlanTest {
     }
 
     /** A file of blocks: 2 rows of 2 blocks of 32 values in 18 bytes, and 3 complex numbers. */
-    private static final class Blocks implements CheckpointFormat {
-        @Override
-        public String id() {
-            return "blocks";
-        }
-
-        @Override
-        public Recognition recognize(FileHead head) {
-            return Recognition.RECOGNIZED;
-        }
-
-        @Override
-        public CheckpointFile read(FormatInput in) {
-            DType q4 = new DType("Q4_0", 32, 18);
-            return new CheckpointFile(in.path(), in.size(), 0, List.of(
-                    new TensorInfo("q", q4, List.of(2L, 64L), in.path(), 0, 72),
-                    new TensorInfo("c", DType.C128, List.of(3L), in.path(), 72, 48),
-                    new TensorInfo("s", DType.C128, List.of(), in.path(), 72, 16)), Map.of());
-        }
+    private static CheckpointFile blocks(FormatInput in) {
+        DType q4 = new DType("Q4_0", 32, 18);
+        return new CheckpointFile(in.path(), in.size(), 0, List.of(
+                new TensorInfo("q", q4, List.of(2L, 64L), in.path(), 0, 72),
+                new TensorInfo("c", DType.C128, List.of(3L), in.path(), 72, 48),
+                new TensorInfo("s", DType.C128, List.of(), in.path(), 72, 16)), Map.of());
     }
 
     @Test
@@ -326,7 +311,8 @@ class SavePlanTest {
         new SplittableRandom(1).nextBytes(bytes);
         Path file = Files.write(folder.resolve("blocks"), bytes);
         Path out = folder.resolve("out");
-        SavePlan.builder().checkpoint(Checkpoint.open(file, new Blocks())).toFolder(out).save(driver);
+        TestFormat blocks = SavePlanTest::blocks;
+        SavePlan.builder().checkpoint(Checkpoint.open(file, blocks)).toFolder(out).save(driver);
         Checkpoint saved = Checkpoint.open(out);
         assertThat(saved.metadata())
                 .containsEntry("gds4j.type.q", "Q4_0 [2, 64]")

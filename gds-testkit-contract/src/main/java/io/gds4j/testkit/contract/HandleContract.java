@@ -56,6 +56,15 @@ public abstract class HandleContract extends BackendContract {
         return backend().descriptors();
     }
 
+    /** Checks that a descriptor is not registered, and closes it. */
+    private void assertRefused(CuFileError error, int fd) {
+        try {
+            Failures.expect(error, () -> driver().registerDescriptor(fd));
+        } finally {
+            descriptors().close(fd);
+        }
+    }
+
     private GuardedMemory memory(int length) {
         return memory(backend().kinds().getFirst(), length);
     }
@@ -216,33 +225,18 @@ public abstract class HandleContract extends BackendContract {
     void directoryIsRefused() throws IOException {
         Path directory = Files.createDirectory(newPath());
         Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().openFile(directory));
-        int fd = descriptors().open(directory, Access.READ);
-        try {
-            Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().registerDescriptor(fd));
-        } finally {
-            descriptors().close(fd);
-        }
+        assertRefused(CuFileError.INVALID_FILE_TYPE, descriptors().open(directory, Access.READ));
     }
 
     @Test
     void characterDeviceIsRefused() {
         Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().openFile(Path.of("/dev/null")));
-        int fd = descriptors().open(Path.of("/dev/zero"), Access.READ);
-        try {
-            Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().registerDescriptor(fd));
-        } finally {
-            descriptors().close(fd);
-        }
+        assertRefused(CuFileError.INVALID_FILE_TYPE, descriptors().open(Path.of("/dev/zero"), Access.READ));
     }
 
     @Test
     void pipeIsRefused() {
-        int fd = descriptors().pipe();
-        try {
-            Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().registerDescriptor(fd));
-        } finally {
-            descriptors().close(fd);
-        }
+        assertRefused(CuFileError.INVALID_FILE_TYPE, descriptors().pipe());
     }
 
     @Test
@@ -256,12 +250,7 @@ public abstract class HandleContract extends BackendContract {
 
     @Test
     void socketIsRefused() {
-        int fd = descriptors().socket();
-        try {
-            Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> driver().registerDescriptor(fd));
-        } finally {
-            descriptors().close(fd);
-        }
+        assertRefused(CuFileError.INVALID_FILE_TYPE, descriptors().socket());
     }
 
     @Test
@@ -270,12 +259,7 @@ public abstract class HandleContract extends BackendContract {
         Failures.expect(
                 CuFileError.INVALID_FILE_OPEN_FLAG,
                 () -> driver().openFile(file.path(), StandardOpenOption.WRITE, StandardOpenOption.APPEND));
-        int fd = descriptors().open(file.path(), Access.WRITE, Flag.APPEND);
-        try {
-            Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, () -> driver().registerDescriptor(fd));
-        } finally {
-            descriptors().close(fd);
-        }
+        assertRefused(CuFileError.INVALID_FILE_OPEN_FLAG, descriptors().open(file.path(), Access.WRITE, Flag.APPEND));
         file.verify();
     }
 

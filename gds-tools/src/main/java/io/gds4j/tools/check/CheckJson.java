@@ -13,12 +13,12 @@ import io.gds4j.diagnosis.Platform;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.statistics.IoPathReport;
 import io.gds4j.tools.terminal.ErrorReport;
+import io.gds4j.tools.terminal.Fields;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
-import java.util.OptionalLong;
 import org.jspecify.annotations.Nullable;
 
 /** Converts the report to the fields of a JSON object. */
@@ -27,111 +27,87 @@ public final class CheckJson {
     }
 
     static Map<String, @Nullable Object> of(CheckReport report) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("platform", platform(report.platform()));
-        fields.put("driver", driver(report));
-        fields.put("libcufile", library(report.library()));
-        fields.put("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report)).toList());
-        fields.put("backends", report.diagnosis().backends().stream().map(CheckJson::backend).toList());
-        fields.put("config", config(report.config()));
-        fields.put("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList());
-        fields.putAll(StorageJson.of(report.storage()));
-        fields.put("paths", report.paths().stream().map(CheckJson::path).toList());
-        fields.put("advice", Doctor.examine(report).stream().map(CheckJson::advice).toList());
-        return fields;
+        return Fields.of("platform", platform(report.platform()))
+                .and("driver", driver(report))
+                .and("libcufile", library(report.library()))
+                .and("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report)).toList())
+                .and("backends", report.diagnosis().backends().stream().map(CheckJson::backend).toList())
+                .and("config", config(report.config()))
+                .and("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList())
+                .andAll(StorageJson.of(report.storage()))
+                .and("paths", report.paths().stream().map(CheckJson::path).toList())
+                .and("advice", Doctor.examine(report).stream().map(CheckJson::advice).toList()).map();
     }
 
     static Map<String, @Nullable Object> verdict(CheckVerdict verdict) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("works", verdict.works());
-        fields.put("text", verdict.line());
-        fields.put("directStorage", verdict.directStorage());
-        fields.put("reason", verdict.reason());
-        return fields;
+        return Fields.of("works", verdict.works())
+                .and("text", verdict.line())
+                .and("directStorage", verdict.directStorage())
+                .and("reason", verdict.reason()).map();
     }
 
     /** Returns the fields of a problem and its remedy. */
     public static Map<String, @Nullable Object> advice(Advice advice) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("what", advice.what());
-        fields.put("remedy", advice.remedy());
-        return fields;
+        return Fields.of("what", advice.what())
+                .and("remedy", advice.remedy()).map();
     }
 
     private static Map<String, @Nullable Object> platform(Platform platform) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("kernel", platform.kernel());
-        fields.put("architecture", platform.architecture());
-        fields.put("cpus", platform.cpus());
-        fields.put("memoryBytes", orNull(platform.memoryBytes()));
-        fields.put("availableMemoryBytes", orNull(platform.availableMemoryBytes()));
-        fields.put("jdk", platform.jdk());
-        fields.put("jdkVendor", platform.jdkVendor());
-        fields.put("jdkHome", platform.jdkHome());
-        return fields;
+        return Fields.of("kernel", platform.kernel())
+                .and("architecture", platform.architecture())
+                .and("cpus", platform.cpus())
+                .and("memoryBytes", platform.memoryBytes())
+                .and("availableMemoryBytes", platform.availableMemoryBytes())
+                .and("jdk", platform.jdk())
+                .and("jdkVendor", platform.jdkVendor())
+                .and("jdkHome", platform.jdkHome()).map();
     }
 
     private static Map<String, @Nullable Object> driver(CheckReport report) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        switch (report.cuda()) {
-            case CudaAvailability.Available cuda -> {
-                fields.put("available", true);
-                fields.put("cudaVersion", CheckReport.version(cuda.driverVersion()));
-                fields.put("reason", null);
-                fields.put("remedy", null);
-            }
-            case CudaAvailability.Unavailable none -> {
-                fields.put("available", false);
-                fields.put("cudaVersion", null);
-                fields.put("reason", none.reason());
-                fields.put("remedy", none.remedy());
-            }
-        }
-        fields.put("nvidia", report.modules().nvidia().orElse(null));
-        fields.put("nvidiaFs", report.modules().nvidiaFs().orElse(null));
-        fields.put("staticBar1", report.modules().staticBar1().orElse(null));
-        return fields;
+        CudaAvailability cuda = report.cuda();
+        return Fields.of("available", cuda instanceof CudaAvailability.Available)
+                .and("cudaVersion", cuda instanceof CudaAvailability.Available known
+                        ? CheckReport.version(known.driverVersion()) : null)
+                .and("reason", cuda instanceof CudaAvailability.Unavailable none ? none.reason() : null)
+                .and("remedy", cuda instanceof CudaAvailability.Unavailable none ? none.remedy() : null)
+                .and("nvidia", report.modules().nvidia())
+                .and("nvidiaFs", report.modules().nvidiaFs())
+                .and("staticBar1", report.modules().staticBar1()).map();
     }
 
     private static Map<String, @Nullable Object> library(LibCuFile library) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("found", library.path().isPresent());
-        fields.put("path", library.path().map(Path::toString).orElse(null));
-        fields.put("version", library.version().orElse(null));
-        fields.put("searched", library.searched());
-        return fields;
+        return Fields.of("found", library.path().isPresent())
+                .and("path", library.path().map(Path::toString))
+                .and("version", library.version())
+                .and("searched", library.searched()).map();
     }
 
     private static Map<String, @Nullable Object> gpu(Gpu gpu, CheckReport report) {
         CudaAvailability cuda = report.cuda();
         Optional<GpuState> state = report.storage().state(gpu);
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("index", gpu.index());
-        fields.put("name", gpu.name());
-        fields.put("uuid", gpu.uuid());
-        fields.put("pciId", gpu.pciId().orElse(null));
-        fields.put("memoryBytes", orNull(gpu.memoryBytes()));
-        fields.put("bar1Bytes", orNull(gpu.bar1Bytes()));
-        fields.put("bar1FreeBytes", state.map(known -> orNull(known.bar1FreeBytes())).orElse(null));
-        fields.put("persistenceMode", state.flatMap(GpuState::persistence).orElse(null));
-        fields.put("computeCapability", gpu.computeCapability());
-        fields.put("numaNode", gpu.numaNode().isPresent() ? (Integer) gpu.numaNode().getAsInt() : null);
-        fields.put("dmaBuf", gpu.dmaBuf().orElse(null));
-        fields.put("nvLinks", gpu.nvLinks().isPresent() ? (Integer) gpu.nvLinks().getAsInt() : null);
-        fields.put("peers", PeerAccess.of(cuda, gpu.index()));
-        fields.putAll(DeviceAccess.json(cuda, gpu.index()));
-        return fields;
+        return Fields.of("index", gpu.index())
+                .and("name", gpu.name())
+                .and("uuid", gpu.uuid())
+                .and("pciId", gpu.pciId())
+                .and("memoryBytes", gpu.memoryBytes())
+                .and("bar1Bytes", gpu.bar1Bytes())
+                .and("bar1FreeBytes", state.map(GpuState::bar1FreeBytes))
+                .and("persistenceMode", state.flatMap(GpuState::persistence))
+                .and("computeCapability", gpu.computeCapability())
+                .and("numaNode", gpu.numaNode())
+                .and("dmaBuf", gpu.dmaBuf())
+                .and("nvLinks", gpu.nvLinks())
+                .and("peers", PeerAccess.of(cuda, gpu.index()))
+                .andAll(DeviceAccess.json(cuda, gpu.index())).map();
     }
 
     private static Map<String, @Nullable Object> backend(BackendReport backend) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("name", backend.name());
-        fields.put("available", backend.available());
-        fields.put("chosen", backend.chosen());
-        fields.put("reason", backend.reason().orElse(null));
-        fields.put("remedy", backend.remedy().orElse(null));
-        fields.put("whyNotChosen", backend.whyNotChosen().orElse(null));
-        return fields;
+        return Fields.of("name", backend.name())
+                .and("available", backend.available())
+                .and("chosen", backend.chosen())
+                .and("reason", backend.reason())
+                .and("remedy", backend.remedy())
+                .and("whyNotChosen", backend.whyNotChosen()).map();
     }
 
     static Map<String, @Nullable Object> config(CuFileConfig config) {
@@ -148,33 +124,25 @@ public final class CheckJson {
 
     private static Map<String, @Nullable Object> path(CheckedPath checked) {
         PathReport path = checked.report();
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("path", path.path().toString());
-        fields.put("kind", path.kind());
-        fields.put("mountPoint", path.mount().map(Mount::point).orElse(null));
-        fields.put("fileSystem", path.mount().map(Mount::fileSystem).orElse(null));
-        fields.put("device", path.mount().map(Mount::source).orElse(null));
-        fields.put("readOnly", path.mount().map(Mount::readOnly).orElse(null));
-        fields.put("directIo", path.alignment().map(CheckJson::alignment).orElse(null));
-        fields.put("ioPath", path.buffered().map(served -> served.path().name()).orElse(null));
-        fields.put("reason", path.buffered().map(IoPathReport::reason)
-                .orElse(checked.error().map(ErrorReport::message).orElse(path.note())));
-        fields.put("directIoPath", path.direct().map(served -> served.path().name()).orElse(null));
-        fields.put("directReason", path.direct().map(IoPathReport::reason).orElse(null));
-        fields.put("backend", path.backend().orElse(null));
-        fields.put("whyNotLibcufile", path.obstacle().orElse(null));
-        return fields;
+        return Fields.of("path", path.path().toString())
+                .and("kind", path.kind())
+                .and("mountPoint", path.mount().map(Mount::point))
+                .and("fileSystem", path.mount().map(Mount::fileSystem))
+                .and("device", path.mount().map(Mount::source))
+                .and("readOnly", path.mount().map(Mount::readOnly))
+                .and("directIo", path.alignment().map(CheckJson::alignment))
+                .and("ioPath", path.buffered().map(served -> served.path().name()))
+                .and("reason", path.buffered().map(IoPathReport::reason)
+                        .orElse(checked.error().map(ErrorReport::message).orElse(path.note())))
+                .and("directIoPath", path.direct().map(served -> served.path().name()))
+                .and("directReason", path.direct().map(IoPathReport::reason))
+                .and("backend", path.backend())
+                .and("whyNotLibcufile", path.obstacle()).map();
     }
 
     private static Map<String, @Nullable Object> alignment(DirectAlignment alignment) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("memoryAlignment", alignment.memoryBytes());
-        fields.put("offsetAlignment", alignment.offsetBytes());
-        fields.put("readOffsetAlignment", alignment.readOffsetBytes());
-        return fields;
-    }
-
-    private static @Nullable Long orNull(OptionalLong value) {
-        return value.isPresent() ? (Long) value.getAsLong() : null;
+        return Fields.of("memoryAlignment", alignment.memoryBytes())
+                .and("offsetAlignment", alignment.offsetBytes())
+                .and("readOffsetAlignment", alignment.readOffsetBytes()).map();
     }
 }

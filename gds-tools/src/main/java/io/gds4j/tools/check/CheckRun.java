@@ -30,33 +30,47 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.stream.Stream;
 
-/** Runs {@code gds check}. */
-public final class CheckRun {
-    private CheckRun() {
+/**
+ * One run of {@code gds check}.
+ *
+ * @param paths files, folders and block devices to examine
+ * @param directStorage whether GPUDirect Storage may or must serve; empty if the configuration decides
+ * @param printConfig whether to print only the default configuration file
+ * @param verbose whether to print default values and details as well
+ * @param required what the machine must have
+ * @param output where the report goes
+ */
+public record CheckRun(
+        List<Path> paths, Optional<DirectStorage> directStorage, boolean printConfig, boolean verbose,
+        List<Requirement> required, Output output) {
+    /** Copies the lists. */
+    public CheckRun {
+        paths = List.copyOf(paths);
+        required = List.copyOf(required);
     }
 
     /** Examines the machine and prints the report. */
-    public static ExitStatus run(CheckArguments arguments, Output output) {
-        if (arguments.printConfig()) {
+    public ExitStatus run() {
+        if (printConfig) {
             printConfig(output);
             return ExitStatus.DONE;
         }
         Patience patience = new Patience();
-        CheckReport report = patience.with(() -> examine(arguments, output.environment(), patience));
+        CheckReport report = patience.with(() -> examine(paths, directStorage, output.environment(), patience));
         List<ErrorReport> failures = new ArrayList<>();
         report.paths().stream().flatMap(path -> path.error().stream()).forEach(failures::add);
         if (failures.isEmpty() && report.config().directStorage() == DirectStorage.REQUIRE) {
             noDirectStorage(report.config()).ifPresent(failures::add);
         }
         Optional<ErrorReport> failure = failures.stream().findFirst();
-        List<String> lacking = arguments.required().stream().flatMap(what -> what.lacking(report).stream()).toList();
+        List<String> lacking = required.stream().flatMap(what -> what.lacking(report).stream()).toList();
         CheckVerdict verdict = CheckVerdict.of(report, Stream.concat(
                 failures.stream().map(ErrorReport::message), lacking.stream()).toList());
         output.print(object -> {
             object.put("verdict", CheckJson.verdict(verdict));
             object.putAll(CheckJson.of(report));
             failure.ifPresent(error -> object.put("error", error.toJson(output.schema()).get("error")));
-        }, () -> CheckText.lines(verdict, report, arguments.verbose()));
+        }, () -> CheckText.lines(verdict, report, verbose));
         failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
@@ -67,9 +81,7 @@ public final class CheckRun {
 
     /** Examines the machine and paths for a report of another command. */
     public static Machine machine(List<Path> paths, Map<String, String> environment) {
-        CheckReport report =
-                examine(new CheckArguments(paths, Optional.empty(), false, false, List.of()), environment,
-                        new Patience());
+        CheckReport report = examine(paths, Optional.empty(), environment, new Patience());
         return new Machine(CheckText.topology(report), Doctor.examine(report));
     }
 
@@ -95,23 +107,24 @@ public final class CheckRun {
     }
 
     private static CheckReport examine(
-            CheckArguments arguments, Map<String, String> environment, Patience patience) {
+            List<Path> paths, Optional<DirectStorage> directStorage, Map<String, String> environment,
+            Patience patience) {
         SystemFiles files = SystemFiles.ofMachine();
         CuFileConfig.Builder settings = CuFileConfig.load(environment).toBuilder();
-        arguments.directStorage().ifPresent(settings::directStorage);
+        directStorage.ifPresent(settings::directStorage);
         CuFileConfig config = settings.build();
         CudaAvailability cuda = CudaDriver.detect();
         LibCuFile library = LibCuFile.find(files, environment);
         Diagnosis diagnosis = CuFileDriver.diagnose(config);
-        List<CheckedPath> paths = examine(arguments.paths(), config, patience);
+        List<CheckedPath> checked = examine(paths, config, patience);
         return new CheckReport(
-                diagnosis.withPaths(paths.stream().map(CheckedPath::report).toList()),
+                diagnosis.withPaths(checked.stream().map(CheckedPath::report).toList()),
                 KernelModules.read(files),
                 cuda,
                 library,
                 storage(files, diagnosis.gpus(), library, config, RdmaDevices.detect(), NvmlLibrary.detect(),
                         environment),
-                paths);
+                checked);
     }
 
     static Storage storage(

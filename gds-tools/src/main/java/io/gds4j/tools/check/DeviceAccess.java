@@ -3,7 +3,7 @@ package io.gds4j.tools.check;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.cuda.GpuCapabilities;
-import java.util.LinkedHashMap;
+import io.gds4j.tools.terminal.Fields;
 import java.util.Locale;
 import java.util.Map;
 import java.util.Optional;
@@ -25,13 +25,11 @@ final class DeviceAccess {
     /** JSON fields of a GPU; null where its driver does not tell. */
     static Map<String, @Nullable Object> json(CudaAvailability cuda, int gpu) {
         Optional<GpuCapabilities> can = of(cuda, gpu);
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("gpuDirectRdma", can.map(GpuCapabilities::rdma).orElse(null));
-        fields.put("gpuDirectRdmaWithVmm", can.map(GpuCapabilities::rdmaWithVmm).orElse(null));
-        fields.put("hostAllocDmaBuf", can.map(GpuCapabilities::hostAllocDmaBuf).orElse(null));
-        fields.put("flushWritesFromHost", can.map(GpuCapabilities::flushFromHost).orElse(null));
-        fields.put("writesOrdering", can.map(known -> known.writesOrdering().name()).orElse(null));
-        return fields;
+        return Fields.of("gpuDirectRdma", can.map(GpuCapabilities::rdma))
+                .and("gpuDirectRdmaWithVmm", can.map(GpuCapabilities::rdmaWithVmm))
+                .and("hostAllocDmaBuf", can.map(GpuCapabilities::hostAllocDmaBuf))
+                .and("flushWritesFromHost", can.map(GpuCapabilities::flushFromHost))
+                .and("writesOrdering", can.map(known -> known.writesOrdering().name())).map();
     }
 
     /** Describes the same in one line. */

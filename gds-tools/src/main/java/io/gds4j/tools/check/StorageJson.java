@@ -1,8 +1,8 @@
 package io.gds4j.tools.check;
 
 import io.gds4j.rdma.RdmaAvailability;
+import io.gds4j.tools.terminal.Fields;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -14,112 +14,88 @@ final class StorageJson {
     }
 
     static Map<String, @Nullable Object> of(Storage storage) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
         Map<String, @Nullable Object> support = new LinkedHashMap<>();
         storage.support().forEach(kind -> support.put(kind.storage(), kind.ways()));
-        fields.put("storage", support);
-        fields.put("nvidiaFs", nvidiaFs(storage.nvidiaFs()));
-        fields.put("kernel", kernel(storage.kernel()));
-        fields.put("rdma", rdma(storage.rdma()));
-        fields.put("acsBridges", storage.redirectingBridges().orElse(null));
-        List<Map<String, @Nullable Object>> links = new ArrayList<>();
-        for (PciLink link : storage.links()) {
-            Map<String, @Nullable Object> one = new LinkedHashMap<>();
-            one.put("gpu", link.gpu());
-            one.put("device", link.device());
-            one.put("pciId", link.pciId());
-            one.put("numaNode", link.numaNode().isPresent() ? (Integer) link.numaNode().getAsInt() : null);
-            one.put("distance", link.distance().symbol());
-            links.add(one);
-        }
-        fields.put("links", links);
-        fields.put("environment", storage.environment());
-        return fields;
+        return Fields.of("storage", support)
+                .and("nvidiaFs", nvidiaFs(storage.nvidiaFs()))
+                .and("kernel", kernel(storage.kernel()))
+                .and("rdma", rdma(storage.rdma()))
+                .and("acsBridges", storage.redirectingBridges())
+                .and("links", storage.links().stream().map(StorageJson::link).toList())
+                .and("environment", storage.environment()).map();
+    }
+
+    private static Map<String, @Nullable Object> link(PciLink link) {
+        return Fields.of("gpu", link.gpu())
+                .and("device", link.device())
+                .and("pciId", link.pciId())
+                .and("numaNode", link.numaNode())
+                .and("distance", link.distance().symbol()).map();
     }
 
     private static Map<String, @Nullable Object> nvidiaFs(NvidiaFs nvidiaFs) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("loaded", nvidiaFs.isLoaded());
-        fields.put("version", nvidiaFs.version().orElse(null));
-        fields.put("devices", nvidiaFs.devices().isPresent() ? (Integer) nvidiaFs.devices().getAsInt() : null);
-        fields.put("modules", nvidiaFs.storage());
-        fields.put("bridges", nvidiaFs.bridges());
-        List<Map<String, @Nullable Object>> peers = new ArrayList<>();
-        for (NvidiaFs.Peer peer : nvidiaFs.peers()) {
-            Map<String, @Nullable Object> one = new LinkedHashMap<>();
-            one.put("gpu", peer.gpu());
-            one.put("peer", peer.peer());
-            one.putAll(peer.columns());
-            peers.add(one);
-        }
-        fields.put("peers", peers);
-        List<Map<String, @Nullable Object>> traffic = new ArrayList<>();
-        for (NvidiaFs.Traffic gpu : nvidiaFs.traffic()) {
-            Map<String, @Nullable Object> one = new LinkedHashMap<>();
-            one.put("gpu", gpu.gpu());
-            one.put("transfers", gpu.transfers());
-            one.put("throughRoot", gpu.throughRoot());
-            one.put("byDistance", gpu.byDistance());
-            traffic.add(one);
-        }
-        fields.put("traffic", traffic);
-        fields.put("statistics", nvidiaFs.statistics());
-        fields.put("parameters", nvidiaFs.parameters());
-        return fields;
+        return Fields.of("loaded", nvidiaFs.isLoaded())
+                .and("version", nvidiaFs.version())
+                .and("devices", nvidiaFs.devices())
+                .and("modules", nvidiaFs.storage())
+                .and("bridges", nvidiaFs.bridges())
+                .and("peers", nvidiaFs.peers().stream()
+                        .map(one -> Fields.of("gpu", one.gpu()).and("peer", one.peer()).andAll(one.columns()).map())
+                        .toList())
+                .and("traffic", nvidiaFs.traffic().stream().map(StorageJson::traffic).toList())
+                .and("statistics", nvidiaFs.statistics())
+                .and("parameters", nvidiaFs.parameters()).map();
+    }
+
+    private static Map<String, @Nullable Object> traffic(NvidiaFs.Traffic gpu) {
+        return Fields.of("gpu", gpu.gpu())
+                .and("transfers", gpu.transfers())
+                .and("throughRoot", gpu.throughRoot())
+                .and("byDistance", gpu.byDistance()).map();
     }
 
     private static Map<String, @Nullable Object> kernel(KernelFeatures kernel) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("release", kernel.release());
-        fields.put("p2pdma", kernel.p2pdma().orElse(null));
-        fields.put("peerMemory", kernel.peerMemory().orElse(null));
-        fields.put("peerModules", kernel.peerModules());
-        fields.put("ofed", kernel.ofed());
-        fields.put("grace", kernel.grace());
-        fields.put("iommu", kernel.iommuUnits());
-        fields.put("iommuModes", kernel.iommuModes());
-        fields.put("iommuTranslates", kernel.iommuTranslates());
-        fields.put("bootedWith", kernel.commandLine());
-        return fields;
+        return Fields.of("release", kernel.release())
+                .and("p2pdma", kernel.p2pdma())
+                .and("peerMemory", kernel.peerMemory())
+                .and("peerModules", kernel.peerModules())
+                .and("ofed", kernel.ofed())
+                .and("grace", kernel.grace())
+                .and("iommu", kernel.iommuUnits())
+                .and("iommuModes", kernel.iommuModes())
+                .and("iommuTranslates", kernel.iommuTranslates())
+                .and("bootedWith", kernel.commandLine()).map();
     }
 
     private static Map<String, @Nullable Object> rdma(Rdma rdma) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("library", rdma.library().map(Path::toString).orElse(null));
-        fields.put("devices", rdma.devices());
-        fields.put("portsUp", rdma.ports(true));
-        fields.put("portsDown", rdma.ports(false));
-        fields.put("adapters", rdma.adapters().stream().map(StorageJson::adapter).toList());
-        fields.put("verbs", verbs(rdma.verbs()));
-        return fields;
+        return Fields.of("library", rdma.library().map(Path::toString))
+                .and("devices", rdma.devices())
+                .and("portsUp", rdma.ports(true))
+                .and("portsDown", rdma.ports(false))
+                .and("adapters", rdma.adapters().stream().map(StorageJson::adapter).toList())
+                .and("verbs", verbs(rdma.verbs())).map();
     }
 
     private static Map<String, @Nullable Object> adapter(Adapter adapter) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("name", adapter.name());
-        fields.put("driver", adapter.driver().orElse(null));
-        fields.put("dmaBuf", adapter.attaches().orElse(null));
-        fields.put("onDemandPaging", adapter.onDemandPaging().orElse(null));
-        List<Map<String, @Nullable Object>> ports = new ArrayList<>();
-        for (Adapter.Port port : adapter.ports()) {
-            Map<String, @Nullable Object> one = new LinkedHashMap<>();
-            one.put("port", port.number());
-            one.put("active", port.active());
-            one.put("linkLayer", port.linkLayer().orElse(null));
-            one.put("modes", port.modes());
-            one.put("rate", port.rate().orElse(null));
-            ports.add(one);
-        }
-        fields.put("ports", ports);
-        return fields;
+        return Fields.of("name", adapter.name())
+                .and("driver", adapter.driver())
+                .and("dmaBuf", adapter.attaches())
+                .and("onDemandPaging", adapter.onDemandPaging())
+                .and("ports", adapter.ports().stream().map(StorageJson::port).toList()).map();
+    }
+
+    private static Map<String, @Nullable Object> port(Adapter.Port port) {
+        return Fields.of("port", port.number())
+                .and("active", port.active())
+                .and("linkLayer", port.linkLayer())
+                .and("modes", port.modes())
+                .and("rate", port.rate()).map();
     }
 
     private static Map<String, @Nullable Object> verbs(RdmaAvailability verbs) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("available", verbs instanceof RdmaAvailability.Available);
-        fields.put("devices", verbs instanceof RdmaAvailability.Available some ? some.devices() : List.of());
-        fields.put("reason", verbs instanceof RdmaAvailability.Unavailable none ? none.reason() : null);
-        fields.put("remedy", verbs instanceof RdmaAvailability.Unavailable none ? none.remedy() : null);
-        return fields;
+        return Fields.of("available", verbs instanceof RdmaAvailability.Available)
+                .and("devices", verbs instanceof RdmaAvailability.Available some ? some.devices() : List.of())
+                .and("reason", verbs instanceof RdmaAvailability.Unavailable none ? none.reason() : null)
+                .and("remedy", verbs instanceof RdmaAvailability.Unavailable none ? none.remedy() : null).map();
     }
 }

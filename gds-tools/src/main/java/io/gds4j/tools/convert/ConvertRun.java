@@ -201,7 +201,7 @@ public record ConvertRun(
             Optional<ChecksumReport> verification,
             OpenedDriver opened) {
         long rate = seconds > 0 ? Math.round(report.bytes() / seconds) : 0;
-        output.print(object -> {
+        RunStatistics.print(output, opened.driver(), object -> {
             object.put("path", source.toString());
             object.put("destination", destination.toString());
             object.put("format", checkpoint.format().id());
@@ -218,7 +218,6 @@ public record ConvertRun(
             object.put("whyNotDirect", report.whyNotDirect().orElse(null));
             verification.ifPresent(known -> object.put("verified", known.verified()));
             object.put("warnings", checkpoint.warnings());
-            RunStatistics.add(object, opened.driver(), output);
         }, () -> {
             List<String> lines = new ArrayList<>();
             lines.add(Text.row("checkpoint", Text.name(source)));
@@ -241,7 +240,6 @@ public record ConvertRun(
                             .limit(MAX_NAMES)
                             .map(Text::name)
                             .collect(Collectors.joining(", ")))));
-            lines.addAll(RunStatistics.lines(opened.driver(), output));
             return lines;
         });
     }

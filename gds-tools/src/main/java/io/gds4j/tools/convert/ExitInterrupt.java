@@ -1,5 +1,6 @@
 package io.gds4j.tools.convert;
 
+import io.gds4j.tools.terminal.ShutdownState;
 import java.time.Duration;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -33,11 +34,7 @@ final class ExitInterrupt implements AutoCloseable {
 
     @Override
     public void close() {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The process is ending, and the hook runs.
-        }
+        ShutdownState.remove(hook);
         closed.countDown();
     }
 }

@@ -175,10 +175,9 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
     }
 
     private void print(DemoResult result, @Nullable Path kept, CuFileDriver driver) {
-        output.print(object -> {
+        RunStatistics.print(output, driver, object -> {
             object.putAll(result.toJson());
             object.put("kept", kept == null ? null : kept.toString());
-            RunStatistics.add(object, driver, output);
         }, () -> {
             List<String> lines = new ArrayList<>(result.rows());
             if (kept == null) {
@@ -187,7 +186,6 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                 lines.add(Text.row("kept", shown(kept)));
                 lines.add(Text.row("", "next: gds load " + shown(kept)));
             }
-            lines.addAll(RunStatistics.lines(driver, output));
             return lines;
         });
     }

@@ -4,13 +4,7 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.IoResult;
 
 /** Moves bytes by {@code cuFileRead} and {@code cuFileWrite}, one request at a time. */
-final class ApiMover implements Mover {
-    private final CuFileHandle handle;
-
-    ApiMover(CuFileHandle handle) {
-        this.handle = handle;
-    }
-
+record ApiMover(CuFileHandle handle) implements Mover {
     @Override
     public void move(IoRequest[] requests, int count) {
         for (int i = 0; i < count; i++) {

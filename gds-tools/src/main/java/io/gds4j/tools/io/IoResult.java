@@ -1,11 +1,11 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Iterator;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -88,32 +88,28 @@ record IoResult(
     }
 
     Map<String, @Nullable Object> toJson() {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("ioType", job.operation().name());
-        fields.put("xferType", job.transfer().gdsioName());
-        fields.put("threads", threads);
-        fields.put("ioSize", ioSize);
-        fields.put("bytes", bytes);
-        fields.put("seconds", seconds);
-        fields.put("bytesPerSecond", Math.round(bytesPerSecond()));
-        Map<String, @Nullable Object> latency = new LinkedHashMap<>();
-        latency.put("avg", latencies.getMean() / MICRO);
-        latency.put("p50", latencies.getValueAtPercentile(50) / MICRO);
-        latency.put("p99", latencies.getValueAtPercentile(99) / MICRO);
-        latency.put("max", latencies.getMaxValue() / MICRO);
-        latency.put("min", operations == 0 ? 0.0 : latencies.getMinValue() / MICRO);
-        latency.put("p90", latencies.getValueAtPercentile(90) / MICRO);
-        latency.put("p999", latencies.getValueAtPercentile(99.9) / MICRO);
-        fields.put("latencyMicros", latency);
-        fields.put("ops", operations);
-        fields.put("fairness", fairness);
-        fields.put("dataSetBytes", dataSet);
-        fields.put("cpuSeconds", cost == null ? null : cost.cpuSeconds());
-        fields.put("cpuSecondsPerGB", cost == null || bytes == 0 ? null : cost.cpuSeconds() / (bytes / 1e9));
-        fields.put(
-                "allocatedBytesPerOp",
-                cost == null || operations == 0 ? null : (double) cost.allocatedBytes() / operations);
-        fields.put("opsPerSecond", operationsPerSecond());
+        Map<String, @Nullable Object> fields = Fields.of("ioType", job.operation().name())
+                .and("xferType", job.transfer().gdsioName())
+                .and("threads", threads)
+                .and("ioSize", ioSize)
+                .and("bytes", bytes)
+                .and("seconds", seconds)
+                .and("bytesPerSecond", Math.round(bytesPerSecond()))
+                .and("latencyMicros", Fields.of("avg", latencies.getMean() / MICRO)
+                        .and("p50", latencies.getValueAtPercentile(50) / MICRO)
+                        .and("p99", latencies.getValueAtPercentile(99) / MICRO)
+                        .and("max", latencies.getMaxValue() / MICRO)
+                        .and("min", operations == 0 ? 0.0 : latencies.getMinValue() / MICRO)
+                        .and("p90", latencies.getValueAtPercentile(90) / MICRO)
+                        .and("p999", latencies.getValueAtPercentile(99.9) / MICRO).map())
+                .and("ops", operations)
+                .and("fairness", fairness)
+                .and("dataSetBytes", dataSet)
+                .and("cpuSeconds", cost == null ? null : cost.cpuSeconds())
+                .and("cpuSecondsPerGB", cost == null || bytes == 0 ? null : cost.cpuSeconds() / (bytes / 1e9))
+                .and("allocatedBytesPerOp",
+                        cost == null || operations == 0 ? null : (double) cost.allocatedBytes() / operations)
+                .and("opsPerSecond", operationsPerSecond()).map();
         if (!runs.isEmpty()) {
             fields.put("runs", runs.stream().map(Math::round).toList());
             fields.put("spread", spread());

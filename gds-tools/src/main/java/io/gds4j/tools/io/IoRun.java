@@ -12,13 +12,13 @@ import io.gds4j.tools.load.Targets;
 import io.gds4j.tools.stats.RunStatistics;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.EnumMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -147,7 +147,7 @@ public final class IoRun {
             lines.forEach(output.terminal().out()::println);
             return;
         }
-        output.print(object -> add(object, rounds, total, targets, opened), () -> {
+        RunStatistics.print(output, opened.driver(), object -> add(object, rounds, total, targets, opened), () -> {
             IoJob job = total.job();
             List<String> lines = new ArrayList<>();
             lines.add(Text.row("file", Text.name(job.path()) + (job.filePerThread() ? ", one per thread" : "")));
@@ -163,7 +163,6 @@ public final class IoRun {
                 lines.add(Text.row("verified", "every byte of " + Units.count(total.operations(), "request")
                         + "; the comparison lowers the throughput"));
             }
-            lines.addAll(RunStatistics.lines(opened.driver(), output));
             return lines;
         });
     }
@@ -199,13 +198,10 @@ public final class IoRun {
             object.put("jobs", rounds.stream().flatMap(List::stream).filter(result -> !result.name().equals("all"))
                     .map(IoRun::job).toList());
         }
-        RunStatistics.add(object, opened.driver(), output);
     }
 
     private static Map<String, @Nullable Object> job(IoResult result) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("job", result.name());
-        fields.putAll(result.toJson());
-        return fields;
+        return Fields.of("job", result.name())
+                .andAll(result.toJson()).map();
     }
 }

@@ -10,6 +10,8 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.lifetime.Closing;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -34,7 +36,6 @@ import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
 
 /** Resources of a job for one request size: open files, memory, registrations. Closes them in reverse order. */
 final class JobRig implements AutoCloseable {
@@ -51,7 +52,7 @@ final class JobRig implements AutoCloseable {
     private final Target target;
     private final long size;
     private final Posix posix = FfmPosix.instance();
-    private final Deque<AutoCloseable> open = new ArrayDeque<>();
+    private final Deque<Runnable> open = new ArrayDeque<>();
     private final Map<Path, CuFileHandle> handles = new HashMap<>();
     private final List<Worker> workers = new ArrayList<>();
     private final WrittenFiles written;
@@ -79,17 +80,11 @@ final class JobRig implements AutoCloseable {
             WrittenFiles written)
             throws IOException {
         JobRig rig = new JobRig(job, arguments, driver, target.target(), size, written);
-        boolean made = false;
-        try {
+        Undo.ifFails(rig::close, () -> {
             for (int thread = 0; thread < job.threads(); thread++) {
                 rig.workers.add(rig.worker(thread, arguments.seed() + ((long) number << 32)));
             }
-            made = true;
-        } finally {
-            if (!made) {
-                rig.close();
-            }
-        }
+        });
         return rig;
     }
 
@@ -168,7 +163,7 @@ final class JobRig implements AutoCloseable {
         } catch (CuFileException e) {
             throw explained(e);
         }
-        open.push(mover);
+        open.push(mover::close);
         TestPattern pattern = arguments.verify() ? new TestPattern(arguments.seed()) : null;
         return new Worker(
                 job, file, mover, requests(), offsets, driver.allocator(), pattern, contentSeed + thread);
@@ -233,7 +228,7 @@ final class JobRig implements AutoCloseable {
                 options.add(CuFileOpenOption.DROP);
             }
             CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
-            open.push(handle);
+            open.push(handle::close);
             return handle;
         });
     }
@@ -263,7 +258,7 @@ final class JobRig implements AutoCloseable {
         MemoryKind kind = onHost ? MemoryKind.HOST : job.kind(target);
         MemoryAllocation allocation = driver.allocator()
                 .allocate(kind, bytes, target.isGpu() ? target.device() : MemoryRange.NO_DEVICE);
-        open.push(allocation);
+        open.push(allocation::close);
         if (kind == MemoryKind.HOST) {
             hostMemory.add(allocation.range());
         }
@@ -277,7 +272,7 @@ final class JobRig implements AutoCloseable {
             return range;
         }
         CuFileBuffer buffer = driver.registerBuffer(range);
-        open.push(buffer);
+        open.push(buffer::close);
         return buffer;
     }
 
@@ -316,18 +311,8 @@ final class JobRig implements AutoCloseable {
 
     @Override
     public void close() {
-        @Nullable RuntimeException first = null;
-        while (!open.isEmpty()) {
-            try {
-                open.pop().close();
-            } catch (RuntimeException e) {
-                first = first == null ? e : first;
-            } catch (Exception e) {
-                throw new AssertionError("no resource throws a checked exception on close", e);
-            }
-        }
-        if (first != null) {
-            throw first;
-        }
+        List<Runnable> all = new ArrayList<>(open);
+        open.clear();
+        Closing.all(all, Runnable::run);
     }
 }

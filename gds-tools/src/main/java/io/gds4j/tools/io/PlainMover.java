@@ -1,13 +1,7 @@
 package io.gds4j.tools.io;
 
 /** Moves bytes by pread and pwrite on host memory, without gds4j. */
-final class PlainMover implements Mover {
-    private final PlainFile file;
-
-    PlainMover(PlainFile file) {
-        this.file = file;
-    }
-
+record PlainMover(PlainFile file) implements Mover {
     @Override
     public void move(IoRequest[] requests, int count) {
         for (int i = 0; i < count; i++) {

@@ -6,6 +6,7 @@ import io.gds4j.CuFileStream;
 import io.gds4j.StreamFlag;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -29,16 +30,10 @@ final class StreamMover implements Mover {
     StreamMover(CuFileDriver driver, CuFileHandle handle, int device, int depth) {
         this.handle = handle;
         this.gpu = GpuStream.on(device);
-        boolean registered = false;
-        try {
-            this.stream = driver.stream(gpu.address(), FIXED);
-            registered = true;
-        } finally {
-            if (!registered) {
-                gpu.close();
-                arena.close();
-            }
-        }
+        this.stream = Undo.ifFails(() -> {
+            gpu.close();
+            arena.close();
+        }, () -> driver.stream(gpu.address(), FIXED));
         this.cells = arena.allocate(CELL * CELLS * depth, CELL);
     }
 

@@ -4,6 +4,7 @@ import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.TensorMismatch;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.math.BigInteger;
@@ -61,25 +62,24 @@ public record LoadResult(
 
     /** Returns the fields of load's JSON object, without {@code schema}. */
     public Map<String, @Nullable Object> toJson() {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("path", path);
-        fields.put("format", format);
-        fields.put("files", report.files());
-        fields.put("tensors", report.tensors());
-        fields.put("bytes", report.bytes());
-        fields.put("seconds", seconds());
-        fields.put("driverOpenSeconds", driverOpenSeconds);
-        fields.put("bytesPerSecond", Math.round(bytesPerSecond()));
-        fields.put("target", target.target().toString());
-        fields.put("backend", backend);
-        fields.put("ioPaths", PathBytes.of(report.ioPaths()));
-        fields.put("verified", verified());
-        fields.put("peakStagingBytes", report.peakStagingBytes());
-        fields.put("headerSeconds", headerSeconds);
-        fields.put("memorySeconds", report.memorySeconds());
-        fields.put("requests", report.requests());
-        fields.put("bytesAsked", report.bytesAsked());
-        fields.put("whyNotDirect", report.whyNotDirect().orElse(null));
+        Map<String, @Nullable Object> fields = Fields.of("path", path)
+                .and("format", format)
+                .and("files", report.files())
+                .and("tensors", report.tensors())
+                .and("bytes", report.bytes())
+                .and("seconds", seconds())
+                .and("driverOpenSeconds", driverOpenSeconds)
+                .and("bytesPerSecond", Math.round(bytesPerSecond()))
+                .and("target", target.target().toString())
+                .and("backend", backend)
+                .and("ioPaths", PathBytes.of(report.ioPaths()))
+                .and("verified", verified())
+                .and("peakStagingBytes", report.peakStagingBytes())
+                .and("headerSeconds", headerSeconds)
+                .and("memorySeconds", report.memorySeconds())
+                .and("requests", report.requests())
+                .and("bytesAsked", report.bytesAsked())
+                .and("whyNotDirect", report.whyNotDirect()).map();
         if (!mismatches().isEmpty()) {
             fields.put("mismatches", mismatches().stream().limit(MAX_MISMATCHES).map(LoadResult::mismatch).toList());
         }
@@ -91,12 +91,10 @@ public record LoadResult(
     }
 
     private static Map<String, @Nullable Object> mismatch(TensorMismatch mismatch) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("tensor", mismatch.tensor().name());
-        fields.put("offset", mismatch.offset());
-        fields.put("expected", mismatch.expected() < 0 ? null : mismatch.expected());
-        fields.put("actual", mismatch.actual());
-        return fields;
+        return Fields.of("tensor", mismatch.tensor().name())
+                .and("offset", mismatch.offset())
+                .and("expected", mismatch.expected() < 0 ? null : mismatch.expected())
+                .and("actual", mismatch.actual()).map();
     }
 
     private static Map<String, @Nullable Object> digested(TensorInfo tensor, Map<String, String> digests) {

@@ -132,33 +132,28 @@ public final class LoadRun {
 
     private void print(ParallelResult result, Checkpoint checkpoint, CuFileDriver driver) {
         List<ParallelInspection.Digested> slices = Objects.requireNonNullElse(result.inspection().slices(), List.of());
-        output.print(object -> {
+        RunStatistics.print(output, driver, object -> {
             object.putAll(result.toJson());
             object.put("warnings", checkpoint.warnings());
-            RunStatistics.add(object, driver, output);
-        }, () -> lines(result.rows(), slices.stream()
-                .map(slice -> "%s  %s  %s".formatted(slice.sha256(), slice.rank(), Text.name(slice.slice().name()))),
-                driver));
+        }, () -> lines(result.rows(), slices.stream().map(
+                slice -> "%s  %s  %s".formatted(slice.sha256(), slice.rank(), Text.name(slice.slice().name())))));
     }
 
     private void print(LoadResult result, Checkpoint checkpoint, CuFileDriver driver) {
         Map<String, String> digests = Objects.requireNonNullElse(result.inspection().digests(), Map.of());
-        output.print(object -> {
+        RunStatistics.print(output, driver, object -> {
             object.putAll(result.toJson());
             object.put("warnings", checkpoint.warnings());
-            RunStatistics.add(object, driver, output);
         }, () -> lines(result.rows(), result.inspection().tensors().stream()
-                .map(tensor -> digests.get(tensor.name()) + "  " + Text.name(tensor.name())),
-                driver));
+                .map(tensor -> digests.get(tensor.name()) + "  " + Text.name(tensor.name()))));
     }
 
-    private List<String> lines(List<String> rows, Stream<String> digests, CuFileDriver driver) {
+    private List<String> lines(List<String> rows, Stream<String> digests) {
         List<String> lines = new ArrayList<>(rows);
         if (arguments.digest()) {
             lines.add("");
             lines.addAll(digests.toList());
         }
-        lines.addAll(RunStatistics.lines(driver, output));
         return lines;
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackendProvider;
 import io.gds4j.tools.stats.RunStatistics;
@@ -48,18 +49,12 @@ public record OpenedDriver(CuFileDriver driver, double seconds) implements AutoC
     /** Returns this driver, prepared for loads to the targets, with the time that this took. Closes it if that fails. */
     public OpenedDriver preparedFor(List<Targets> targets) {
         long start = System.nanoTime();
-        boolean prepared = false;
-        try {
+        return Undo.ifFails(driver::close, () -> {
             for (Targets target : targets) {
                 driver.allocator().prepare(target.target().kind(), target.device());
             }
-            prepared = true;
             return new OpenedDriver(driver, seconds + (System.nanoTime() - start) / NANOS);
-        } finally {
-            if (!prepared) {
-                driver.close();
-            }
-        }
+        });
     }
 
     /**

@@ -2,10 +2,10 @@ package io.gds4j.tools.load;
 
 import io.gds4j.loader.ParallelReport;
 import io.gds4j.loader.RankReport;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import org.jspecify.annotations.Nullable;
@@ -41,12 +41,10 @@ record ParallelResult(
     }
 
     private Map<String, @Nullable Object> described(RankReport rank) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("target", targets.get(rank.rank()).target().toString());
-        fields.put("rank", rank.rank());
-        fields.put("tensors", rank.tensors());
-        fields.put("bytes", rank.bytes());
-        return fields;
+        return Fields.of("target", targets.get(rank.rank()).target().toString())
+                .and("rank", rank.rank())
+                .and("tensors", rank.tensors())
+                .and("bytes", rank.bytes()).map();
     }
 
     private static Map<String, @Nullable Object> digested(ParallelInspection.Digested slice) {

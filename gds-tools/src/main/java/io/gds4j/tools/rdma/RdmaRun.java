@@ -15,12 +15,12 @@ import io.gds4j.rdma.RegionSlice;
 import io.gds4j.rdma.RemoteMemory;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Output;
 import java.io.IOException;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.EnumSet;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -275,23 +275,20 @@ public final class RdmaRun {
         object.put("results", results.stream().map(RdmaRun::fields).toList());
     }
 
-    private static Map<String, Object> fields(Latencies result) {
-        Map<String, Object> fields = new LinkedHashMap<>();
-        fields.put("size", result.size());
-        fields.put("iterations", result.requests());
-        fields.put("seconds", result.seconds());
-        fields.put("bytesPerSecond", Math.round(result.bytesPerSecond()));
-        fields.put("peakBytesPerSecond", Math.round(result.peakBytesPerSecond()));
-        fields.put("messagesPerSecond", result.messagesPerSecond());
-        Map<String, Object> latency = new LinkedHashMap<>();
-        latency.put("min", result.percentile(0));
-        latency.put("p50", result.percentile(0.5));
-        latency.put("avg", result.average());
-        latency.put("p99", result.percentile(0.99));
-        latency.put("p999", result.percentile(0.999));
-        latency.put("max", result.percentile(1));
-        fields.put("latencyMicros", latency);
-        return fields;
+    private static Map<String, @Nullable Object> fields(Latencies result) {
+        return Fields.of("size", result.size())
+                .and("iterations", result.requests())
+                .and("seconds", result.seconds())
+                .and("bytesPerSecond", Math.round(result.bytesPerSecond()))
+                .and("peakBytesPerSecond", Math.round(result.peakBytesPerSecond()))
+                .and("messagesPerSecond", result.messagesPerSecond())
+                .and("latencyMicros", Fields.of("min", result.percentile(0))
+                        .and("p50", result.percentile(0.5))
+                        .and("avg", result.average())
+                        .and("p99", result.percentile(0.99))
+                        .and("p999", result.percentile(0.999))
+                        .and("max", result.percentile(1)).map())
+                .map();
     }
 
     /** The columns of perftest, whose MB are 2^20 bytes. */

@@ -1,6 +1,7 @@
 package io.gds4j.tools.records;
 
 import io.gds4j.dataset.RecordBatch;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryAllocator;
 import java.math.BigInteger;
 import java.nio.ByteBuffer;
@@ -46,17 +47,11 @@ final class RecordSums implements AutoCloseable {
         } catch (NoSuchAlgorithmException e) {
             throw new IllegalStateException("every JDK has SHA-256", e);
         }
-        boolean made = false;
-        try {
+        Undo.ifFails(this::close, () -> {
             for (int i = 0; i < THREADS; i++) {
                 adders.add(new FirstBytes(allocator, gpu, batchBytes, records));
             }
-            made = true;
-        } finally {
-            if (!made) {
-                close();
-            }
-        }
+        });
         idle.addAll(adders);
     }
 

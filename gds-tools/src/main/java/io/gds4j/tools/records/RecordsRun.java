@@ -109,8 +109,8 @@ public record RecordsRun(
         try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
             CuFileDriver driver = opened.driver();
             Outcome outcome = read(driver, source, targets);
-            output.print(object -> add(object, opened, source, targets, outcome),
-                    () -> lines(driver, source, targets, outcome));
+            RunStatistics.print(output, driver, object -> add(object, opened, source, targets, outcome),
+                    () -> lines(source, targets, outcome));
         }
         return ExitStatus.DONE;
     }
@@ -207,10 +207,9 @@ public record RecordsRun(
         object.put("backend", opened.driver().backendName());
         object.put("ioPaths", PathBytes.of(opened.driver().bytesByPath()));
         object.put("peakStagingBytes", opened.driver().peakStagingBytes());
-        RunStatistics.add(object, opened.driver(), output);
     }
 
-    private List<String> lines(CuFileDriver driver, RecordSource source, Targets targets, Outcome outcome) {
+    private List<String> lines(RecordSource source, Targets targets, Outcome outcome) {
         LoaderReport report = outcome.report();
         List<String> lines = new ArrayList<>();
         lines.add(Text.row("data set", "%s, %s in %s".formatted(
@@ -235,7 +234,6 @@ public record RecordsRun(
         lines.add("");
         lines.add(Text.row("record sum", outcome.recordSum().toString()));
         lines.add(Text.row("order", outcome.orderDigest()));
-        lines.addAll(RunStatistics.lines(driver, output));
         return lines;
     }
 }

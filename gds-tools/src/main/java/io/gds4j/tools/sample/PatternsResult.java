@@ -7,6 +7,7 @@ import io.gds4j.samples.NamedSample;
 import io.gds4j.samples.Samples;
 import io.gds4j.tools.plot.LineChart;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.InputFile;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
@@ -121,8 +122,7 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     private static String label(String name) {
-        String summary = Samples.all().stream().filter(sample -> sample.name().equals(name)).findFirst()
-                .map(NamedSample::summary).orElse("unknown");
+        String summary = Samples.named(name).map(NamedSample::summary).orElse("unknown");
         return "%s: %s".formatted(name.replace('-', ' '), summary);
     }
 
@@ -175,23 +175,19 @@ record PatternsResult(long bytes, int rounds, List<String> ioPaths, boolean veri
     }
 
     Map<String, @Nullable Object> fields() {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("bytes", bytes);
-        fields.put("rounds", rounds);
-        fields.put("ioPaths", ioPaths);
-        fields.put("verified", verified);
-        List<Map<String, @Nullable Object>> all = new ArrayList<>();
-        for (Point point : points) {
-            Map<String, @Nullable Object> one = new LinkedHashMap<>();
-            one.put("name", point.name());
-            one.put("ioSize", point.ioSize());
-            one.put("bytesPerSecond", point.bytesPerSecond());
-            one.put("microsPerRequest", point.micros());
-            one.put("seconds", point.seconds());
-            one.put("ioPaths", point.ioPaths());
-            all.add(one);
-        }
-        fields.put("results", all);
-        return fields;
+        return Fields.of("bytes", bytes)
+                .and("rounds", rounds)
+                .and("ioPaths", ioPaths)
+                .and("verified", verified)
+                .and("results", points.stream().map(PatternsResult::fields).toList()).map();
+    }
+
+    private static Map<String, @Nullable Object> fields(Point point) {
+        return Fields.of("name", point.name())
+                .and("ioSize", point.ioSize())
+                .and("bytesPerSecond", point.bytesPerSecond())
+                .and("microsPerRequest", point.micros())
+                .and("seconds", point.seconds())
+                .and("ioPaths", point.ioPaths()).map();
     }
 }

@@ -51,10 +51,7 @@ public final class PatternsRun {
     }
 
     private static NamedSample pattern(int number) {
-        return Samples.all()
-                .stream()
-                .filter(sample -> sample.name().equals("pattern-" + number))
-                .findFirst()
+        return Samples.named("pattern-" + number)
                 .orElseThrow(() -> CommandFailure.usage("there is no pattern %s: allowed is 1 to 7".formatted(number)));
     }
 
@@ -176,13 +173,9 @@ public final class PatternsRun {
     }
 
     private static SampleArguments arguments(Path folder, List<String> options) {
-        try {
-            return SampleArguments.read(folder, line -> {
-                // ignores the sample's text output
-            }, options.toArray(String[]::new));
-        } catch (IllegalArgumentException e) {
-            throw CommandFailure.usage(e.getMessage());
-        }
+        return SampleRun.arguments(folder, options, line -> {
+            // ignores the sample's text output
+        });
     }
 
     private static double median(List<Double> values) {

@@ -8,6 +8,7 @@ import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.TemporaryFolder;
 import io.gds4j.tools.terminal.Text;
@@ -15,9 +16,9 @@ import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -74,13 +75,8 @@ public record SampleRun(
     }
 
     private static NamedSample named(String name) {
-        return Samples.all()
-                .stream()
-                .filter(sample -> sample.name().equals(name))
-                .findFirst()
-                .orElseThrow(() -> CommandFailure.usage(
-                        "there is no sample '%s'; gds sample --list shows the samples".formatted(
-                                Text.oneLine(name))));
+        return Samples.named(name).orElseThrow(() -> CommandFailure.usage(
+                "there is no sample '%s'; gds sample --list shows the samples".formatted(Text.oneLine(name))));
     }
 
     private SampleOutcome run(NamedSample sample, Path parent) throws IOException, InterruptedException {
@@ -106,11 +102,16 @@ public record SampleRun(
     }
 
     private SampleArguments arguments(Path folder, List<String> lines) {
+        return arguments(folder, options, line -> {
+            lines.add(line);
+            output.say("  " + line);
+        });
+    }
+
+    /** Reads options of a sample as those of the command line. */
+    static SampleArguments arguments(Path folder, List<String> options, Consumer<String> listener) {
         try {
-            return SampleArguments.read(folder, line -> {
-                lines.add(line);
-                output.say("  " + line);
-            }, options.toArray(String[]::new));
+            return SampleArguments.read(folder, listener, options.toArray(String[]::new));
         } catch (IllegalArgumentException e) {
             throw CommandFailure.usage(e.getMessage());
         }
@@ -148,12 +149,10 @@ public record SampleRun(
     }
 
     private static Map<String, @Nullable Object> description(NamedSample sample) {
-        Map<String, @Nullable Object> fields = new LinkedHashMap<>();
-        fields.put("name", sample.name());
-        fields.put("summary", sample.summary());
-        fields.put("topics", sample.topics());
-        fields.put("program", sample.program().getName());
-        return fields;
+        return Fields.of("name", sample.name())
+                .and("summary", sample.summary())
+                .and("topics", sample.topics())
+                .and("program", sample.program().getName()).map();
     }
 
     private static Map<String, @Nullable Object> fields(SampleOutcome outcome) {

@@ -2,8 +2,11 @@ package io.gds4j.tools.stats;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.tools.terminal.Output;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
+import java.util.function.Consumer;
+import java.util.function.Supplier;
 import org.jspecify.annotations.Nullable;
 
 /** Statistics of a command itself, for {@code --stats}. */
@@ -20,11 +23,22 @@ public final class RunStatistics {
         driver.statistics().start();
     }
 
-    /** Adds the field {@code stats} to a command's object. */
-    public static void add(Map<String, @Nullable Object> object, CuFileDriver driver, Output output) {
-        if (output.statistics()) {
-            object.put("stats", object(COMMAND, driver));
+    /** Prints the result of a command, and with {@code --stats} the statistics of its driver behind it. */
+    public static void print(
+            Output output, CuFileDriver driver, Consumer<Map<String, @Nullable Object>> fields,
+            Supplier<List<String>> lines) {
+        if (!output.statistics()) {
+            output.print(fields, lines);
+            return;
         }
+        output.print(object -> {
+            fields.accept(object);
+            object.put("stats", object(COMMAND, driver));
+        }, () -> {
+            List<String> all = new ArrayList<>(lines.get());
+            all.addAll(lines(COMMAND, driver));
+            return all;
+        });
     }
 
     /** Returns the statistics as a JSON object. */
@@ -32,15 +46,7 @@ public final class RunStatistics {
         return StatsRun.object(SessionStatistics.of(session, driver));
     }
 
-    /** Returns an empty line and the statistics as gds_stats prints them; no lines without {@code --stats}. */
-    public static List<String> lines(CuFileDriver driver, Output output) {
-        if (!output.statistics()) {
-            return List.of();
-        }
-        return lines(COMMAND, driver);
-    }
-
-    /** Returns the same for a named session. */
+    /** Returns an empty line and the statistics of a session as gds_stats prints them. */
     public static List<String> lines(String session, CuFileDriver driver) {
         List<String> lines = StatsText.lines(SessionStatistics.of(session, driver));
         lines.addFirst("");

@@ -1,27 +1,34 @@
 package io.gds4j.tools.stats;
 
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Screen;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
+import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 
-/** Runs {@code gds top}. Reads counters that every session has; never changes the level of statistics of a program. */
-public final class TopRun {
-    private TopRun() {
-    }
-
+/**
+ * One run of {@code gds top}. Reads counters that every session has; never changes the level of statistics of a program.
+ *
+ * @param pid the only process; empty for all JVMs of the user
+ * @param intervalSeconds time between two rounds
+ * @param count number of rounds; empty for no end
+ * @param output where the samples go
+ */
+public record TopRun(OptionalLong pid, double intervalSeconds, OptionalInt count, Output output) {
     /** Shows the speeds of JVMs until they are all shown, the only one has ended, or a signal ends the process. */
-    public static ExitStatus run(TopArguments arguments, Output output) {
+    public ExitStatus run() {
         // One JSON object needs an end.
-        long rounds = arguments.count().orElse(output.json() ? 1 : Integer.MAX_VALUE);
-        long interval = (long) (arguments.intervalSeconds() * TimeUnit.SECONDS.toNanos(1));
+        long rounds = count.orElse(output.json() ? 1 : Integer.MAX_VALUE);
+        long interval = (long) (intervalSeconds * TimeUnit.SECONDS.toNanos(1));
         List<Map<String, @Nullable Object>> samples = new ArrayList<>();
-        try (JvmWatch watch = new JvmWatch(arguments.pid()); Screen screen = Screen.of(output)) {
+        try (JvmWatch watch = new JvmWatch(pid); Screen screen = Screen.of(output)) {
             TopText text = new TopText(screen.chartColumns(), screen.showsUnicode());
             watch.begin();
             long due = System.nanoTime();
@@ -43,7 +50,7 @@ public final class TopRun {
         }
         if (output.json()) {
             output.print(object -> {
-                object.put("intervalSeconds", arguments.intervalSeconds());
+                object.put("intervalSeconds", intervalSeconds);
                 object.put("samples", samples);
             }, List::of);
         }
@@ -61,39 +68,33 @@ public final class TopRun {
     }
 
     private static Map<String, @Nullable Object> sample(List<JvmRates> jvms) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("bytesPerSecond", Math.round(jvms.stream().mapToDouble(JvmRates::bytesPerSecond).sum()));
-        object.put("jvms", jvms.stream().map(TopRun::object).toList());
-        return object;
+        return Fields.of("bytesPerSecond", Math.round(jvms.stream().mapToDouble(JvmRates::bytesPerSecond).sum()))
+                .and("jvms", jvms.stream().map(TopRun::object).toList()).map();
     }
 
     private static Map<String, @Nullable Object> object(JvmRates jvm) {
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("pid", jvm.pid());
-        object.put("program", jvm.program());
-        object.put("state", jvm.state().word());
-        object.put("message", jvm.message().isEmpty() ? null : jvm.message());
-        object.put("bytesPerSecond", Math.round(jvm.bytesPerSecond()));
-        object.put("sessions", jvm.sessions().stream().map(TopRun::object).toList());
-        return object;
+        return Fields.of("pid", jvm.pid())
+                .and("program", jvm.program())
+                .and("state", jvm.state().word())
+                .and("message", jvm.message().isEmpty() ? null : jvm.message())
+                .and("bytesPerSecond", Math.round(jvm.bytesPerSecond()))
+                .and("sessions", jvm.sessions().stream().map(TopRun::object).toList()).map();
     }
 
     private static Map<String, @Nullable Object> object(JvmRates.Session session) {
         EngineSample sample = session.sample();
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("session", sample.number());
-        object.put("backend", sample.backend());
-        object.put("level", sample.level());
-        object.put("bytesPerSecond", Math.round(session.bytesPerSecond()));
-        object.put("ioPaths", sample.bytesByPath());
-        object.put("ioPathsPerSecond", rounded(session.byPath()));
-        object.put("gpus", sample.bytesByGpu());
-        object.put("gpusPerSecond", rounded(session.byGpu()));
-        object.put("bouncePoolBytes", sample.bouncePoolBytes());
-        object.put("bouncePoolPeakBytes", sample.bouncePoolPeakBytes());
-        object.put("queueDepth", sample.queueDepth());
-        object.put("retries", sample.retries());
-        return object;
+        return Fields.of("session", sample.number())
+                .and("backend", sample.backend())
+                .and("level", sample.level())
+                .and("bytesPerSecond", Math.round(session.bytesPerSecond()))
+                .and("ioPaths", sample.bytesByPath())
+                .and("ioPathsPerSecond", rounded(session.byPath()))
+                .and("gpus", sample.bytesByGpu())
+                .and("gpusPerSecond", rounded(session.byGpu()))
+                .and("bouncePoolBytes", sample.bouncePoolBytes())
+                .and("bouncePoolPeakBytes", sample.bouncePoolPeakBytes())
+                .and("queueDepth", sample.queueDepth())
+                .and("retries", sample.retries()).map();
     }
 
     private static Map<String, Long> rounded(Map<String, Double> rates) {

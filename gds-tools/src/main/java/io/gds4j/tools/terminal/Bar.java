@@ -46,12 +46,8 @@ final class Bar implements Progress {
 
     @Override
     public void close() {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The process is ending, and the hook erases the bar as well: erasing it twice is harmless.
-        }
-        wipe();
+        ShutdownState.remove(hook);
+        wipe(); // twice if the process is ending, which is harmless
     }
 
     private void wipe() {

@@ -23,6 +23,18 @@ public final class CommandFailure extends RuntimeException {
         return new CommandFailure(ExitStatus.USAGE, "USAGE", null, message);
     }
 
+    /**
+     * Refuses a command line that breaks a rule.
+     *
+     * @param broken whether it breaks it
+     * @param message says what is wrong and what is allowed, with {@code %s} for each value
+     */
+    public static void usageIf(boolean broken, String message, @Nullable Object... values) {
+        if (broken) {
+            throw usage(message.formatted(values));
+        }
+    }
+
     /** For missing or malformed input. */
     public static CommandFailure badInput(@Nullable String file, String message) {
         return new CommandFailure(ExitStatus.BAD_INPUT, "BAD_INPUT", file, message);

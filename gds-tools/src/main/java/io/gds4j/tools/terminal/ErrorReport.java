@@ -12,7 +12,6 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
 import java.util.Locale;
 import java.util.Map;
 import java.util.OptionalInt;
@@ -207,18 +206,15 @@ public record ErrorReport(
 
     /** Returns the JSON object that a failed command prints with {@code --json}. */
     public Map<String, @Nullable Object> toJson(String schema) {
-        Map<String, @Nullable Object> error = new LinkedHashMap<>();
-        error.put("code", code);
-        error.put("name", name);
-        error.put("errno", errno);
-        error.put("message", details);
-        error.put("file", file);
-        error.put("offset", offset);
-        error.put("tensor", tensor);
-        error.put("exitStatus", status.code());
-        Map<String, @Nullable Object> object = new LinkedHashMap<>();
-        object.put("schema", schema);
-        object.put("error", error);
-        return object;
+        return Fields.of("schema", schema)
+                .and("error", Fields.of("code", code)
+                        .and("name", name)
+                        .and("errno", errno)
+                        .and("message", details)
+                        .and("file", file)
+                        .and("offset", offset)
+                        .and("tensor", tensor)
+                        .and("exitStatus", status.code()).map())
+                .map();
     }
 }

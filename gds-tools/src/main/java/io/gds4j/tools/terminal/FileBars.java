@@ -137,11 +137,7 @@ final class FileBars implements Progress {
 
     @Override
     public void close() {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The process is ending, and the hook erases the lines as well: erasing them twice is harmless.
-        }
-        wipe();
+        ShutdownState.remove(hook);
+        wipe(); // twice if the process is ending, which is harmless
     }
 }

@@ -99,13 +99,10 @@ public final class Screen implements AutoCloseable {
             closed = true;
             return;
         }
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            leave();
-            return; // a signal ends the process
-        }
+        boolean goesOn = ShutdownState.remove(hook);
         leave();
-        last.forEach(terminal.out()::println);
+        if (goesOn) {
+            last.forEach(terminal.out()::println);
+        }
     }
 }

@@ -89,15 +89,7 @@ public final class TemporaryFolder implements AutoCloseable {
         try {
             remove();
         } finally {
-            removeHook(); // last: a signal may end the process while the files are being deleted
-        }
-    }
-
-    private void removeHook() {
-        try {
-            Runtime.getRuntime().removeShutdownHook(hook);
-        } catch (IllegalStateException e) {
-            // The process is ending, and the hook finds nothing.
+            ShutdownState.remove(hook); // last: a signal may end the process while the files are being deleted
         }
     }
 

@@ -10,8 +10,11 @@ import io.gds4j.testkit.contract.BatchContract;
 import io.gds4j.testkit.contract.HandleContract;
 import io.gds4j.testkit.contract.ReadContract;
 import io.gds4j.testkit.contract.WriteContract;
+import java.nio.file.Path;
 import java.util.ServiceLoader;
 import java.util.Set;
+import org.junit.jupiter.api.AfterAll;
+import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Nested;
 import org.junit.jupiter.api.TestInstance;
 
@@ -24,6 +27,25 @@ abstract class FileContract implements BackendUnderTest {
             .findFirst()
             .orElseThrow();
     private final RawDescriptors descriptors = new ChannelDescriptors();
+    private Path point = Path.of("/");
+
+    /** Mounts the file system, and returns where. */
+    abstract Path mounted();
+
+    @BeforeAll
+    void mount() {
+        point = mounted();
+    }
+
+    @AfterAll
+    void unmount() {
+        Guest.unmount(point);
+    }
+
+    @Override
+    public Path directory() {
+        return point;
+    }
 
     @Override
     public CuFileBackend createBackend(CuFileConfig config) {

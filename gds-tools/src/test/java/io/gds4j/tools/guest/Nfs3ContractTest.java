@@ -1,26 +1,12 @@
 package io.gds4j.tools.guest;
 
 import java.nio.file.Path;
-import org.junit.jupiter.api.AfterAll;
-import org.junit.jupiter.api.BeforeAll;
 
 /** The contract on NFS 3. */
 @GuestTest
 class Nfs3ContractTest extends FileContract {
-    private Path point = Path.of("/");
-
-    @BeforeAll
-    void mount() {
-        point = Guest.mountNfs("3", "hard");
-    }
-
-    @AfterAll
-    void unmount() {
-        Guest.unmount(point);
-    }
-
     @Override
-    public Path directory() {
-        return point;
+    Path mounted() {
+        return Guest.mountNfs("3", "hard");
     }
 }

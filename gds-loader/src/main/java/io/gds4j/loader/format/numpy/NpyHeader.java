@@ -41,13 +41,8 @@ final class NpyHeader {
             int major = start.get() & 0xFF;
             int minor = start.get() & 0xFF;
             if (!NpyGrammar.knows(major, minor)) {
-                throw CheckpointException.of(
-                        CheckpointRule.UNSUPPORTED_FORMAT,
-                        in.path(),
-                        begin + NpyGrammar.PREFIX - 2,
-                        name,
-                        "array %s has format version %s.%s; 1.0, 2.0 and 3.0 are read"
-                                .formatted(CheckpointException.quote(name), major, minor));
+                throw failure(CheckpointRule.UNSUPPORTED_FORMAT, begin + NpyGrammar.PREFIX - 2,
+                        "has format version %s.%s; 1.0, 2.0 and 3.0 are read".formatted(major, minor));
             }
             long lengthAt = begin + NpyGrammar.PREFIX;
             if (start.remaining() < NpyGrammar.lengthBytes(major)) {
@@ -74,12 +69,7 @@ final class NpyHeader {
             try {
                 dtype = NpyTypes.of(descr);
             } catch (Malformed e) {
-                throw CheckpointException.of(
-                        NumpyRules.DESCRIPTION,
-                        in.path(),
-                        offset,
-                        name,
-                        "array %s %s".formatted(CheckpointException.quote(name), e.detail()));
+                throw failure(NumpyRules.DESCRIPTION, offset, e.detail());
             }
             long length = dtype.bytes(shape)
                     .orElseThrow(() -> CheckpointException.of(
@@ -108,12 +98,12 @@ final class NpyHeader {
         }
 
         private CheckpointException header(long offset, String detail) {
+            return failure(NumpyRules.HEADER, offset, detail);
+        }
+
+        private CheckpointException failure(CheckpointRule rule, long offset, String detail) {
             return CheckpointException.of(
-                    NumpyRules.HEADER,
-                    in.path(),
-                    offset,
-                    name,
-                    "array %s %s".formatted(CheckpointException.quote(name), detail));
+                    rule, in.path(), offset, name, "array %s %s".formatted(CheckpointException.quote(name), detail));
         }
     }
 }

@@ -19,6 +19,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.Stream;
 
 /** Turns the arguments of {@code torch._utils._rebuild_tensor_v2} and its siblings into an extent of the file. */
 final class TensorBuilder {
@@ -90,17 +91,14 @@ final class TensorBuilder {
         if (!(all.get(OFFSET) instanceof Whole(long first)) || first < 0) {
             throw broken(name, offset, "has an offset in its storage that is no number from 0 on");
         }
-        long length = dtype.bytes(shape).orElseThrow(() -> overflow(name, dtype, shape, offset));
+        long length = dtype.bytes(shape).orElseThrow(() -> failure(CheckpointRule.VALIDATION_OVERFLOW, name, offset,
+                "the size of tensor %s, %s of shape %s, does not fit 64 bits", dtype, shape(shape)));
         // first * blockBytes may wrap; the division does not
         long room = storage.member.bytes();
         if (length > room || length > 0 && first > (room - length) / dtype.blockBytes()) {
-            throw CheckpointException.of(
-                    CheckpointRule.TENSOR_INVALID_INFO,
-                    path,
-                    offset,
-                    name,
-                    "tensor %s, %s of shape %s at element %s, needs %s bytes, but its storage has %s"
-                            .formatted(CheckpointException.quote(name), dtype, shape(shape), first, length, room));
+            throw failure(CheckpointRule.TENSOR_INVALID_INFO, name, offset,
+                    "tensor %s, %s of shape %s at element %s, needs %s bytes, but its storage has %s",
+                    dtype, shape(shape), first, length, room);
         }
         long begin = storage.member.dataOffset() + (length == 0 ? 0 : first * dtype.blockBytes());
         return TorchTypes.isPairOfF4(dtype) && !shape.isEmpty()
@@ -142,40 +140,24 @@ final class TensorBuilder {
         }
         Optional<DType> dtype = TorchTypes.ofStorage(type);
         if (dtype.isEmpty() && !TorchTypes.isUntyped(type)) {
-            throw CheckpointException.of(
-                    TorchRules.UNSUPPORTED_TENSOR,
-                    path,
-                    persistent.offset(),
-                    name,
-                    "the storage of tensor %s is of class %s, which is not known"
-                            .formatted(CheckpointException.quote(name), CheckpointException.quote(type.full())));
+            throw failure(TorchRules.UNSUPPORTED_TENSOR, name, persistent.offset(),
+                    "the storage of tensor %s is of class %s, which is not known",
+                    CheckpointException.quote(type.full()));
         }
         String memberName = root + "/data/" + key;
         ZipMember member = archive.member(memberName)
-                .orElseThrow(() -> storage(
-                        name,
-                        persistent,
-                        "the storage of tensor %s is member %s, which is missing"
-                                .formatted(CheckpointException.quote(name), CheckpointException.quote(memberName))));
+                .orElseThrow(() -> failure(TorchRules.STORAGE, name, persistent.offset(),
+                        "the storage of tensor %s is member %s, which is missing",
+                        CheckpointException.quote(memberName)));
         TorchFormat.requireStored(path, member);
         long bytes = dtype.orElse(DType.U8).bytes(count).orElse(-1);
         if (bytes != member.bytes()) {
-            throw storage(
-                    name,
-                    persistent,
-                    "the storage of tensor %s has %s elements of %s, but member %s has %s bytes"
-                            .formatted(
-                                    CheckpointException.quote(name),
-                                    count,
-                                    dtype.map(DType::id).orElse("1 byte"),
-                                    CheckpointException.quote(memberName),
-                                    member.bytes()));
+            throw failure(TorchRules.STORAGE, name, persistent.offset(),
+                    "the storage of tensor %s has %s elements of %s, but member %s has %s bytes",
+                    count, dtype.map(DType::id).orElse("1 byte"), CheckpointException.quote(memberName),
+                    member.bytes());
         }
         return new Storage(member, dtype, count);
-    }
-
-    private CheckpointException storage(String name, Persistent persistent, String detail) {
-        return CheckpointException.of(TorchRules.STORAGE, path, persistent.offset(), name, detail);
     }
 
     private DType dtype(String name, PickleValue value, long offset) {
@@ -183,14 +165,8 @@ final class TensorBuilder {
             throw broken(name, offset, "has a dtype that is no name");
         }
         return TorchTypes.ofDtype(symbol)
-                .orElseThrow(() -> CheckpointException.of(
-                        TorchRules.UNSUPPORTED_TENSOR,
-                        path,
-                        offset,
-                        name,
-                        "the dtype of tensor %s is %s, which is not known"
-                                .formatted(
-                                        CheckpointException.quote(name), CheckpointException.quote(symbol.full()))));
+                .orElseThrow(() -> failure(TorchRules.UNSUPPORTED_TENSOR, name, offset,
+                        "the dtype of tensor %s is %s, which is not known", CheckpointException.quote(symbol.full())));
     }
 
     private List<Long> numbers(String name, String what, PickleValue value, long offset) {
@@ -206,9 +182,7 @@ final class TensorBuilder {
             throw broken(name, offset, "has a " + what + " that is no tuple");
         }
         if (elements.size() > MAX_DIMENSIONS) {
-            throw broken(
-                    name,
-                    offset,
+            throw broken(name, offset,
                     "has a %s of %s numbers, at most %s are allowed".formatted(what, elements.size(), MAX_DIMENSIONS));
         }
         List<Long> numbers = new ArrayList<>(elements.size());
@@ -236,13 +210,9 @@ final class TensorBuilder {
                 continue; // its stride has no effect
             }
             if (strides.get(i) != expected) {
-                throw CheckpointException.of(
-                        TorchRules.TENSOR_STRIDES,
-                        path,
-                        offset,
-                        name,
-                        "tensor %s of shape %s has strides %s, which are not contiguous; save tensor.contiguous()"
-                                .formatted(CheckpointException.quote(name), shape(shape), shape(strides)));
+                throw failure(TorchRules.TENSOR_STRIDES, name, offset,
+                        "tensor %s of shape %s has strides %s, which are not contiguous; save tensor.contiguous()",
+                        shape(shape), shape(strides));
             }
             // a product that wraps is found when the size in bytes is computed
             expected *= dimension;
@@ -264,33 +234,20 @@ final class TensorBuilder {
                     case "neg" -> "negated; save tensor.resolve_neg()";
                     default -> CheckpointException.quote(key) + ", which is not known";
                 };
-                throw CheckpointException.of(
-                        TorchRules.UNSUPPORTED_TENSOR,
-                        path,
-                        offset,
-                        name,
-                        "tensor %s is marked as %s".formatted(CheckpointException.quote(name), mark));
+                throw failure(TorchRules.UNSUPPORTED_TENSOR, name, offset, "tensor %s is marked as %s", mark);
             }
         }
     }
 
-    private CheckpointException overflow(String name, DType dtype, List<Long> shape, long offset) {
-        return CheckpointException.of(
-                CheckpointRule.VALIDATION_OVERFLOW,
-                path,
-                offset,
-                name,
-                "the size of tensor %s, %s of shape %s, does not fit 64 bits"
-                        .formatted(CheckpointException.quote(name), dtype, shape(shape)));
+    private CheckpointException broken(String name, long offset, String detail) {
+        return failure(TorchRules.TENSOR_ARGUMENTS, name, offset, "tensor %s %s", detail);
     }
 
-    private CheckpointException broken(String name, long offset, String detail) {
-        return CheckpointException.of(
-                TorchRules.TENSOR_ARGUMENTS,
-                path,
-                offset,
-                name,
-                "tensor %s %s".formatted(CheckpointException.quote(name), detail));
+    /** Returns the failure of a tensor, whose name is the first value in the format. */
+    private CheckpointException failure(
+            CheckpointRule rule, String name, long offset, String format, Object... further) {
+        Object[] values = Stream.concat(Stream.of(CheckpointException.quote(name)), Stream.of(further)).toArray();
+        return CheckpointException.of(rule, path, offset, name, format.formatted(values));
     }
 
     private static String shape(List<Long> shape) {

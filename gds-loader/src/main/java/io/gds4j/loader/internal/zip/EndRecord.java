@@ -33,9 +33,7 @@ record EndRecord(long members, long offset, int length) {
                 return classic(file, tail, at, tailOffset + at);
             }
         }
-        throw file.broken(
-                ZipRules.STRUCTURE,
-                file.size(),
+        throw file.broken(file.size(),
                 file.size() == 0
                         ? "the file is empty"
                         : "the end record of a zip file is missing; the file is cut, or is no zip file");
@@ -49,7 +47,7 @@ record EndRecord(long members, long offset, int length) {
         long length = tail.u32(at + 12);
         long directory = tail.u32(at + 16);
         if (here != members || disk != directoryDisk || disk != 0 && disk != 0xFFFF) {
-            throw file.broken(ZipRules.STRUCTURE, offset, "a zip file in several parts is not supported");
+            throw file.broken(offset, "a zip file in several parts is not supported");
         }
         long end = offset;
         if (offset >= LOCATOR_BYTES) {
@@ -63,23 +61,17 @@ record EndRecord(long members, long offset, int length) {
             }
         }
         if (length < 0 || directory < 0 || directory > end || length > end - directory) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    offset,
+            throw file.broken(offset,
                     "the central directory, %s bytes at %s, lies outside the file, whose end record is at %s"
                             .formatted(Long.toUnsignedString(length), Long.toUnsignedString(directory), end));
         }
         if (directory + length != end) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    offset,
+            throw file.broken(offset,
                     "the central directory ends at %s, but the end record is at %s; bytes precede or follow the zip file"
                             .formatted(directory + length, end));
         }
         if (length > MAX_DIRECTORY_BYTES) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    offset,
+            throw file.broken(offset,
                     "the central directory has %s bytes, at most %s are allowed"
                             .formatted(length, MAX_DIRECTORY_BYTES));
         }
@@ -88,24 +80,20 @@ record EndRecord(long members, long offset, int length) {
 
     private static LittleEndian end64(ZipSource file, long end, long locator) {
         if (end < 0 || end > locator - END64_BYTES) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    locator,
+            throw file.broken(locator,
                     "the ZIP64 end record at %s lies outside the file".formatted(Long.toUnsignedString(end)));
         }
         LittleEndian record = new LittleEndian(file.read(end, END64_BYTES));
         if (record.u32(0) != END64_SIGNATURE) {
-            throw file.broken(ZipRules.STRUCTURE, end, "the ZIP64 end record is missing");
+            throw file.broken(end, "the ZIP64 end record is missing");
         }
         if (record.u64(4) != locator - end - END64_LEAD) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    end,
+            throw file.broken(end,
                     "the ZIP64 end record claims %s bytes, but %s lie between it and its locator"
                             .formatted(Long.toUnsignedString(record.u64(4)), locator - end - END64_LEAD));
         }
         if (record.u32(16) != 0 || record.u32(20) != 0 || record.u64(24) != record.u64(32)) {
-            throw file.broken(ZipRules.STRUCTURE, end, "a zip file in several parts is not supported");
+            throw file.broken(end, "a zip file in several parts is not supported");
         }
         return record;
     }
@@ -114,9 +102,7 @@ record EndRecord(long members, long offset, int length) {
     private static long agree(
             ZipSource file, long end, String what, long classic, long absent, long value) {
         if (classic != absent && classic != value) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    end,
+            throw file.broken(end,
                     "the %s of the central directory is %s in the ZIP64 end record and %s in the end record"
                             .formatted(what, Long.toUnsignedString(value), classic));
         }

@@ -118,9 +118,7 @@ public final class ZipArchive {
     private List<Entry> entries() {
         // checked before the list exists: the number of members is bounded by the bytes that describe them
         if (end.members() < 0 || end.members() > end.length() / ENTRY_BYTES) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    end.offset(),
+            throw file.broken(end.offset(),
                     "%s members are announced, but the central directory of %s bytes has room for %s"
                             .formatted(
                                     Long.toUnsignedString(end.members()), end.length(), end.length() / ENTRY_BYTES));
@@ -132,9 +130,7 @@ public final class ZipArchive {
             at = entry(directory, at, entries);
         }
         if (at != end.length()) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    end.offset() + at,
+            throw file.broken(end.offset() + at,
                     "%s bytes of the central directory follow its %s members"
                             .formatted(end.length() - at, end.members()));
         }
@@ -145,7 +141,7 @@ public final class ZipArchive {
     private int entry(LittleEndian directory, int at, List<Entry> entries) {
         long offset = end.offset() + at;
         if (directory.length() - at < ENTRY_BYTES || directory.u32(at) != ENTRY_SIGNATURE) {
-            throw file.broken(ZipRules.STRUCTURE, offset, "an entry of the central directory is missing");
+            throw file.broken(offset, "an entry of the central directory is missing");
         }
         int nameBytes = directory.u16(at + 28);
         int extraBytes = directory.u16(at + 30);
@@ -153,8 +149,7 @@ public final class ZipArchive {
         int extraAt = nameAt + nameBytes;
         int next = extraAt + extraBytes + directory.u16(at + 32);
         if (next > directory.length()) {
-            throw file.broken(
-                    ZipRules.STRUCTURE, offset, "an entry reaches past the end of the central directory");
+            throw file.broken(offset, "an entry reaches past the end of the central directory");
         }
         byte[] rawName = directory.bytes(nameAt, extraAt);
         String name = name(rawName, offset);
@@ -192,17 +187,13 @@ public final class ZipArchive {
         for (int at = from; at < to;) {
             int content = at + 4;
             if (content > to || directory.u16(at + 2) > to - content) {
-                throw file.broken(
-                        ZipRules.STRUCTURE,
-                        end.offset() + at,
+                throw file.broken(end.offset() + at,
                         "an extra field of member %s reaches past its entry"
                                 .formatted(CheckpointException.quote(name)));
             }
             if (directory.u16(at) == ZIP64_FIELD) {
                 if (found >= 0) {
-                    throw file.broken(
-                            ZipRules.STRUCTURE,
-                            end.offset() + at,
+                    throw file.broken(end.offset() + at,
                             "member %s has two ZIP64 fields".formatted(CheckpointException.quote(name)));
                 }
                 found = content;
@@ -214,9 +205,7 @@ public final class ZipArchive {
 
     private long zip64(LittleEndian directory, int at, int fieldEnd, long offset, String name) {
         if (at < 0 || fieldEnd - at < Long.BYTES) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    offset,
+            throw file.broken(offset,
                     "the ZIP64 field of member %s is missing or too short".formatted(CheckpointException.quote(name)));
         }
         return directory.u64(at);
@@ -250,18 +239,13 @@ public final class ZipArchive {
         String quoted = CheckpointException.quote(entry.name);
         int headBytes = LOCAL_BYTES + entry.rawName.length;
         if (entry.header < 0 || entry.header > end.offset() - headBytes) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    end.offset(),
+            throw file.broken(end.offset(),
                     "the local header of member %s is at %s, but the central directory begins at %s"
                             .formatted(quoted, Long.toUnsignedString(entry.header), end.offset()));
         }
         LittleEndian local = new LittleEndian(file.read(entry.header, headBytes));
         if (local.u32(0) != LOCAL_SIGNATURE) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    entry.header,
-                    "the local header of member %s is missing".formatted(quoted));
+            throw file.broken(entry.header, "the local header of member %s is missing".formatted(quoted));
         }
         boolean sizesFollow = (local.u16(6) & FLAG_SIZES_FOLLOW) != 0;
         long size = local.u32(18);
@@ -269,23 +253,17 @@ public final class ZipArchive {
                 || local.u16(LOCAL_NAME_LENGTH) != entry.rawName.length
                 || !Arrays.equals(local.bytes(LOCAL_BYTES, headBytes), entry.rawName)
                 || !sizesFollow && size != LittleEndian.ABSENT_32 && size != entry.stored) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    entry.header,
+            throw file.broken(entry.header,
                     "the local header of member %s contradicts the central directory".formatted(quoted));
         }
         long data = entry.header + headBytes + local.u16(28);
         if (entry.stored < 0 || data > end.offset() || entry.stored > end.offset() - data) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    entry.header,
+            throw file.broken(entry.header,
                     "member %s, %s bytes at %s, reaches into the central directory at %s"
                             .formatted(quoted, Long.toUnsignedString(entry.stored), data, end.offset()));
         }
         if (entry.method == ZipMember.STORED && entry.bytes != entry.stored) {
-            throw file.broken(
-                    ZipRules.STRUCTURE,
-                    entry.header,
+            throw file.broken(entry.header,
                     "member %s is not compressed, but has %s bytes stored as %s"
                             .formatted(quoted, Long.toUnsignedString(entry.bytes), entry.stored));
         }

@@ -16,6 +16,11 @@ record ZipSource(FileHead file, Path path) {
         return file.read(offset, length);
     }
 
+    /** Returns the failure of a file whose structure is broken. */
+    CheckpointException broken(long offset, String detail) {
+        return broken(ZipRules.STRUCTURE, offset, detail);
+    }
+
     CheckpointException broken(CheckpointRule rule, long offset, String detail) {
         return CheckpointException.of(rule, path, offset, detail);
     }
