@@ -14,6 +14,7 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
+import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -86,9 +87,13 @@ public final class GdsCommand implements Runnable {
     }
 
     /** Entry point of the process. */
-    public static void main(String[] args) {
+    public static void main(String[] args) throws IOException {
         if (System.getProperty(LOG_FORMAT) == null) {
             System.setProperty(LOG_FORMAT, "gds: %4$s: %5$s%n");
+        }
+        String training = System.getProperty(ArchiveTraining.FILE);
+        if (training != null) {
+            ArchiveTraining.run(Terminal.ofProcess(), Path.of(training));
         }
         System.exit(run(Terminal.ofProcess(), args));
     }

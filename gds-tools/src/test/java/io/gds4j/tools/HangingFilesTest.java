@@ -8,7 +8,6 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
 import org.junit.jupiter.api.AfterEach;
-import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
@@ -21,11 +20,6 @@ class HangingFilesTest {
     @TempDir
     private Path folder;
 
-    @BeforeEach
-    void giveUpSoon() {
-        System.setProperty(SECONDS, "2");
-    }
-
     @AfterEach
     void giveUpLate() {
         System.clearProperty(SECONDS);
@@ -33,6 +27,7 @@ class HangingFilesTest {
 
     @Test
     void commandsThatLookEndWithOneLine() throws Throwable {
+        System.setProperty(SECONDS, "1");
         for (String[] command : new String[][]{{"load", "--list"}, {"explain", "-t", "host"}}) {
             Path mount = Files.createDirectory(folder.resolve(command[0]));
             try (DeadMount dead = DeadMount.on(mount)) {
@@ -53,6 +48,7 @@ class HangingFilesTest {
 
     @Test
     void checkReportsTheOtherPaths() throws Throwable {
+        System.setProperty(SECONDS, "2"); // a part of it for each path
         Path mount = Files.createDirectory(folder.resolve("mount"));
         try (DeadMount dead = DeadMount.on(mount)) {
             GdsRun run = gds("check", dead.file("data").toString(), folder.toString());

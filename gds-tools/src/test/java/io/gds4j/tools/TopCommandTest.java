@@ -95,6 +95,7 @@ class TopCommandTest {
             assertThat(session.get("gpus")).as("they need level 3").isEmpty();
             assertThat(driver.statistics().level()).as("gds top switches nothing on").isZero();
             assertThat(text.out()).containsOnlyOnce("\u001b[?1049h").containsOnlyOnce("\u001b[?1049l")
+                    .containsOnlyOnce("\u001b[?7l").containsSubsequence("\u001b[?7l", path, "\u001b[?7h")
                     .contains("\u001b[H", path, "pool", "queue", "counted at statistics level 3");
             assertThat(text.out()).as("the sum")
                     .containsPattern("\u001b\\[1m\\d\\d:\\d\\d:\\d\\d  [0-9.]+ [MG]B/s by 1 JVM");

@@ -83,7 +83,7 @@ public final class LibCuFile {
      * CUDA_HOME and CUDA_PATH, the folders of the dynamic linker, and CUDA's below /usr/local, the newest first.
      */
     public static Location locate() {
-        return search(Path.of("/"), System.getenv()).location();
+        return new LibCuFile(Path.of("/"), System.getenv(), Optional.ofNullable(System.getProperty(PROPERTY))).look();
     }
 
     /**

@@ -8,9 +8,11 @@ import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
 import java.util.HashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
+import java.util.Set;
 
 /** Formats the speeds of JVMs, with a small chart of the last ones behind each. */
 final class TopText {
@@ -25,6 +27,7 @@ final class TopText {
     private final int columns;
     private final String levels;
     private final Map<String, Deque<Double>> history = new HashMap<>();
+    private final Set<String> drawn = new HashSet<>();
 
     /**
      * Creates a text without a past.
@@ -56,7 +59,15 @@ final class TopText {
             lines.add("");
         }
         others.forEach(jvm -> lines.add("%s %s: %s".formatted(jvm.pid(), shortName(jvm), jvm.message())));
+        forget(others.stream().filter(jvm -> jvm.state() == JvmRates.State.SILENT).toList());
         return lines;
+    }
+
+    /** Forgets the past of sessions that have closed: a program may open thousands. A JVM that is silent may go on. */
+    private void forget(List<JvmRates> silent) {
+        history.keySet().removeIf(key -> !drawn.contains(key)
+                && silent.stream().noneMatch(jvm -> key.startsWith(jvm.pid() + "/")));
+        drawn.clear();
     }
 
     private static String name(JvmRates jvm) {
@@ -98,6 +109,7 @@ final class TopText {
         if (columns == 0) {
             return "";
         }
+        drawn.add(key);
         Deque<Double> past = history.computeIfAbsent(key, ignored -> new ArrayDeque<>());
         past.addLast(rate);
         if (past.size() > columns) {

@@ -9,8 +9,9 @@ import java.util.List;
  * elsewhere one after the other, with an empty line between them. Thread-safe.
  */
 public final class Screen implements AutoCloseable {
-    private static final String ENTER = "\u001b[?1049h\u001b[?25l";
-    private static final String LEAVE = "\u001b[?25h\u001b[?1049l";
+    /** Also lets the terminal cut lines that are too long, such as names without spaces: a wrapped line would scroll the others away. */
+    private static final String ENTER = "\u001b[?1049h\u001b[?25l\u001b[?7l";
+    private static final String LEAVE = "\u001b[?7h\u001b[?25h\u001b[?1049l";
     private static final String HOME = "\u001b[H";
     private static final String ERASE_LINE = "\u001b[K";
     private static final String ERASE_BELOW = "\u001b[J";
