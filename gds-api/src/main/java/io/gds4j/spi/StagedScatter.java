@@ -75,29 +75,48 @@ final class StagedScatter implements AutoCloseable {
 
     private long run() {
         long done = 0;
-        while (done < length) {
+        long moved = 0;
+        long asked = 0;
+        while (done < length && moved == asked) {
             if (Thread.currentThread().isInterrupted()) {
                 throw failure(done).error(CuFileError.IO_ERROR).errno(Errno.EINTR).detail("interrupted")
                         .buildInterrupted();
             }
-            ScatterCopy owner = owner(done);
-            MemoryRange memory = owner == null ? stage(done) : owner.destination().range();
-            long offset = owner == null ? 0 : owner.destinationOffset() + done - owner.sourceOffset();
-            long end = Math.min(length, owner == null ? nextDense(done) : owner.sourceEnd());
-            long asked = pieceEnd(done, end, owner == null ? memory.length() : PIECE) - done;
-            if (write) {
-                copyToOrFrom(memory.slice(offset, asked), owner, done, asked);
-            }
-            long moved = piece(memory, offset, done, asked);
-            if (!write && moved > 0) {
-                copyToOrFrom(memory.slice(offset, moved), owner, done, moved);
+            try {
+                ScatterCopy owner = owner(done);
+                MemoryRange memory = owner == null ? stage(done) : owner.destination().range();
+                long offset = owner == null ? 0 : owner.destinationOffset() + done - owner.sourceOffset();
+                long end = Math.min(length, owner == null ? nextDense(done) : owner.sourceEnd());
+                asked = pieceEnd(done, end, owner == null ? memory.length() : PIECE) - done;
+                moved = piece(memory, offset, owner, done, asked);
+            } catch (CuFileException e) {
+                throw whole(done, e);
             }
             done += moved;
-            if (moved < asked) {
-                break;
-            }
         }
         return done;
+    }
+
+    private long piece(MemoryRange memory, long offset, @Nullable ScatterCopy owner, long done, long asked) {
+        if (write) {
+            copyToOrFrom(memory.slice(offset, asked), owner, done, asked);
+            return backend.write(file, memory, asked, fileOffset + done, offset);
+        }
+        long read = backend.read(file, memory, asked, fileOffset + done, offset);
+        if (read > 0) {
+            copyToOrFrom(memory.slice(offset, read), owner, done, read);
+        }
+        return read;
+    }
+
+    /** Returns the failure of a piece as one of the whole. The other fragments have nothing of a read that failed. */
+    private CuFileException whole(long done, CuFileException e) {
+        CuFileException.Builder whole = failure(done + (write ? e.bytesTransferred() : 0))
+                .error(e.error())
+                .detail(e.detail())
+                .cause(e);
+        e.errno().ifPresent(whole::errno);
+        return e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
     }
 
     /** Copies a part of the range between its memory and the fragments other than the owner. */
@@ -176,21 +195,6 @@ final class StagedScatter implements AutoCloseable {
             stage = known;
         }
         return known.range();
-    }
-
-    private long piece(MemoryRange memory, long offset, long done, long asked) {
-        try {
-            return write
-                    ? backend.write(file, memory, asked, fileOffset + done, offset)
-                    : backend.read(file, memory, asked, fileOffset + done, offset);
-        } catch (CuFileException e) {
-            CuFileException.Builder whole = failure(done + (write ? e.bytesTransferred() : 0))
-                    .error(e.error())
-                    .detail(e.detail())
-                    .cause(e);
-            e.errno().ifPresent(whole::errno);
-            throw e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
-        }
     }
 
     private CuFileException.Builder failure(long done) {

@@ -19,11 +19,13 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.time.Duration;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.random.RandomGenerator;
@@ -288,6 +290,31 @@ class GatheredReadsTest {
         rig.cuda().heal();
         read(8 * MIB, 0, 0);
         memory.verify();
+    }
+
+    /** The program uses the memory for something else by then. */
+    @Test
+    void kernelThatBeginsAfterItsReadHasFailedCopiesNothing() {
+        rig.cuda().failAlways(CudaFunction.STREAM_QUERY, CODE);
+        boolean failed = false;
+        while (!failed) {
+            try {
+                handle.read(memory.range(), 8 * MIB, 0, 0);
+            } catch (CuFileException e) {
+                failed = true;
+            }
+        }
+        rig.cuda().heal();
+        byte[] ofProgram = new byte[8 * MIB];
+        rig.cuda().poke(memory.range().address(), ofProgram);
+
+        List<ScatterCopy> elsewhere = new ArrayList<>();
+        for (int i = 0; i < 64; i++) {
+            elsewhere.add(new ScatterCopy(i * 1024L, 1024, memory.range(), 9 * MIB + i * 2048L));
+        }
+        handle.readScattered(0, 64 << 10, elsewhere); // asks whether the kernel has ended, and the fake driver runs it then
+
+        assertThat(Arrays.equals(rig.cuda().peek(memory.range().address(), 8 * MIB), ofProgram)).isTrue();
     }
 
     @Test

@@ -14,6 +14,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -22,6 +23,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -117,6 +119,30 @@ class GpuTransfersTest {
 
                 rig.cuda().heal();
                 readWhole(handle, file, memory);
+            }
+        }
+    }
+
+    /** The end of the file ends the piece first, and its copy fails then. */
+    @ParameterizedTest
+    @ValueSource(ints = {77, Rig.PIECE / 2, Rig.PIECE + 4097})
+    void copyThatFailsLateEndsTheReadAtTheEndOfTheFile(int size) {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(size);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            int last = size / Rig.PIECE;
+            List<ScatterCopy> halves = List.of(
+                    new ScatterCopy(0, SIZE / 2, memory.range(), 0),
+                    new ScatterCopy(SIZE / 2, SIZE - SIZE / 2, memory.range(), SIZE / 2));
+            try (CuFileHandle handle = rig.open(file)) {
+                for (LongSupplier read : List.<LongSupplier>of(
+                        () -> handle.read(memory.range(), SIZE, 0, 0),
+                        () -> handle.readScattered(0, SIZE, halves))) {
+                    rig.cuda().failDeferred(last + 1, CODE);
+                    CuFileException failure = Failures.expect(CuFileError.CUDA_DRIVER_ERROR, read::getAsLong);
+                    assertThat(failure.bytesTransferred()).isLessThanOrEqualTo((long) last * Rig.PIECE);
+                    rig.cuda().heal();
+                }
             }
         }
     }

@@ -179,7 +179,8 @@ public abstract sealed class Transfer permits HostTransfer, StagedTransfer {
     }
 
     private synchronized void stop(long piece, long bytes, Ending how, int errno, @Nullable Throwable cause) {
-        if (piece < endPiece) {
+        // A piece that the file's end cut may fail yet: its copy to a GPU is still under way.
+        if (piece < endPiece || piece == endPiece && bytes < endBytes) {
             endPiece = piece;
             endBytes = bytes;
             ending = how;

@@ -1,5 +1,6 @@
 package io.gds4j.engine.staging;
 
+import io.gds4j.engine.kernel.FragmentTable;
 import io.gds4j.engine.kernel.GatherKernel;
 import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
@@ -319,12 +320,14 @@ public final class CopyPipeline {
     private void awaitAll(CopyLane lane) {
         // Copies of a stream end in their order: if the newest succeeded, all have.
         Slot newest = slots[turn == 0 ? 0 : turn - 1];
-        boolean succeeded = lane.isBusy(newest.number) && await(newest, lane);
+        boolean busy = lane.isBusy(newest.number);
+        int last = busy ? await(newest, lane) : Cuda.SUCCESS;
         for (Slot slot : slots) {
-            if (succeeded && !lane.isByKernel(newest.number) && !lane.isByKernel(slot.number)) {
+            if (busy && last == Cuda.SUCCESS && !lane.isByKernel(newest.number) && !lane.isByKernel(slot.number)) {
                 lane.free(slot.number);
-            } else if (lane.isBusy(slot.number)) {
-                await(slot, lane);
+            } else if (lane.isBusy(slot.number) && await(slot, lane) == Cuda.SUCCESS && last != Cuda.SUCCESS) {
+                // A driver may tell a failure once, and the newest copy has heard of it, whichever failed.
+                failed(slot, lane, "cuEventSynchronize", last);
             }
         }
     }
@@ -475,7 +478,7 @@ public final class CopyPipeline {
         for (int i = 0; i < lanes.size(); i++) {
             CopyLane lane = lanes.get(i);
             if (lane != null && lane.isBusy(slot.number)) {
-                succeeded &= await(slot, lane);
+                succeeded &= await(slot, lane) == Cuda.SUCCESS;
             }
         }
         return succeeded;
@@ -485,7 +488,7 @@ public final class CopyPipeline {
      * Polls a few times, with sleeps in between, before it blocks. A blocking wait ends with an interrupt of the GPU, which takes
      * up to 100 microseconds, and the interrupts of a request's threads come one after the other.
      */
-    private boolean await(Slot slot, CopyLane lane) {
+    private int await(Slot slot, CopyLane lane) {
         long pause = Math.max(TransferCosts.COPY_POLL_NANOS,
                 lane.bytes(slot.number) / TransferCosts.COPY_BYTES_PER_POLL_NANO);
         PieceWaitEvent waiting = FlightEvents.pieceWait();
@@ -504,7 +507,7 @@ public final class CopyPipeline {
         if (result != Cuda.SUCCESS) {
             failed(slot, lane, "cuEventSynchronize", result);
         }
-        return result == Cuda.SUCCESS;
+        return result;
     }
 
     private int awaitKernel(Slot slot, CopyLane lane, long pause) {
@@ -655,7 +658,11 @@ public final class CopyPipeline {
         if (in(lane, () -> lane.synchronize(slot.number)) == Cuda.SUCCESS) {
             return;
         }
-        lane.setBehind(lane.isBehind() || lane.isByKernel(slot.number));
+        FragmentTable table = lane.table(slot.number);
+        if (lane.isByKernel(slot.number) && table != null) {
+            table.callOff(); // if the kernel begins later, it copies nothing
+            lane.setBehind(true);
+        }
         Slab slab = slot.slab;
         if (slab != null) {
             pool.abandon(slab);

@@ -310,13 +310,18 @@ public final class GatherCopy {
         return result == Cuda.ERROR_NOT_READY ? Cuda.SUCCESS : result;
     }
 
-    /** Tells the kernel to copy nothing more. Returns false while a block may still do so. */
-    private boolean isCalledOff(PieceBoard words) {
+    /** Tells the kernel to copy nothing more; a block at work still may. */
+    private void callOff(PieceBoard words) {
         for (int place = 0; place < pieces; place++) {
             if (!words.isCopied(request, place)) {
                 words.end(request, place);
             }
         }
+    }
+
+    /** As {@link #callOff}. Returns false while a block may still copy. */
+    private boolean isCalledOff(PieceBoard words) {
+        callOff(words);
         if (words.isAnyAtWork(request)) {
             return false;
         }
@@ -329,6 +334,7 @@ public final class GatherCopy {
     private void failed(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener, String call, int result) {
         broken = true;
         lane().setBehind(lane().isBehind() || launched);
+        callOff(words); // a kernel that begins later must not write to memory which the program uses for something else by then
         for (int i = 0; i < arrived; i++) {
             if (counts[i] > 0 && !words.isCopied(request, i)) {
                 listener.failed(numbers[i], CudaErrors.failure(cuda, call, result).build());

@@ -105,6 +105,17 @@ class CopyPipelineTest {
         assertThat(failed).containsExactly(1L);
     }
 
+    /** The driver tells of the failure once: to the wait for the copy behind it. */
+    @Test
+    void aFailureThatTheNewestCopyHearsOfMayBeTheOneBefore() {
+        enter(3);
+        cuda.failDeferred(1, Cuda.ERROR_ILLEGAL_ADDRESS);
+        copyIn(0);
+        copyIn(1);
+        pipeline.leave();
+        assertThat(failed).contains(0L);
+    }
+
     @ParameterizedTest
     @EnumSource(value = CudaFunction.class, names = {"CTX_PUSH_CURRENT", "STREAM_CREATE", "EVENT_CREATE"})
     void enterThatFailsTakesNothing(CudaFunction function) {
@@ -198,6 +209,7 @@ class CopyPipelineTest {
         assertThat(copies.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
         CopyPipeline.Slot slot = copies.next(BYTES);
         long address = slot.address();
+        bytes(slot).fill((byte) 9);
         copies.begin(0, slot, true);
         for (int i = 0; i < 2 * TransferCosts.MIN_FRAGMENTS; i++) {
             copies.copyFragment(address + 2000L * i, device[0] + 1000L * i, 1000);
@@ -215,7 +227,9 @@ class CopyPipelineTest {
         }
         assertThat(all).isNotEmpty().noneMatch(free -> free.address() == address);
         all.forEach(pinned::release);
-        known.close();
+        cuda.poke(device[0], new byte[1000]);
+        known.close(); // the fake driver runs the kernel now
+        assertThat(cuda.peek(device[0], 1000)).as("what the program has put there since").containsOnly(0);
         pinned.close();
     }
 
