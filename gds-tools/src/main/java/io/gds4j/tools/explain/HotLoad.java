@@ -68,7 +68,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
         LoadPlan own = plan.select(tensor -> cached.contains(tensor.file()));
         LoadPlan part = part(own, room);
-        if (part.bytes() >= Math.clamp(plan.bytes(), 1, ENOUGH)) {
+        if (part.bytes() >= Math.clamp(plan.bytes() / 2, 1, ENOUGH)) {
             return measure(driver, destinations, part, true);
         }
         long bytes = Math.min(Math.min(Math.clamp(plan.bytes(), TENSOR, GENERATED), room),
