@@ -271,6 +271,23 @@ class GatheredReadsTest {
         memory.verify();
     }
 
+    /** All copies have ended, so slabs and kernel serve the next reads. */
+    @Test
+    void readsAreGatheredAgainAfterTheDriverRefusedACopy() {
+        rig.cuda().fail(CudaFunction.LAUNCH_KERNEL, 1, CODE);
+        rig.cuda().fail(CudaFunction.MEMCPY_HTOD_ASYNC, 1, CODE);
+        Failures.expect(CuFileError.CUDA_DRIVER_ERROR, () -> handle.read(memory.range(), 8 * MIB, 0, 0));
+        rig.cuda().heal();
+
+        long launches = launches();
+        for (int i = 0; i < 20 && launches() == launches; i++) {
+            read(8 * MIB, 0, 0);
+        }
+
+        assertThat(launches()).isGreaterThan(launches);
+        memory.verify();
+    }
+
     @Test
     void failureOfTheKernelEndsTheRead() {
         rig.cuda().failAlways(CudaFunction.STREAM_QUERY, CODE);

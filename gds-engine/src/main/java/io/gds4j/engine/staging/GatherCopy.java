@@ -283,8 +283,10 @@ public final class GatherCopy {
                 }
             }
             int complete = any ? lane().synchronize() : Cuda.SUCCESS;
-            if (result != Cuda.SUCCESS || complete != Cuda.SUCCESS) {
-                failed(words, arrived, listener, "cuMemcpyHtoDAsync", result == Cuda.SUCCESS ? complete : result);
+            if (complete != Cuda.SUCCESS) {
+                failed(words, arrived, listener, "cuMemcpyHtoDAsync", complete);
+            } else if (result != Cuda.SUCCESS) {
+                report(words, arrived, listener, "cuMemcpyHtoDAsync", result); // nothing uses the slabs any more
             }
         } finally {
             lane().pop();
@@ -335,15 +337,19 @@ public final class GatherCopy {
         broken = true;
         lane().setBehind(lane().isBehind() || launched);
         callOff(words); // a kernel that begins later must not write to memory which the program uses for something else by then
+        report(words, arrived, listener, call, result);
+        for (int i = 0; i < slabs.size(); i++) {
+            pool.abandon(slabs.get(i));
+        }
+        slabs.clear();
+    }
+
+    private void report(PieceBoard words, int arrived, CopyPipeline.PieceFailures listener, String call, int result) {
         for (int i = 0; i < arrived; i++) {
             if (counts[i] > 0 && !words.isCopied(request, i)) {
                 listener.failed(numbers[i], CudaErrors.failure(cuda, call, result).build());
             }
         }
-        for (int i = 0; i < slabs.size(); i++) {
-            pool.abandon(slabs.get(i));
-        }
-        slabs.clear();
     }
 
     private void giveBack() {
