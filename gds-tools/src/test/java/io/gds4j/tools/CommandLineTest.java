@@ -149,7 +149,7 @@ class CommandLineTest {
         assertThat(run.status()).isEqualTo(1);
         assertThat(run.err())
                 .contains("IllegalStateException: a fault for the test")
-                .contains("\tat io.gds4j.tools.")
+                .contains("    at io.gds4j.tools.")
                 .contains("please report it");
         assertThat(run.json().get("error").get("exitStatus").asInt()).isEqualTo(1);
     }
