@@ -31,6 +31,7 @@ import java.io.IOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -673,5 +674,30 @@ class SavePlanTest {
         assertThat(there).isEmptyDirectory();
         assertThat(used.resolve("file")).exists();
         assertThat(used.toFile().list()).containsExactly("file");
+    }
+
+    /** A file name has 255 bytes at most, and the hidden names of a save are longer. */
+    @ParameterizedTest
+    @ValueSource(strings = {"n", "\u00e9"})
+    void nameMayBeAsLongAsThatOfAFile(String letter) throws IOException {
+        int most = (255 - ".safetensors".length()) / letter.getBytes(StandardCharsets.UTF_8).length;
+        for (int length : new int[]{most / 2, most - 24, most}) {
+            Path file = folder.resolve(letter.repeat(length) + ".safetensors");
+            try (Tensors tensors = Tensors.small(driver, 1)) {
+                SavePlan plan = tensors.plan().toFile(file);
+                plan.save(driver);
+                plan.save(driver);
+                CollectiveSave writer = CollectiveSave.of(plan, "step", 0, 1);
+                writer.write(driver);
+                writer.abandon();
+                writer.write(driver);
+                writer.commit(driver);
+                tensors.check(file);
+            }
+            new SafetensorsWriter(file).tensor("a", DType.U8, 1).write(new TensorPattern(1));
+            assertThat(folder).isDirectoryContaining(entry -> entry.equals(file));
+            assertThat(folder).isDirectoryNotContaining(entry -> !entry.equals(file));
+            Files.delete(file);
+        }
     }
 }
