@@ -29,17 +29,8 @@ final class WholeSave extends SaveJob {
             done = true;
         } finally {
             if (!done) {
-                remove(made.reversed());
+                calls.deleteMade(made);
             }
-        }
-    }
-
-    /** Removes the folders that a failed save has made, up to one in which others have put something meanwhile. */
-    private void remove(List<Path> folders) {
-        try {
-            folders.forEach(calls::delete);
-        } catch (CuFileException e) {
-            // The folder is in use, and why the save failed is what matters.
         }
     }
 
