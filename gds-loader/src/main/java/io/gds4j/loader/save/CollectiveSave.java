@@ -197,6 +197,7 @@ public final class CollectiveSave {
             if (content.target().isFolder()) {
                 calls.createFolder(content.target().folder(), new ArrayList<>());
             }
+            content.target().checkAreNoFolders(content.files().size());
             List<String> ids = ids(secret(names).layOrFind());
             Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes

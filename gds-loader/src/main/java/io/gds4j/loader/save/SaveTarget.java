@@ -2,8 +2,10 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.source.SourcePath;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -85,6 +87,28 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
 
     String indexName() {
         return stem + ".safetensors.index.json";
+    }
+
+    /**
+     * Checks that no folder has a name of the new checkpoint; a rename over one fails.
+     *
+     * @throws CuFileException EISDIR
+     */
+    void checkAreNoFolders(int files) {
+        List<String> all = new ArrayList<>(names(files));
+        if (isFolder) {
+            all.add(indexName());
+        }
+        for (String name : all) {
+            if (Files.isDirectory(folder.resolve(name))) {
+                throw CuFileException.builder(SaveFailure.FUNCTION)
+                        .error(CuFileError.INVALID_FILE_TYPE)
+                        .errno(Errno.EISDIR)
+                        .path(folder.resolve(name))
+                        .detail("a folder has this name")
+                        .build();
+            }
+        }
     }
 
     String lockName() {

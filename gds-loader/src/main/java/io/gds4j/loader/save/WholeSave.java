@@ -1,10 +1,6 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -35,26 +31,13 @@ final class WholeSave extends SaveJob {
     }
 
     private void save(SaveTarget target) {
-        for (String name : target.names(plan.files().size())) {
-            checkIsNoFolder(target.folder().resolve(name));
-        }
+        target.checkAreNoFolders(plan.files().size());
         SaveLock lock = calls.lock(target.folder(), target.lockName());
         try {
             awaitStreams();
             writeAndPublish(target);
         } finally {
             lock.close();
-        }
-    }
-
-    private static void checkIsNoFolder(Path place) {
-        if (Files.isDirectory(place)) {
-            throw CuFileException.builder(SaveFailure.FUNCTION)
-                    .error(CuFileError.INVALID_FILE_TYPE)
-                    .errno(Errno.EISDIR)
-                    .path(place)
-                    .detail("a folder has this name")
-                    .build();
         }
     }
 
