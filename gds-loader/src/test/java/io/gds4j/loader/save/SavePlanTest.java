@@ -28,6 +28,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
@@ -583,6 +584,19 @@ class SavePlanTest {
         }
     }
 
+    /** A rename of the index failed over it, and the save could not read whether it had taken place. */
+    @Test
+    void folderInPlaceOfTheIndexIsRefused() throws IOException {
+        Path index = Files.createDirectory(folder.resolve("model.safetensors.index.json"));
+        try (Tensors tensors = Tensors.small(driver, 2)) {
+            SavePlan plan = tensors.plan().options(SaveOptions.DEFAULTS.withMaxShardBytes(100_000)).toFolder(folder);
+            Failures.expectErrno(Errno.EISDIR, () -> plan.save(driver));
+            assertThat(names()).containsExactly(index.getFileName().toString());
+            Failures.expectErrno(Errno.EISDIR, () -> CollectiveSave.of(plan, "step", 0, 1).write(driver));
+            assertThat(names()).containsExactly(index.getFileName().toString());
+        }
+    }
+
     @Test
     void readOnlyFolderIsRefused() {
         try (Tensors tensors = Tensors.small(driver, 2)) {
@@ -638,6 +652,25 @@ class SavePlanTest {
         assertThatThrownBy(() -> plan.save(driver)).isInstanceOfSatisfying(
                 CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
         assertThat(names()).as("without the folders that the save had made").containsExactly("source.safetensors");
+    }
+
+    @Test
+    void fileThatShrinksWhileItIsCopiedHasChanged() throws IOException {
+        Path source = folder.resolve("source.safetensors");
+        new SafetensorsWriter(source).tensor("a", DType.U8, 100_000_000).writeSparse();
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source)).toFolder(folder.resolve("copy"));
+        assertThatThrownBy(() -> plan.save(driver, new SaveListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal) {
+                try (FileChannel channel = FileChannel.open(source, StandardOpenOption.WRITE)) {
+                    channel.truncate(50_000_000);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        })).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
+        assertThat(names()).containsExactly("source.safetensors");
     }
 
     @Test
