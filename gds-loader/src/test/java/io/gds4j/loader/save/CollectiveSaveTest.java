@@ -696,6 +696,26 @@ class CollectiveSaveTest {
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
     }
 
+    /** Removes the second file when the writer has opened the first one. */
+    @Test
+    void writerNoticesThatItsFilesWereRemovedBeforeItOpenedThem() {
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("list")) {
+                try {
+                    for (String file : names()) {
+                        if (file.startsWith(".model-00002")) {
+                            Files.delete(folder.resolve(file));
+                        }
+                    }
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        });
+        assertThatThrownBy(() -> writer(0, SHARDED, TWO_FILES).with(calls).write(driver)).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.errno()).as("%s", e).hasValue(Errno.ESTALE));
+    }
+
     @Test
     void writerNoticesThatItsFilesWereReplacedWhileItWrote() {
         int[] sizes = {5000, 6000, 7000};
