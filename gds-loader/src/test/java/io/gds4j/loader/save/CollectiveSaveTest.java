@@ -696,11 +696,23 @@ class CollectiveSaveTest {
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
     }
 
-    /** Removes the second file when the writer has opened the first one. */
+    /** Another save has removed the link, while a writer that had read it created its files. */
     @Test
-    void writerNoticesThatItsFilesWereRemovedBeforeItOpenedThem() {
+    void abandonRemovesTheFilesOfTheNamesThatTheWriterUsed() throws Exception {
+        CollectiveSave writer = writer(0, SHARDED, TWO_FILES);
+        writer.write(driver);
+        Files.delete(secret());
+        assertThat(names()).hasSize(3);
+        writer.abandon();
+        assertThat(names()).isEmpty();
+    }
+
+    /** Removes the second file when the writer has opened the first one, or before it leaves its share. */
+    @ParameterizedTest
+    @ValueSource(strings = {"list", "index"})
+    void writerNoticesThatItsFilesWereRemoved(String call) throws IOException {
         WatchedCalls calls = new WatchedCalls((number, name) -> {
-            if (name.equals("list")) {
+            if (name.equals(call)) {
                 try {
                     for (String file : names()) {
                         if (file.startsWith(".model-00002")) {
@@ -714,6 +726,7 @@ class CollectiveSaveTest {
         });
         assertThatThrownBy(() -> writer(0, SHARDED, TWO_FILES).with(calls).write(driver)).isInstanceOfSatisfying(
                 CuFileException.class, e -> assertThat(e.errno()).as("%s", e).hasValue(Errno.ESTALE));
+        assertThat(names()).noneMatch(name -> name.contains(".part-"));
     }
 
     @Test
