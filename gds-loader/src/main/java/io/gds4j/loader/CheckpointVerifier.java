@@ -2,10 +2,14 @@ package io.gds4j.loader;
 
 import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.format.numpy.NpzFormat;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.loader.internal.file.OpenedFile;
+import io.gds4j.loader.internal.zip.ZipChecksums;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.source.FileVersion;
@@ -17,14 +21,18 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.NavigableSet;
 import java.util.Optional;
+import java.util.TreeSet;
 import java.util.function.LongConsumer;
 import org.jspecify.annotations.Nullable;
 
 /**
  * Compares tensors in their target memory with their files. Reads the files by {@link FileChannel}, independently of the load.
- * Refuses a file that was replaced since it was loaded.
+ * Refuses a file that was replaced since it was loaded, and arrays of {@code .npz} whose CRC-32 differs.
  * Uses all cores, with a few MiB of memory for each.
  *
  * <pre>{@code
@@ -49,9 +57,13 @@ public final class CheckpointVerifier {
     /** For each tensor, the bytes of the file that it consists of. */
     private final List<TensorSlice> slices = new ArrayList<>();
     private final List<Part> parts = new ArrayList<>();
+    /** Offsets of the tensors, by their files. */
+    private final Map<Path, NavigableSet<Long>> offsets = new LinkedHashMap<>();
+    private final List<Path> files;
     private final Sources sources = new Sources();
     private final @Nullable TensorMismatch[] mismatches;
     private long bytes;
+    private @Nullable CheckpointException broken;
 
     private CheckpointVerifier(LoadedTensors loaded, LongConsumer progress) {
         this.loaded = loaded;
@@ -64,7 +76,12 @@ public final class CheckpointVerifier {
             for (long at = 0; at < length; at += CHUNK) {
                 parts.add(new Part(i, at, Math.min(CHUNK, length - at)));
             }
+            TensorInfo info = tensors.get(i).info();
+            if (length > 0) {
+                offsets.computeIfAbsent(info.file(), file -> new TreeSet<>()).add(info.fileOffset());
+            }
         }
+        this.files = List.copyOf(offsets.keySet());
     }
 
     /** Compares every tensor that was not taken; see {@link #verify(LoadedTensors, LongConsumer)}. */
@@ -78,7 +95,7 @@ public final class CheckpointVerifier {
      *
      * @param progress receives the bytes compared so far, on threads of the verifier, one call at a time
      * @throws CheckpointException FILE_CHANGED if a file was replaced since its header was read, or written without a difference in
-     *         the tensors; FILE_NOT_FOUND if it is gone
+     *         the tensors; FILE_NOT_FOUND if it is gone; for an array of {@code .npz} whose bytes have another CRC-32
      * @throws io.gds4j.error.CuFileException IO_ERROR if a file cannot be read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
@@ -89,7 +106,7 @@ public final class CheckpointVerifier {
     private VerificationReport run() {
         long start = System.nanoTime();
         try (sources) {
-            new Workers("gds-verify-", Workers.cores(), parts.size(), Comparison::new).run(FUNCTION);
+            new Workers("gds-verify-", Workers.cores(), parts.size() + files.size(), Comparison::new).run(FUNCTION);
             sources.finish();
         }
         List<TensorMismatch> found = new ArrayList<>();
@@ -100,6 +117,9 @@ public final class CheckpointVerifier {
         }
         if (found.isEmpty()) {
             sources.throwIfChanged();
+            if (broken != null) {
+                throw broken;
+            }
         }
         return new VerificationReport(tensors.size(), bytes, (System.nanoTime() - start) / 1e9, found);
     }
@@ -157,6 +177,10 @@ public final class CheckpointVerifier {
         progress.accept(bytes);
     }
 
+    private synchronized void broken(CheckpointException e) {
+        broken = e;
+    }
+
     /** Compares parts on one thread, in its own memory for the bytes of the file and of the target. */
     private final class Comparison implements Workers.Worker {
         private final Arena arena = Arena.ofConfined();
@@ -165,6 +189,10 @@ public final class CheckpointVerifier {
 
         @Override
         public void work(int number) throws IOException {
+            if (number >= parts.size()) {
+                checkArchive(files.get(number - parts.size()));
+                return;
+            }
             Part part = parts.get(number);
             LoadedTensor tensor = tensors.get(part.tensor);
             MemorySegment actual = inMemory(tensor, part);
@@ -177,6 +205,17 @@ public final class CheckpointVerifier {
                 done(part, new TensorMismatch(tensor.info(), part.offset + read, -1, unsigned(actual, read)));
             } else {
                 done(part, null);
+            }
+        }
+
+        /** Compares the arrays of an archive with its checksums. Those of PyTorch are optional: torch can leave them out. */
+        private void checkArchive(Path file) {
+            try (FormatInput in = FormatInput.open(file)) {
+                if (new NpzFormat().recognize(in) instanceof Recognition.Recognized) {
+                    ZipChecksums.check(in, offsets.get(file), expected.asByteBuffer());
+                }
+            } catch (CheckpointException e) {
+                broken(e);
             }
         }
 

@@ -159,7 +159,8 @@ public final class SafetensorsWriter {
         }
         byte[] header = header(order);
         String unique = Long.toHexString(ThreadLocalRandom.current().nextLong());
-        Path temporary = path.resolveSibling("." + path.getFileName() + "." + unique + ".tmp");
+        // without the name of the file, which may leave no room for more
+        Path temporary = path.resolveSibling(".gds4j-" + unique + ".tmp");
         boolean done = false;
         try (FileChannel channel =
                 FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {

@@ -126,6 +126,29 @@ class VerificationTest {
         }
     }
 
+    /** The format's own checksum tells what the disk has changed. */
+    @Test
+    void arrayWithAnotherChecksumIsRefused() throws IOException {
+        byte[] bytes = Files.readAllBytes(Path.of("src/test/resources/io/gds4j/loader/libraries/arrays.npz"));
+        file = Files.write(folder.resolve("a.npz"), bytes);
+        Checkpoint checkpoint = Checkpoint.open(file);
+        TensorInfo damaged = checkpoint.tensors().values().stream().filter(tensor -> tensor.length() > 0).findFirst()
+                .orElseThrow();
+        try (LoadedTensors tensors = checkpoint.plan().load(driver)) {
+            assertThat(CheckpointVerifier.verify(tensors).verified()).isTrue();
+        }
+        bytes[(int) damaged.fileEnd() - 1] ^= 1;
+        Files.write(file, bytes);
+        try (LoadedTensors tensors = Checkpoint.open(file).plan().load(driver)) {
+            assertThatThrownBy(() -> CheckpointVerifier.verify(tensors)).isInstanceOf(CheckpointException.class)
+                    .hasMessageContaining("CRC-32").hasMessageContaining("'" + damaged.name());
+        }
+        try (LoadedTensors others = Checkpoint.open(file).plan()
+                .select(tensor -> !tensor.name().equals(damaged.name())).load(driver)) {
+            assertThat(CheckpointVerifier.verify(others).verified()).isTrue();
+        }
+    }
+
     @Test
     void deletedFileIsNamed() throws IOException {
         try (LoadedTensors tensors = load(MemoryKind.HOST)) {

@@ -4,18 +4,25 @@ import static io.gds4j.tools.GdsRun.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.ChecksumVerifier;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -162,6 +169,35 @@ class ConvertCommandTest {
 
         assertThat(run.status()).as(run.err()).isEqualTo(3);
         assertThat(run.err().lines()).singleElement().asString().endsWith("/link: not a folder");
+    }
+
+    /** Each thread that reads the source fails. */
+    @Test
+    @Timeout(60)
+    void sourceThatShrinksIsOneLine() throws Exception {
+        GdsRun run;
+        do {
+            new SafetensorsWriter(source).tensor("a", DType.U8, 100_000_000).writeSparse();
+            AtomicBoolean done = new AtomicBoolean();
+            Thread shrinks = Thread.ofPlatform().start(() -> {
+                String[] files = null;
+                while (!done.get() && (files == null || files.length == 0)) {
+                    files = destination.toFile().list((unused, name) -> name.endsWith(".safetensors"));
+                }
+                try (FileChannel channel = FileChannel.open(source, StandardOpenOption.WRITE)) {
+                    channel.truncate(10_000_000);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            });
+            run = gds("convert", source.toString(), destination.toString());
+            done.set(true);
+            shrinks.join();
+            Files.deleteIfExists(destination.resolve("model.safetensors"));
+        } while (run.status() == 0);
+        assertThat(run.status()).isEqualTo(3);
+        assertThat(run.err().lines()).singleElement().asString().contains("file changed");
+        assertThat(destination).doesNotExist();
     }
 
     @Test

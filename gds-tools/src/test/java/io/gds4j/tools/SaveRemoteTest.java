@@ -341,10 +341,11 @@ class SaveRemoteTest {
         assertThat(uploads).isEmpty();
     }
 
-    /** The bytes that were sent would not be those that the header describes. */
+    /** The bytes that were sent would not be those that the header describes. Other objects follow the first one. */
     @Test
     void sourceThatChangesMeanwhileIsNotStored() {
-        SavePlan plan = plan();
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(checkpoint()))
+                .options(SaveOptions.DEFAULTS.withMaxShardBytes(20_000_000)).toFolder(target());
         try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults(), "compat")) {
             assertThatThrownBy(() -> plan.save(driver, new SaveListener() {
                 @Override

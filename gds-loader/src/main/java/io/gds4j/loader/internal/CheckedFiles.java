@@ -38,6 +38,24 @@ public class CheckedFiles extends OpenFiles<CuFileHandle> {
         }
     }
 
+    /**
+     * Calls {@code action} with an open file that it reads.
+     *
+     * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if the file has become too short for a read
+     */
+    public final void read(Path path, Use<? super CuFileHandle, RuntimeException> action) {
+        use(path, handle -> {
+            try {
+                action.of(handle);
+            } catch (CuFileException e) {
+                if (e.errno().isEmpty()) {
+                    check(path, versions.get(path), handle.version());
+                }
+                throw e;
+            }
+        });
+    }
+
     @Override
     protected final void finishFile(Path path, CuFileHandle handle) {
         check(path, versions.get(path), handle.version());

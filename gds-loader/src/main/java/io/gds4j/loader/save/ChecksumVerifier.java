@@ -166,7 +166,7 @@ public final class ChecksumVerifier {
         public void work(int number) {
             Part part = parts.get(number);
             TensorInfo tensor = tensors.get(part.tensor);
-            files.use(tensor.file(), handle -> crcs[number] =
+            files.read(tensor.file(), handle -> crcs[number] =
                     TensorChecksums.of(handle, part.offset, part.length, memory, moved));
         }
 

@@ -11,6 +11,7 @@ import java.nio.file.Path;
 import java.security.MessageDigest;
 import java.security.NoSuchAlgorithmException;
 import java.util.ArrayList;
+import java.util.HashSet;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Objects;
@@ -58,6 +59,8 @@ public final class CollectiveSave {
     private final Path secret;
     private final int rank;
     private final int world;
+    /** Random part of the names that this writer has used last: another save may have removed the link. */
+    private volatile String used = "";
 
     private CollectiveSave(SaveContent content, FileCalls calls, String name, int rank, int world) {
         this.content = content;
@@ -173,12 +176,15 @@ public final class CollectiveSave {
      * @throws CuFileException with an errno if a file cannot be deleted
      */
     public void abandon() {
-        for (String id : ids(secret(new GuessableName(calls)).find())) {
-            Publication publication = publication(id);
-            if (!publication.isLive()) {
-                publication.abandon();
+        String random = secret(new GuessableName(calls)).find();
+        for (String each : new HashSet<>(List.of(random, used))) {
+            for (String id : ids(each)) {
+                Publication publication = publication(id);
+                if (!publication.isLive()) {
+                    publication.abandon();
+                }
+                removeShares(publication);
             }
-            removeShares(publication);
         }
         calls.delete(secret);
     }
@@ -197,7 +203,10 @@ public final class CollectiveSave {
             if (content.target().isFolder()) {
                 calls.createFolder(content.target().folder(), new ArrayList<>());
             }
-            List<String> ids = ids(secret(names).layOrFind());
+            content.target().checkAreNoFolders(content.files().size());
+            String random = secret(names).layOrFind();
+            used = random;
+            List<String> ids = ids(random);
             Publication publication = publication(ids);
             // also what an interrupted commit left: it is not of these bytes
             for (String id : ids) {
@@ -225,14 +234,27 @@ public final class CollectiveSave {
             beginPublishing();
             sync(() -> {
                 writer.sync();
-                // another save may have removed the files, and another writer made them anew
-                if (!leadTo(opened, publication::temporary)) {
-                    throw SaveFailure.replaced(content.target().path());
-                }
+                requireSame(opened, publication);
                 ShareFile share = new ShareFile(world, layout(), opened, tensors, fragments);
                 calls.write(share(publication, rank), share.toBytes());
+                boolean same = false;
+                try {
+                    requireSame(opened, publication);
+                    same = true;
+                } finally {
+                    if (!same) {
+                        calls.delete(share(publication, rank));
+                    }
+                }
                 calls.sync(content.target().folder());
             });
+        }
+
+        /** Another save may have removed the files, and another writer made them anew. */
+        private void requireSame(List<ShareFile.Identity> opened, Publication publication) {
+            if (!leadTo(opened, publication::temporary)) {
+                throw SaveFailure.replaced(content.target().path());
+            }
         }
 
         @Override

@@ -1,5 +1,6 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.StatxResult;
 import java.nio.file.Path;
@@ -54,6 +55,15 @@ interface FileCalls {
 
     /** Deletes a file or an empty folder; returns if there is none. */
     void delete(Path file);
+
+    /** Deletes the folders that a failed save has made, up to one in which others have put something meanwhile. */
+    default void deleteMade(List<Path> folders) {
+        try {
+            folders.reversed().forEach(this::delete);
+        } catch (CuFileException e) {
+            // The folder is in use, and why the save failed is what matters.
+        }
+    }
 
     /** Drops what the page cache holds of a file, except mapped pages, after it has written changed pages to the disk. */
     void dropCached(Path file);

@@ -3,6 +3,8 @@ package io.gds4j.loader.save;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.OpenFiles;
@@ -105,9 +107,13 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
         if (direct) {
             options.add(CuFileOpenOption.DIRECT);
         }
-        CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
-        creations.remove(path);
-        return handle;
+        try {
+            CuFileHandle handle = driver.openFile(path, options.toArray(OpenOption[]::new));
+            creations.remove(path);
+            return handle;
+        } catch (CuFileException e) {
+            throw e.errno().orElse(0) == Errno.ENOENT && versions.containsKey(path) ? SaveFailure.replaced(path) : e;
+        }
     }
 
     @Override

@@ -2,12 +2,16 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.source.SourcePath;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
+import java.util.UUID;
 import java.util.regex.Pattern;
 
 /**
@@ -24,6 +28,8 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
     private static final String STEM = "model";
     private static final String ID = "[0-9a-f]{16}";
     private static final String NUMBERS = "-\\d{5}-of-\\d{5}";
+    /** Longest stem, in bytes, whose hidden names have no more than the 255 bytes of a file name. */
+    private static final int MAX_STEM = 255 - ".-12345-of-12345..safetensors.index.json".length() - 16;
 
     static SaveTarget folder(Path folder) {
         return new SaveTarget(folder, absolute(folder), STEM, true);
@@ -83,37 +89,65 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
         return stem + ".safetensors.index.json";
     }
 
+    /**
+     * Checks that no folder has a name of the new checkpoint; a rename over one fails.
+     *
+     * @throws CuFileException EISDIR
+     */
+    void checkAreNoFolders(int files) {
+        List<String> all = new ArrayList<>(names(files));
+        if (isFolder) {
+            all.add(indexName());
+        }
+        for (String name : all) {
+            if (Files.isDirectory(folder.resolve(name))) {
+                throw CuFileException.builder(SaveFailure.FUNCTION)
+                        .error(CuFileError.INVALID_FILE_TYPE)
+                        .errno(Errno.EISDIR)
+                        .path(folder.resolve(name))
+                        .detail("a folder has this name")
+                        .build();
+            }
+        }
+    }
+
     String lockName() {
-        return "." + stem + ".lock";
+        return "." + hiddenStem() + ".lock";
+    }
+
+    /** Returns the first part of hidden names: the stem, or a digest of one that leaves no room for the rest. */
+    private String hiddenStem() {
+        byte[] bytes = stem.getBytes(StandardCharsets.UTF_8);
+        return bytes.length <= MAX_STEM ? stem : UUID.nameUUIDFromBytes(bytes).toString();
     }
 
     /** Returns the hidden name of a file while it is written. Readers of a folder skip hidden files. */
     String temporaryName(String name, String id) {
         int dot = name.indexOf(SUFFIX, stem.length());
-        return "." + name.substring(0, dot) + "." + id + name.substring(dot);
+        return "." + hiddenStem() + name.substring(stem.length(), dot) + "." + id + name.substring(dot);
     }
 
     /** Returns true for names of {@link #temporaryName}. */
     boolean isTemporary(String name) {
         return name.startsWith(".") && Pattern.matches(
-                "\\." + Pattern.quote(stem) + "(" + NUMBERS + ")?\\." + ID
+                "\\." + Pattern.quote(hiddenStem()) + "(" + NUMBERS + ")?\\." + ID
                         + "(\\.safetensors(\\.index\\.json)?|\\.part-\\d{5}|\\.names)",
                 name);
     }
 
     /** Returns the hidden name of what one of several writers leaves for the one that commits. */
     String shareName(String id, int rank) {
-        return String.format(Locale.ROOT, ".%s.%s.part-%05d", stem, id, rank);
+        return String.format(Locale.ROOT, ".%s.%s.part-%05d", hiddenStem(), id, rank);
     }
 
     /** Returns the hidden name of the link that tells several writers the random part of their names. */
     String secretName(String id) {
-        return "." + stem + "." + id + ".names";
+        return "." + hiddenStem() + "." + id + ".names";
     }
 
     /** Returns true for names of {@link #shareName} of one save. */
     boolean isShare(String name, String id) {
-        return name.startsWith("." + stem + "." + id + ".part-");
+        return name.startsWith("." + hiddenStem() + "." + id + ".part-");
     }
 
     /** Returns true for names that a checkpoint of this stem has in a folder. */

@@ -43,14 +43,17 @@ public final class ShardedSave implements AutoCloseable {
     private final SaveTarget target;
     private final Path parent;
     private final Path temporary;
+    /** Parents that this save has created; they go with it, unless it is committed. */
+    private final List<Path> made = new ArrayList<>();
     private @Nullable SaveLock lock;
+    /** Whether the temporary folder is one of a save. */
+    private boolean own;
 
-    private ShardedSave(Path folder, Path parent, FileCalls calls, SaveLock lock) {
+    private ShardedSave(Path folder, Path parent, FileCalls calls) {
         this.target = SaveTarget.folder(folder);
         this.calls = calls;
         this.parent = parent;
         this.temporary = parent.resolve(folder.getFileName() + SUFFIX);
-        this.lock = lock;
     }
 
     /**
@@ -72,10 +75,8 @@ public final class ShardedSave implements AutoCloseable {
         if (parent == null) {
             throw SaveFailure.taken(folder, "the root folder holds no checkpoint; name a folder in it");
         }
-        calls.createFolder(parent, new ArrayList<>());
-        SaveLock lock = calls.lock(parent, "." + place.getFileName() + ".lock");
-        ShardedSave save = new ShardedSave(place, parent, calls, lock);
-        return Undo.ifFails(lock::close, () -> {
+        ShardedSave save = new ShardedSave(place, parent, calls);
+        return Undo.ifFails(save::close, () -> {
             save.prepare();
             return save;
         });
@@ -98,7 +99,10 @@ public final class ShardedSave implements AutoCloseable {
     }
 
     private void prepare() {
-        if (!isOwn()) {
+        calls.createFolder(parent, made);
+        lock = calls.lock(parent, "." + target.folder().getFileName() + ".lock");
+        own = isOwn();
+        if (!own) {
             throw SaveFailure.taken(temporary,
                     "this is not the temporary folder of a save, which needs its name; rename it");
         }
@@ -110,8 +114,12 @@ public final class ShardedSave implements AutoCloseable {
             throw SaveFailure.taken(folder, "this exists and is no empty folder; a save writes a new one");
         }
         createFolder(temporary);
-        calls.write(temporary.resolve(MARK), new byte[0]);
+        mark();
         calls.sync(parent);
+    }
+
+    private void mark() {
+        calls.write(temporary.resolve(MARK), new byte[0]);
     }
 
     /** Creates a folder, which a link to one that others laid is not: a save removes what is in it. */
@@ -140,12 +148,15 @@ public final class ShardedSave implements AutoCloseable {
      *
      * @param parts files of {@link #part}, complete and durable, one for each rank
      * @return the files of the checkpoint, one for each part; the folder for a part that was left out
-     * @throws CuFileException INVALID_VALUE for no parts
+     * @throws CuFileException INVALID_VALUE for no parts, or if the save is closed
      * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
      *         them have a tensor of the same name
      * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, or is complete
      */
     public List<Path> commit(List<Path> parts) {
+        if (lock == null) {
+            throw CuFileException.invalid(SaveFailure.FUNCTION, "the save is closed");
+        }
         if (parts.isEmpty()) {
             throw CuFileException.invalid(SaveFailure.FUNCTION, "there are no shards; allowed are 1 and more");
         }
@@ -178,8 +189,10 @@ public final class ShardedSave implements AutoCloseable {
     private void publish(Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
         Path ready = temporary.resolve(READY);
         createFolder(ready);
+        // a commit that failed may have left files of other attempts
+        removeContent(ready);
         for (Map.Entry<Path, String> part : nameOf.entrySet()) {
-            calls.rename(part.getKey(), ready.resolve(part.getValue()));
+            rename(part.getKey(), ready.resolve(part.getValue()));
         }
         if (nameOf.size() > 1) {
             Map<String, String> files = new LinkedHashMap<>();
@@ -192,8 +205,24 @@ public final class ShardedSave implements AutoCloseable {
         }
         calls.sync(ready);
         // over an empty folder of this name, as rename(2) does
-        calls.rename(ready, target.folder());
+        rename(ready, target.folder());
+        made.clear();
         calls.sync(parent);
+    }
+
+    /** Renames a file or folder. A network file system may lose the answer to a rename that it has served. */
+    private void rename(Path from, Path to) {
+        Optional<StatxResult> moved = calls.status(from);
+        try {
+            calls.rename(from, to);
+        } catch (CuFileException e) {
+            boolean served = moved.isPresent()
+                    && calls.status(from).isEmpty()
+                    && calls.status(to).filter(there -> there.isSameFile(moved.get())).isPresent();
+            if (!served) {
+                throw e;
+            }
+        }
     }
 
     /** Removes the temporary folder: all that is left after a commit, or all of the save without one. Idempotent. */
@@ -201,14 +230,17 @@ public final class ShardedSave implements AutoCloseable {
     public void close() {
         SaveLock held = lock;
         lock = null;
-        if (held == null) {
-            return;
+        if (held != null) {
+            try (held) {
+                if (own) {
+                    removeTemporary();
+                }
+            } catch (CuFileException e) {
+                System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
+            }
         }
-        try (held) {
-            removeTemporary();
-        } catch (CuFileException e) {
-            System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
-        }
+        calls.deleteMade(made);
+        made.clear();
     }
 
     /**
@@ -216,13 +248,23 @@ public final class ShardedSave implements AutoCloseable {
      * has its name meanwhile.
      */
     private void removeTemporary() {
-        if (calls.status(temporary).filter(StatxResult::isDirectory).isPresent()) {
-            for (String name : calls.list(temporary)) {
-                if (!name.equals(MARK)) {
-                    removeTree(temporary.resolve(name));
-                }
+        if (calls.status(temporary).filter(StatxResult::isDirectory).isEmpty()) {
+            return;
+        }
+        for (String name : calls.list(temporary)) {
+            if (!name.equals(MARK)) {
+                removeTree(temporary.resolve(name));
             }
+        }
+        boolean removed = false;
+        try {
             removeTree(temporary);
+            removed = true;
+        } finally {
+            if (!removed && calls.status(temporary).isPresent()) {
+                // an attempt that has not ended added a file: the next save knows the folder
+                mark();
+            }
         }
     }
 
@@ -233,11 +275,15 @@ public final class ShardedSave implements AutoCloseable {
             return;
         }
         if (there.get().isDirectory()) {
-            for (String name : calls.list(folder)) {
-                removeTree(folder.resolve(name));
-            }
+            removeContent(folder);
         }
         calls.delete(folder);
+    }
+
+    private void removeContent(Path folder) {
+        for (String name : calls.list(folder)) {
+            removeTree(folder.resolve(name));
+        }
     }
 
     @Override

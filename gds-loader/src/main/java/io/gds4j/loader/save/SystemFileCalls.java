@@ -85,8 +85,8 @@ final class SystemFileCalls implements FileCalls {
     public byte[] read(Path file, int most) {
         // a pipe does not wait for its writer
         int fd = posix().open(file.toString(), PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK, 0);
-        if (fd == -Errno.ENOENT) {
-            return new byte[0];
+        if (fd == -Errno.ENOENT || fd == -Errno.ENAMETOOLONG) {
+            return new byte[0]; // the name of an index may be longer than that of the file
         }
         check(file, "open the file", fd);
         try (Arena arena = Arena.ofConfined()) {

@@ -114,7 +114,7 @@ final class TensorBytes implements AutoCloseable {
             case SaveTensor.Elsewhere other ->
                 throw new IllegalStateException("tensor %s of file %s is elsewhere".formatted(tensor, file));
             case SaveTensor.InFile original ->
-                originals.use(
+                originals.read(
                         original.tensor().file(),
                         handle -> control.moved().readFully(handle, to, original.tensor().fileOffset() + offset));
         }

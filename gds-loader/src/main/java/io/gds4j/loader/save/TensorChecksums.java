@@ -5,8 +5,12 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
+import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.format.safetensors.SafetensorsFormat;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.memory.MemoryAllocation;
@@ -34,10 +38,11 @@ public final class TensorChecksums {
     }
 
     /**
-     * Returns the checksums in the header of a file ({@link SaveOptions#checksums}).
+     * Returns the checksums in the header of a file ({@link SaveOptions#checksums}). Reads the header again if an index names only
+     * some tensors of the file.
      *
      * @return CRC32C by the name of the tensor, without tensors of 0 bytes; empty if the file records none
-     * @throws CuFileException INVALID_VALUE if the checksums are malformed
+     * @throws CuFileException INVALID_VALUE if the checksums are malformed; as {@link Checkpoint#open} where the header is read again
      */
     public static Map<String, Integer> recorded(CheckpointFile file) {
         String digits = file.metadata().get(SaveFile.CHECKSUMS);
@@ -45,11 +50,12 @@ public final class TensorChecksums {
             return Map.of();
         }
         Map<String, String> metadata = file.metadata();
-        // aliases are not in the header
-        List<TensorInfo> withBytes = file.tensors().stream()
-                .filter(tensor -> tensor.length() > 0 && !metadata.containsKey(SafetensorsText.ALIAS + tensor.name()))
-                .toList();
-        if (digits.length() != (long) withBytes.size() * SaveFile.CHECKSUM_DIGITS || !digits.matches("[0-9a-f]*")) {
+        List<TensorInfo> withBytes = withBytes(file);
+        if (digits.length() != checksumDigits(withBytes)) {
+            // an index may name only some tensors of a file
+            withBytes = withBytes(header(file));
+        }
+        if (digits.length() != checksumDigits(withBytes) || !digits.matches("[0-9a-f]*")) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, file.path(),
                     "metadata %s must be %s hexadecimal digits for each of %s tensors with bytes, it is %s"
                             .formatted(SaveFile.CHECKSUMS, SaveFile.CHECKSUM_DIGITS, withBytes.size(),
@@ -69,6 +75,28 @@ public final class TensorChecksums {
             }
         }
         return recorded;
+    }
+
+    /** Returns the tensors whose checksums the header has; aliases are not in the header. */
+    private static List<TensorInfo> withBytes(CheckpointFile file) {
+        Map<String, String> metadata = file.metadata();
+        return file.tensors().stream()
+                .filter(tensor -> tensor.length() > 0 && !metadata.containsKey(SafetensorsText.ALIAS + tensor.name()))
+                .toList();
+    }
+
+    private static long checksumDigits(List<TensorInfo> tensors) {
+        return (long) tensors.size() * SaveFile.CHECKSUM_DIGITS;
+    }
+
+    /** Returns the file with all tensors of its header. */
+    private static CheckpointFile header(CheckpointFile file) {
+        try (FormatInput in = FormatInput.open(file.path())) {
+            if (!in.version().isSameAs(file.version())) {
+                throw CheckpointException.changed(file.path(), file.version(), in.version());
+            }
+            return new SafetensorsFormat().read(in);
+        }
     }
 
     /**

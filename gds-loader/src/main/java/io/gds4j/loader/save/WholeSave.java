@@ -1,11 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Undo;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HexFormat;
@@ -21,7 +17,7 @@ final class WholeSave extends SaveJob {
     @Override
     void work() {
         List<Path> made = new ArrayList<>();
-        Undo.ifFails(() -> remove(made.reversed()), () -> {
+        Undo.ifFails(() -> calls.deleteMade(made), () -> {
             if (plan.target().isFolder()) {
                 calls.createFolder(plan.target().folder(), made);
             }
@@ -29,28 +25,11 @@ final class WholeSave extends SaveJob {
         });
     }
 
-    /** Removes the folders that a failed save has made, up to one in which others have put something meanwhile. */
-    private void remove(List<Path> folders) {
-        try {
-            folders.forEach(calls::delete);
-        } catch (CuFileException e) {
-            // The folder is in use, and why the save failed is what matters.
-        }
-    }
-
     private void save(SaveTarget target) {
-        for (String name : target.names(plan.files().size())) {
-            checkIsNoFolder(target.folder().resolve(name));
-        }
+        target.checkAreNoFolders(plan.files().size());
         try (SaveLock _ = calls.lock(target.folder(), target.lockName())) {
             awaitStreams();
             writeAndPublish(target);
-        }
-    }
-
-    private static void checkIsNoFolder(Path place) {
-        if (Files.isDirectory(place)) {
-            throw SaveFailure.of(CuFileError.INVALID_FILE_TYPE, place, Errno.EISDIR, "a folder has this name");
         }
     }
 

@@ -105,6 +105,25 @@ class ChecksumTest {
         assertThat(report.verified()).isFalse();
     }
 
+    /** A file may have tensors of other checkpoints, too. */
+    @Test
+    void tensorsThatAnIndexNamesAreVerified() throws IOException {
+        try (Tensors tensors = Tensors.small(driver, 1).add("other", DType.U8, 100)) {
+            tensors.plan().options(CHECKED).toFolder(folder).save(driver);
+        }
+        Path index = folder.resolve("model.safetensors.index.json");
+        Files.writeString(index, """
+                {"weight_map": {"norm": "model.safetensors", "other": "model.safetensors"}}""");
+        TensorInfo tensor = Checkpoint.open(folder).tensors().get("norm");
+        ChecksumReport report = ChecksumVerifier.verify(driver, folder);
+        assertThat(report.verified()).as("%s", report).isTrue();
+        assertThat(report.tensors()).isEqualTo(2);
+        try (FileChannel channel = FileChannel.open(tensor.file(), StandardOpenOption.WRITE)) {
+            channel.write(ByteBuffer.wrap(new byte[]{1, 2, 3, 4}), tensor.fileOffset());
+        }
+        assertThat(ChecksumVerifier.verify(driver, folder).different()).containsExactly("norm");
+    }
+
     @Test
     void fileWithoutChecksumsIsNotVerified() {
         Path file = folder.resolve("a.safetensors");

@@ -305,6 +305,47 @@ class CollectiveSaveTest {
         Files.delete(folder);
     }
 
+    /** A network file system may lose the answer to a call that it has served. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void commitThatLosesAnyAnswerIsRepeated(boolean sharded) throws IOException {
+        SaveOptions options = sharded ? TWO_FILES : SaveOptions.DEFAULTS;
+        folder = SaveCrashTest.newFolder();
+        boolean done = false;
+        for (int n = 1; !done; n++) {
+            int failing = n;
+            int[] last = {0};
+            for (int rank = 0; rank < WORLD; rank++) {
+                writer(rank, SHARDED, options).write(driver);
+            }
+            WatchedCalls calls = new WatchedCalls((number, name) -> {
+                last[0] = number;
+            }, (number, name) -> {
+                if (number == failing) {
+                    throw WatchedCalls.refusal(Errno.EIO);
+                }
+            });
+            try {
+                writer(0, SHARDED, options).with(calls).commit(driver);
+            } catch (CuFileException e) {
+                assertThat(e.errno()).hasValue(Errno.EIO);
+                if (names().stream().anyMatch(name -> name.contains(".part-"))) {
+                    writer(1, SHARDED, options).commit(driver);
+                }
+                writer(2, SHARDED, options).abandon();
+            }
+            assertThat(Tensors.seedOf(folder, 5)).as("after call %d", n).isEqualTo(5);
+            assertThat(names()).as("after call %d", n).noneMatch(name -> name.startsWith("."));
+            for (String name : names()) {
+                Files.delete(folder.resolve(name));
+            }
+            memories.forEach(MemoryAllocation::close);
+            memories.clear();
+            done = failing > last[0];
+        }
+        Files.delete(folder);
+    }
+
     /** A writer that begins again takes back that its save was published, before it can fail. */
     @Test
     void commitThatTidiedUpIsNotRepeatedAfterAWriterHasBegunAgain() throws IOException {
@@ -653,6 +694,39 @@ class CollectiveSaveTest {
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
         first.abandon();
         assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+    }
+
+    /** Another save has removed the link, while a writer that had read it created its files. */
+    @Test
+    void abandonRemovesTheFilesOfTheNamesThatTheWriterUsed() throws Exception {
+        CollectiveSave writer = writer(0, SHARDED, TWO_FILES);
+        writer.write(driver);
+        Files.delete(secret());
+        assertThat(names()).hasSize(3);
+        writer.abandon();
+        assertThat(names()).isEmpty();
+    }
+
+    /** Removes the second file when the writer has opened the first one, or before it leaves its share. */
+    @ParameterizedTest
+    @ValueSource(strings = {"list", "index"})
+    void writerNoticesThatItsFilesWereRemoved(String call) throws IOException {
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals(call)) {
+                try {
+                    for (String file : names()) {
+                        if (file.startsWith(".model-00002")) {
+                            Files.delete(folder.resolve(file));
+                        }
+                    }
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        });
+        assertThatThrownBy(() -> writer(0, SHARDED, TWO_FILES).with(calls).write(driver)).isInstanceOfSatisfying(
+                CuFileException.class, e -> assertThat(e.errno()).as("%s", e).hasValue(Errno.ESTALE));
+        assertThat(names()).noneMatch(name -> name.contains(".part-"));
     }
 
     @Test

@@ -26,9 +26,11 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.Failures;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -568,6 +570,19 @@ class SavePlanTest {
         }
     }
 
+    /** A rename of the index failed over it, and the save could not read whether it had taken place. */
+    @Test
+    void folderInPlaceOfTheIndexIsRefused() throws IOException {
+        Path index = Files.createDirectory(folder.resolve("model.safetensors.index.json"));
+        try (Tensors tensors = Tensors.small(driver, 2)) {
+            SavePlan plan = tensors.plan().options(SaveOptions.DEFAULTS.withMaxShardBytes(100_000)).toFolder(folder);
+            Failures.expectErrno(Errno.EISDIR, () -> plan.save(driver));
+            assertThat(names()).containsExactly(index.getFileName().toString());
+            Failures.expectErrno(Errno.EISDIR, () -> CollectiveSave.of(plan, "step", 0, 1).write(driver));
+            assertThat(names()).containsExactly(index.getFileName().toString());
+        }
+    }
+
     @Test
     void readOnlyFolderIsRefused() {
         try (Tensors tensors = Tensors.small(driver, 2)) {
@@ -626,6 +641,25 @@ class SavePlanTest {
     }
 
     @Test
+    void fileThatShrinksWhileItIsCopiedHasChanged() throws IOException {
+        Path source = folder.resolve("source.safetensors");
+        new SafetensorsWriter(source).tensor("a", DType.U8, 100_000_000).writeSparse();
+        SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(source)).toFolder(folder.resolve("copy"));
+        assertThatThrownBy(() -> plan.save(driver, new SaveListener() {
+            @Override
+            public void progress(long bytesDone, long bytesTotal) {
+                try (FileChannel channel = FileChannel.open(source, StandardOpenOption.WRITE)) {
+                    channel.truncate(50_000_000);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        })).isInstanceOfSatisfying(
+                CheckpointException.class, e -> assertThat(e.rule()).isEqualTo(CheckpointRule.FILE_CHANGED));
+        assertThat(names()).containsExactly("source.safetensors");
+    }
+
+    @Test
     void oneFileOfTwoVersionsIsNotCopied() throws IOException {
         Path source = folder.resolve("source.safetensors");
         SavePlan.Builder builder = SavePlan.builder();
@@ -659,5 +693,30 @@ class SavePlanTest {
         assertThat(there).isEmptyDirectory();
         assertThat(used.resolve("file")).exists();
         assertThat(used.toFile().list()).containsExactly("file");
+    }
+
+    /** A file name has 255 bytes at most, and the hidden names of a save are longer. */
+    @ParameterizedTest
+    @ValueSource(strings = {"n", "\u00e9"})
+    void nameMayBeAsLongAsThatOfAFile(String letter) throws IOException {
+        int most = (255 - ".safetensors".length()) / letter.getBytes(StandardCharsets.UTF_8).length;
+        for (int length : new int[]{most / 2, most - 24, most}) {
+            Path file = folder.resolve(letter.repeat(length) + ".safetensors");
+            try (Tensors tensors = Tensors.small(driver, 1)) {
+                SavePlan plan = tensors.plan().toFile(file);
+                plan.save(driver);
+                plan.save(driver);
+                CollectiveSave writer = CollectiveSave.of(plan, "step", 0, 1);
+                writer.write(driver);
+                writer.abandon();
+                writer.write(driver);
+                writer.commit(driver);
+                tensors.check(file);
+            }
+            new SafetensorsWriter(file).tensor("a", DType.U8, 1).write(new TensorPattern(1));
+            assertThat(folder).isDirectoryContaining(entry -> entry.equals(file));
+            assertThat(folder).isDirectoryNotContaining(entry -> !entry.equals(file));
+            Files.delete(file);
+        }
     }
 }

@@ -15,14 +15,18 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Comparator;
 import java.util.List;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 
 /** Shards that several processes write become one checkpoint. */
 @Timeout(30)
@@ -230,5 +234,129 @@ class ShardedSaveTest {
         }
         assertThat(Checkpoint.open(link.resolve("../step")).tensors()).containsOnlyKeys("a");
         assertThat(names(folder)).containsExactly("disk", "link");
+    }
+
+    /** The process is gone: no call that follows has an effect. */
+    private static final class Crash extends Error {
+        private static final long serialVersionUID = 1L;
+    }
+
+    private enum End {
+        CRASH, FAILURE, LOST_ANSWER
+    }
+
+    /** Ends a save at each of its calls. */
+    @ParameterizedTest
+    @EnumSource(End.class)
+    void saveThatEndsAtAnyCallLeavesNothingOrTheCheckpoint(End end) throws IOException {
+        folder = SaveCrashTest.newFolder();
+        Path parent = folder.resolve("new/parent");
+        Path place = parent.resolve("step");
+        boolean done = false;
+        for (int n = 1; !done; n++) {
+            int failing = n;
+            int[] last = {0};
+            String[] failed = {null};
+            WatchedCalls calls = new WatchedCalls((number, name) -> {
+                last[0] = number;
+                if (end == End.CRASH && number >= failing) {
+                    throw new Crash();
+                }
+                if (end == End.FAILURE && number == failing) {
+                    failed[0] = name;
+                    throw WatchedCalls.refusal(Errno.EIO);
+                }
+            }, (number, name) -> {
+                if (end == End.LOST_ANSWER && number == failing) {
+                    failed[0] = name;
+                    throw WatchedCalls.refusal(Errno.EIO);
+                }
+            });
+            boolean committed = false;
+            try (ShardedSave save = ShardedSave.begin(place, calls)) {
+                save.commit(List.of(shard(save, 0, 1, "a"), shard(save, 1, 2, "b")));
+                committed = true;
+            } catch (Crash | CuFileException e) {
+                assertThat(e).isInstanceOf(end == End.CRASH ? Crash.class : CuFileException.class);
+            }
+            String what = "%s at call %s, %s".formatted(end, n, failed[0]);
+            if (committed || Files.exists(place)) {
+                assertThat(Checkpoint.open(place).tensors()).as(what).containsOnlyKeys("a", "b");
+                assertThat(names(place)).as(what).hasSize(3);
+            }
+            if (end == End.LOST_ANSWER && "rename".equals(failed[0])) {
+                assertThat(committed).as(what).isTrue();
+            }
+            if (!committed && end != End.CRASH && !"delete".equals(failed[0])) {
+                assertThat(Files.exists(parent.resolve("step.tmp"))).as(what).isFalse();
+                assertThat(Files.exists(place) || !Files.exists(folder.resolve("new"))).as(what).isTrue();
+            }
+            if (Files.exists(place)) {
+                Path after = place;
+                assertThatThrownBy(() -> ShardedSave.begin(after)).as(what).hasMessageContaining("no empty folder");
+            } else {
+                try (ShardedSave save = ShardedSave.begin(place)) {
+                    save.commit(List.of(shard(save, 0, 1, "c")));
+                }
+                assertThat(Checkpoint.open(place).tensors()).as(what).containsOnlyKeys("c");
+            }
+            assertThat(names(parent)).as(what).containsExactly("step");
+            remove(folder.resolve("new"));
+            done = failing > last[0];
+        }
+        Files.delete(folder);
+    }
+
+    private static void remove(Path tree) throws IOException {
+        try (Stream<Path> all = Files.walk(tree)) {
+            for (Path path : all.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(path);
+            }
+        }
+    }
+
+    @Test
+    void commitAfterOneThatFailedHasNoFilesOfIt() throws IOException {
+        int[] renames = {0};
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("rename") && ++renames[0] == 3) {
+                throw WatchedCalls.refusal(Errno.EIO);
+            }
+        });
+        try (ShardedSave save = ShardedSave.begin(step(), calls)) {
+            List<Path> parts = List.of(shard(save, 0, 1, "a"), shard(save, 1, 2, "b"));
+            assertThatThrownBy(() -> save.commit(parts)).isInstanceOf(CuFileException.class);
+            save.commit(List.of(shard(save, 0, 3, "c")));
+        }
+        assertThat(names(step())).containsExactly("model.safetensors");
+    }
+
+    @Test
+    void closedSaveDoesNotCommitWhatTheNextOneWrites() throws IOException {
+        ShardedSave closed = ShardedSave.begin(step());
+        closed.close();
+        try (ShardedSave next = ShardedSave.begin(step())) {
+            List<Path> parts = List.of(shard(next, 0, 1, "a"));
+            assertThatThrownBy(() -> closed.commit(parts)).hasMessageContaining("the save is closed");
+            next.commit(parts);
+        }
+        assertThat(names(step())).containsExactly("model.safetensors");
+    }
+
+    @Test
+    void nextSaveRemovesWhatAnAttemptWroteWhileTheFolderWasRemoved() throws IOException {
+        Path temporary = folder.resolve("step-7.tmp");
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("delete") && Files.exists(temporary) && !Files.exists(temporary.resolve(".gds4j-save"))) {
+                try {
+                    Files.write(temporary.resolve("shard-00000-1.safetensors"), new byte[1]);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        });
+        ShardedSave.begin(step(), calls).close();
+        ShardedSave.begin(step()).close();
+        assertThat(names(folder)).isEmpty();
     }
 }

@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.save.ChecksumReport;
 import io.gds4j.loader.save.ChecksumVerifier;
 import io.gds4j.loader.save.SaveListener;
@@ -35,6 +36,7 @@ import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
 import java.util.stream.Collectors;
 
 /**
@@ -95,7 +97,7 @@ public record ConvertRun(
         Growth.note(output, checkpoint, plan.bytes(), "storage");
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
-            SaveReport report = save(plan, opened.driver());
+            SaveReport report = save(checkpoint, plan, opened.driver());
             Optional<ChecksumReport> verification = options.checksums()
                     ? Optional.of(verify(plan))
                     : Optional.empty();
@@ -158,7 +160,7 @@ public record ConvertRun(
     }
 
     /** Saves; a signal that ends the process removes the unfinished files. */
-    private SaveReport save(SavePlan plan, CuFileDriver driver) {
+    private SaveReport save(Checkpoint checkpoint, SavePlan plan, CuFileDriver driver) {
         try (Progress progress = output.start("converting", plan.bytes());
                 ExitInterrupt _ = new ExitInterrupt(isStore() ? TO_TIDY_UP : UNLIMITED)) {
             try {
@@ -169,7 +171,7 @@ public record ConvertRun(
                     }
                 });
             } catch (CuFileException e) {
-                warnOfRemains(e);
+                warnOfRemains(checkpoint, e);
                 if (e.errno().orElse(0) == Errno.EEXIST && isStore()) {
                     Path object = e.path().orElse(destination);
                     throw CommandFailure.badInput(object.toString(), "%s: %s".formatted(object, e.detail()));
@@ -181,14 +183,18 @@ public record ConvertRun(
 
     /**
      * Warns of what a failed save could not remove, unless the failure itself is printed and says so. A store that could not take
-     * back what it has wraps the failure that ended the save. That other reads ended, too, when the process did, is no such thing.
+     * back what it has wraps the failure that ended the save. That other reads of the source failed, too, or ended when the process did,
+     * is no such thing.
      */
-    private void warnOfRemains(CuFileException failure) {
+    private void warnOfRemains(Checkpoint checkpoint, CuFileException failure) {
         if (ShutdownState.begun() && failure.getCause() instanceof CuFileException) {
             output.warn(failure.detail());
         }
+        Set<Path> sources = checkpoint.files().stream().map(CheckpointFile::path).collect(Collectors.toSet());
         for (Throwable each : failure.getSuppressed()) {
-            if (each instanceof CuFileException known && known.error() != CuFileError.DRIVER_CLOSING) {
+            if (each instanceof CuFileException known
+                    && known.error() != CuFileError.DRIVER_CLOSING
+                    && known.path().filter(sources::contains).isEmpty()) {
                 output.warn(known.getMessage());
             }
         }

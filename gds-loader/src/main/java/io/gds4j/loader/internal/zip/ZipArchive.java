@@ -37,7 +37,7 @@ public final class ZipArchive {
     private static final int FLAG_SIZES_FOLLOW = 8;
 
     /** An entry of the central directory. */
-    private record Entry(String name, byte[] rawName, long header, long stored, long bytes, int method) {
+    private record Entry(String name, byte[] rawName, long header, long stored, long bytes, int method, int crc) {
     }
 
     private final ZipSource file;
@@ -177,7 +177,8 @@ public final class ZipArchive {
         if (header == LittleEndian.ABSENT_32) {
             header = zip64(directory, field, fieldEnd, offset, name);
         }
-        entries.add(new Entry(name, rawName, header, stored, bytes, directory.u16(at + 10)));
+        entries.add(new Entry(name, rawName, header, stored, bytes, directory.u16(at + 10),
+                (int) directory.u32(at + 16)));
         return next;
     }
 
@@ -267,6 +268,6 @@ public final class ZipArchive {
                     "member %s is not compressed, but has %s bytes stored as %s"
                             .formatted(quoted, Long.toUnsignedString(entry.bytes), entry.stored));
         }
-        return new ZipMember(entry.name, entry.header, data, entry.stored, entry.bytes, entry.method);
+        return new ZipMember(entry.name, entry.header, data, entry.stored, entry.bytes, entry.method, entry.crc);
     }
 }

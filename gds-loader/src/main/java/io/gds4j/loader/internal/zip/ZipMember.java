@@ -9,9 +9,10 @@ package io.gds4j.loader.internal.zip;
  * @param storedBytes bytes of the data in the file
  * @param bytes bytes of the data after decompression
  * @param method compression method; 0 means that the data is stored as it is
+ * @param crc CRC-32 of the data after decompression
  */
 public record ZipMember(
-        String name, long headerOffset, long dataOffset, long storedBytes, long bytes, int method) {
+        String name, long headerOffset, long dataOffset, long storedBytes, long bytes, int method, int crc) {
 
     /** Compression method of members that are stored as they are. */
     static final int STORED = 0;

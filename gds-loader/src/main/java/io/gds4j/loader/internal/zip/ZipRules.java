@@ -12,6 +12,8 @@ public final class ZipRules {
     public static final CheckpointRule DUPLICATE_MEMBER = new CheckpointRule("ZipDuplicateMember", "broken zip file");
     /** Two members that share bytes of the file. */
     public static final CheckpointRule OVERLAP = new CheckpointRule("ZipOverlap", "broken zip file");
+    /** A member whose bytes have another CRC-32 than its entry. */
+    public static final CheckpointRule CHECKSUM = new CheckpointRule("ZipChecksum", "broken zip file");
 
     private ZipRules() {
     }
