@@ -221,9 +221,11 @@ class S3FaultTest {
         };
         Logger logger = Logger.getLogger("io.gds4j.remote");
         logger.addHandler(handler);
+        logger.setUseParentHandlers(false);
         try {
             action.run();
         } finally {
+            logger.setUseParentHandlers(true);
             logger.removeHandler(handler);
         }
         return lines;
