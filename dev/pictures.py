@@ -119,8 +119,8 @@ def load():
         "GB/s, medians of ten processes of each, in turns; 17.2 GB of safetensors in four shards, in memory (tmpfs), one H100, 16 "
         "processors, 2026-11-27. The CUDA context is made before the clock starts. docs/comparison.md has all runs.",
         [("first load", OTHER)],
-        [("gds4j (gds load)", 42.8), ("InstantTensor 0.2.2", 42.4), ("fastsafetensors 0.5.0", 27.3), ("Run:ai streamer 0.16.1", 5.7),
-         ("safetensors 0.8.0", 4.5), ("FileChannel, one thread", 3.8)], 50, "GB/s", 10)
+        [("gds4j (gds load)", 43.5), ("InstantTensor 0.2.2", 42.1), ("fastsafetensors 0.5.0", 26.4), ("Run:ai streamer 0.17.0", 6.1),
+         ("safetensors 0.8.0", 4.1), ("FileChannel, one thread", 3.9)], 50, "GB/s", 10)
 
 
 def gpus():
