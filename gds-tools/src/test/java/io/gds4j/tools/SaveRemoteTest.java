@@ -24,6 +24,7 @@ import io.gds4j.remote.S3Files;
 import io.gds4j.remote.S3Options;
 import io.gds4j.statistics.IoPath;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
@@ -341,7 +342,7 @@ class SaveRemoteTest {
         assertThat(uploads).isEmpty();
     }
 
-    /** The bytes that were sent would not be those that the header describes. Other objects follow the first one. */
+    /** The save sends several objects. The source changes after the first part, so its header no longer describes later bytes. */
     @Test
     void sourceThatChangesMeanwhileIsNotStored() {
         SavePlan plan = SavePlan.builder().checkpoint(Checkpoint.open(checkpoint()))
@@ -353,7 +354,7 @@ class SaveRemoteTest {
                     try {
                         Files.writeString(folder.resolve("source.safetensors"), "other");
                     } catch (IOException e) {
-                        throw new java.io.UncheckedIOException(e);
+                        throw new UncheckedIOException(e);
                     }
                 }
             })).isInstanceOfAny(CheckpointException.class, CuFileException.class);

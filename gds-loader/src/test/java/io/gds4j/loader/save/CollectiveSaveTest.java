@@ -293,16 +293,21 @@ class CollectiveSaveTest {
                     writer(0, SHARDED, options).abandon();
                 }
             }
-            assertThat(Tensors.seedOf(folder, 5)).as("after call %d", n).isEqualTo(5);
-            assertThat(names()).as("after call %d", n).noneMatch(name -> name.startsWith("."));
-            for (String name : names()) {
-                Files.delete(folder.resolve(name));
-            }
-            memories.forEach(MemoryAllocation::close);
-            memories.clear();
+            checkAndRemoveCheckpoint(n);
         }
         assertThat(count).isGreaterThan(WORLD);
         Files.delete(folder);
+    }
+
+    /** Asserts that the folder has the whole checkpoint and no hidden file after a call has failed, and empties it for the next one. */
+    private void checkAndRemoveCheckpoint(int call) throws IOException {
+        assertThat(Tensors.seedOf(folder, 5)).as("after call %d", call).isEqualTo(5);
+        assertThat(names()).as("after call %d", call).noneMatch(name -> name.startsWith("."));
+        for (String name : names()) {
+            Files.delete(folder.resolve(name));
+        }
+        memories.forEach(MemoryAllocation::close);
+        memories.clear();
     }
 
     /** A network file system may lose the answer to a call that it has served. */
@@ -334,13 +339,7 @@ class CollectiveSaveTest {
                 }
                 writer(2, SHARDED, options).abandon();
             }
-            assertThat(Tensors.seedOf(folder, 5)).as("after call %d", n).isEqualTo(5);
-            assertThat(names()).as("after call %d", n).noneMatch(name -> name.startsWith("."));
-            for (String name : names()) {
-                Files.delete(folder.resolve(name));
-            }
-            memories.forEach(MemoryAllocation::close);
-            memories.clear();
+            checkAndRemoveCheckpoint(n);
             done = failing > last[0];
         }
         Files.delete(folder);

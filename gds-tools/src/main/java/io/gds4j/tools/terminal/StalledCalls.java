@@ -36,7 +36,7 @@ final class StalledCalls {
 
     private final Map<Path, Seen> seen = new HashMap<>();
 
-    /** Looks at all threads again, and returns those that have been in a call on a file since an earlier look. */
+    /** Looks at all threads. Returns the calls on files in which a thread has been since an earlier look. */
     List<Call> look() {
         List<Call> calls = new ArrayList<>();
         Map<Path, Seen> before = new HashMap<>(seen);
