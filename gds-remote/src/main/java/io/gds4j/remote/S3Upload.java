@@ -70,17 +70,15 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     /**
      * The bytes of a file.
      *
-     * @param opened the file when its upload began
+     * @param size of the open file: the name may belong to another one since
+     * @param opened the file of that name when the upload began
      */
-    private record FileContent(Path file, FileChannel channel, BasicFileAttributes opened) implements RangeSource {
+    private record FileContent(Path file, FileChannel channel, long size, BasicFileAttributes opened)
+            implements
+                RangeSource {
         @Override
         public String identity() {
             return file.toString();
-        }
-
-        @Override
-        public long size() {
-            return opened.size();
         }
 
         /** A file that lost its name to another one, or has none, keeps its bytes. */
@@ -108,7 +106,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     void run(Path file, String key) throws IOException {
         try (FileChannel channel = FileChannel.open(file)) {
-            run(new FileContent(file, channel, FileContent.attributes(file)), key);
+            run(new FileContent(file, channel, channel.size(), FileContent.attributes(file)), key);
         }
     }
 
