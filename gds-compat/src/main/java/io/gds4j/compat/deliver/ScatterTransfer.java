@@ -1,6 +1,7 @@
 package io.gds4j.compat.deliver;
 
 import io.gds4j.compat.plan.TransferRequest;
+import io.gds4j.engine.machine.TransferCosts;
 import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.engine.staging.CopyPipeline;
 import io.gds4j.engine.staging.GatherCopy;
@@ -201,7 +202,8 @@ public final class ScatterTransfer extends StagedTransfer {
 
     @Override
     boolean enter(CopyPipeline pipeline, long bytes) {
-        boolean entered = pipeline.enter(this, gpus, bytes);
+        boolean many = !plan().isWrite() && gpus.size() >= TransferCosts.MANY_GPUS;
+        boolean entered = pipeline.enter(this, gpus, bytes, many ? 1 : CopyPipeline.DEPTH);
         pipeline.useKernels(!managed);
         return entered;
     }

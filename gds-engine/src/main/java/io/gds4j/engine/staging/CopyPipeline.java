@@ -48,6 +48,9 @@ public final class CopyPipeline {
 
     private int turn;
     private int held;
+
+    /** Number of slots that the request uses. */
+    private int most;
     private boolean byProcessor;
     private boolean single;
     private @Nullable FragmentCopies fragments;
@@ -156,7 +159,7 @@ public final class CopyPipeline {
      */
     public boolean enter(
             PieceFailures listener, PreparedGpu gpu, long bytes, long pieces, boolean onlyByProcessor) {
-        begin();
+        begin(DEPTH);
         PieceWaitEvent waiting = FlightEvents.pieceWait();
         boolean entered = false;
         try {
@@ -183,9 +186,10 @@ public final class CopyPipeline {
      * Takes lanes to several contexts and a slab, for which it may wait. No context is current until {@link #begin}.
      *
      * @param destinations none for host memory only
+     * @param slots number of pieces that may be under way, 1 to {@link #DEPTH}
      */
-    public boolean enter(PieceFailures listener, List<PreparedGpu> destinations, long bytes) {
-        begin();
+    public boolean enter(PieceFailures listener, List<PreparedGpu> destinations, long bytes, int slots) {
+        begin(slots);
         PieceWaitEvent waiting = FlightEvents.pieceWait();
         boolean entered = false;
         try {
@@ -193,7 +197,7 @@ public final class CopyPipeline {
                 add(destinations.get(i));
             }
             entered = takeLanes(listener) && takeSlab(listener, bytes, !destinations.isEmpty());
-            if (entered && destinations.size() > 1) {
+            if (entered && slots > 1 && destinations.size() > 1) {
                 halve(bytes);
             }
         } finally {
@@ -230,10 +234,11 @@ public final class CopyPipeline {
                 lane(target), slot.number, toGpu, mayUse ? kernel.fragments() : null, pool.waits().any());
     }
 
-    private void begin() {
+    private void begin(int ofRequest) {
         if (held != 0) {
             throw new IllegalStateException("the pipeline is entered already");
         }
+        most = ofRequest;
         forget();
     }
 
@@ -438,14 +443,12 @@ public final class CopyPipeline {
 
     /** Returns whether a second piece can begin before the first one is over. */
     public boolean hasTwo(long bytes) {
-        if (held < 2) {
-            addSlab(bytes);
-        }
+        addSlab(bytes);
         return held > 1;
     }
 
     private void addSlab(long bytes) {
-        Slab slab = pool.tryAcquire(bytes);
+        Slab slab = held < most ? pool.tryAcquire(bytes) : null;
         if (slab != null) {
             slots[held++].slab = slab;
         }
@@ -457,7 +460,7 @@ public final class CopyPipeline {
      * @throws CuFileException CUDA_DRIVER_ERROR once a context no longer works
      */
     public Slot next(long bytes) {
-        if (turn == held && held < DEPTH) {
+        if (turn == held) {
             addSlab(bytes);
         }
         if (turn >= held) {

@@ -143,7 +143,8 @@ class CopyPipelineTest {
     @Test
     void aContextThatNoLongerWorksEndsCopiesToSeveral() {
         PreparedGpu target = gpus.of(context);
-        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES, CopyPipeline.DEPTH))
+                .isTrue();
         for (long piece = 0; piece < CopyPipeline.DEPTH; piece++) {
             CopyPipeline.Slot slot = pipeline.next(BYTES);
             pipeline.begin(0, slot, true);
@@ -166,7 +167,7 @@ class CopyPipelineTest {
         PreparedGpus known = new PreparedGpus(both, pool);
         CopyPipeline copies = new CopyPipeline(both, pool, new PreciseSleep(FfmPosix.instance()));
         List<PreparedGpu> targets = List.of(known.of(both.primary(0)), known.of(both.primary(1)));
-        assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, BYTES)).isTrue();
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, BYTES, CopyPipeline.DEPTH)).isTrue();
         long slab = pool.bytesInUse();
         assertThat(slab).isGreaterThanOrEqualTo(2 * BYTES);
         CopyPipeline.Slot first = copies.next(BYTES);
@@ -196,6 +197,28 @@ class CopyPipelineTest {
         known.close();
     }
 
+    @Test
+    void aRequestThatUsesOneSlotWaitsForItsCopiesBeforeTheNextPiece() {
+        PreparedGpu target = gpus.of(context);
+        assertThat(pipeline.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES, 1)).isTrue();
+        long held = pool.bytesInUse();
+        for (long piece = 0; piece < 4; piece++) {
+            CopyPipeline.Slot slot = pipeline.next(BYTES);
+            bytes(slot).fill((byte) (piece + 1));
+            pipeline.begin(0, slot, true);
+            pipeline.copyFragment(slot.address(), device[0] + piece * BYTES, BYTES);
+            pipeline.endOfSlot(slot, 0, piece);
+            pipeline.end();
+            assertThat(pool.bytesInUse()).isEqualTo(held);
+        }
+        assertThat(pipeline.hasTwo(BYTES)).isFalse();
+        pipeline.leave();
+        for (int piece = 0; piece < 4; piece++) {
+            assertThat(cuda.peek(device[0] + piece * BYTES, (int) BYTES)).containsOnly(piece + 1);
+        }
+        assertThat(failed).isEmpty();
+    }
+
     /** As {@link #aFailedCopyIsReportedForItsPiece}, of a kernel: the stream of copies says nothing about it. */
     @Test
     void aSlabIsLostToAKernelWhoseEndIsUnknown() {
@@ -206,7 +229,8 @@ class CopyPipelineTest {
         PreparedGpu target = known.of(context);
         target.prepare();
         CopyPipeline copies = new CopyPipeline(contexts, pinned, new PreciseSleep(FfmPosix.instance()));
-        assertThat(copies.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES)).isTrue();
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), List.of(target), BYTES, CopyPipeline.DEPTH))
+                .isTrue();
         CopyPipeline.Slot slot = copies.next(BYTES);
         long address = slot.address();
         bytes(slot).fill((byte) 9);
@@ -248,7 +272,7 @@ class CopyPipelineTest {
         CopyPipeline copies = new CopyPipeline(both, odd, new PreciseSleep(FfmPosix.instance()));
         List<PreparedGpu> targets = List.of(known.of(both.primary(0)), known.of(both.primary(1)));
         for (long bytes : List.of(1L, Pages.SIZE, (kilobytes << 10) / 2 - 1, (kilobytes << 10) / 2, kilobytes << 10)) {
-            assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, bytes)).isTrue();
+            assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, bytes, CopyPipeline.DEPTH)).isTrue();
             long first = copies.next(bytes).address();
             long second = copies.next(bytes).address();
             assertThat(List.of(first % Pages.SIZE, second % Pages.SIZE)).as("%s bytes", bytes).containsOnly(0L);
@@ -268,7 +292,7 @@ class CopyPipelineTest {
         PreparedGpus known = new PreparedGpus(both, pool);
         CopyPipeline copies = new CopyPipeline(both, pool, new PreciseSleep(FfmPosix.instance()));
         List<PreparedGpu> targets = List.of(known.of(both.primary(0)), known.of(both.primary(1)));
-        assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, BYTES)).isTrue();
+        assertThat(copies.enter((piece, cause) -> failed.add(piece), targets, BYTES, CopyPipeline.DEPTH)).isTrue();
         CopyPipeline.Slot other = copies.next(BYTES);
         CopyPipeline.Slot slot = copies.next(BYTES);
         copies.begin(0, slot, true);
