@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Uninterruptibly;
+import io.gds4j.spi.BatchRequest;
 import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Deque;
@@ -14,6 +15,7 @@ import java.util.concurrent.ThreadFactory;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
 import java.util.function.Function;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -164,7 +166,7 @@ public final class RequestRunners {
      * @param quick tells what the thread may read
      * @return false if it may not read what it would claim
      */
-    boolean help(Submission submission, Submission.Choice quick) {
+    boolean help(Submission submission, Predicate<List<BatchRequest>> quick) {
         Helper helper = takeHelper();
         try {
             boolean claimed = submission.runSome(helper.runner(), shares(submission), quick);

@@ -9,6 +9,7 @@ import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.ResultSink;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
 /** The entries of one {@code cuFileBatchIOSubmit}: threads claim some, run them and report them to the batch together. */
@@ -28,18 +29,7 @@ final class Submission implements Cancellation {
     }
 
     /** Of a thread that may read everything. */
-    static final Choice ANY = (first, size) -> true;
-
-    /** What a thread may read. */
-    interface Choice {
-        /**
-         * Returns whether it may read a stretch of a file.
-         *
-         * @param first the first entry of the stretch
-         * @param size bytes of the stretch
-         */
-        boolean includes(BatchRequest first, long size);
-    }
+    static final Predicate<List<BatchRequest>> ANY = entries -> true;
 
     private final CompatBatch batch;
     private final List<BatchRequest> entries;
@@ -202,10 +192,10 @@ final class Submission implements Cancellation {
     /**
      * Claims some entries, those of a stretch if they are {@link Kind#ADJACENT}, and runs them if the caller may.
      *
-     * @param mayRead tells whether the caller may read a stretch
+     * @param mayRead tells whether the caller may read entries that are adjacent
      * @return false if it may not
      */
-    boolean runSome(EntryRunner runner, Shares shares, Choice mayRead) {
+    boolean runSome(EntryRunner runner, Shares shares, Predicate<List<BatchRequest>> mayRead) {
         Claim claim = claim(shares, mayRead);
         if (claim == null) {
             return !hasUnclaimed();
@@ -225,7 +215,7 @@ final class Submission implements Cancellation {
     }
 
     /** Returns null if no entry is left, or if the caller may not read the stretch of the claim. */
-    private @Nullable Claim claim(Shares shares, Choice mayRead) {
+    private @Nullable Claim claim(Shares shares, Predicate<List<BatchRequest>> mayRead) {
         int from;
         int to;
         do {
@@ -237,8 +227,7 @@ final class Submission implements Cancellation {
             while (to < entries.size() && isShared(from, to, shares)) {
                 to++;
             }
-            // One question for the stretch: one for each entry takes longer than waking a thread.
-            if (!mayRead.includes(entries.get(from), bytesBefore[to] - bytesBefore[from])) {
+            if (!mayRead.test(entries.subList(from, to))) {
                 return null;
             }
         } while (!next.compareAndSet(from, to));
