@@ -30,6 +30,9 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     /** Soft limit of most systems, for those that do not tell theirs. */
     private static final long USUAL_LIMIT = 1024;
 
+    /** Asked once: the answer of /proc takes a quarter of a millisecond, as long as a small file takes. */
+    private static final int AFFORDABLE = Math.clamp(descriptors() / PART, MIN, MAX);
+
     /**
      * What is done with an open file.
      *
@@ -56,7 +59,7 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     private final Map<Path, Entry<F>> open = new LinkedHashMap<>(16, 0.75f, true);
 
     protected OpenFiles() {
-        this(Math.clamp(descriptors() / PART, MIN, MAX));
+        this(AFFORDABLE);
     }
 
     /** With a number of files, for tests. */
