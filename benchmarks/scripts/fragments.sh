@@ -10,7 +10,7 @@
 #
 #   DIR=/data       folder of the file; NIXL refuses tmpfs
 #   SIZE_GIB=4      of the file and of the memory; COLD_GIB=1 of it are read from the disk and written to it
-#   THREADS=12      callers
+#   THREADS=12      callers; rows that say so have twice as many of ours
 #   ROUNDS=10       alternations of what is in the page cache; COLD=6 of what is on the disk; PYTHON_ROUNDS=3 of them with NIXL
 #   BUDGET=170      seconds after which no further round begins, with 2/3 of it for the page cache
 #   ONLY=REGEX      only cases whose name matches
@@ -78,6 +78,8 @@ for fragment in 64 32; do
     shape="$((2048 / fragment)) x $fragment KiB"
     read="read hot $((fragment * K)) $THREADS $size 3" write="write hot $((fragment * K)) $THREADS $((size / 2)) 1"
     add "$shape read" "$read" "$read" "$read"
+    # The program of C has two slots a thread: while one is copied it reads the other.
+    add "$shape read, $((2 * THREADS)) callers" "$read" "read hot $((fragment * K)) $((2 * THREADS)) $size 3" -
     add "$shape written to the page cache" "$write" "$write" "$write"
     disk="$((fragment * K)) $THREADS $part 1"
     add "$shape read, cold" "pread cold $disk" "read cold $disk" "read cold $disk"
@@ -85,6 +87,7 @@ for fragment in 64 32; do
     add "$shape written, O_DIRECT" "pwrite direct $disk" "write direct $disk" -
 done
 add "batches of 128 x 64 KiB" "read hot $((64 * K)) $THREADS $size 3" "batch hot $((64 * K)) $THREADS $size 3" -
+add "batches of 128 x 64 KiB, $((2 * THREADS)) callers" "read hot $((64 * K)) $THREADS $size 3" "batch hot $((64 * K)) $((2 * THREADS)) $size 3" -
 one="$((64 * K)) 1 $part" many="$((64 * K)) 16 $part"
 [ "$mode" = gpu ] && [ -z "$library" ] && echo "no libcufile here: the rows of ranges lack it" >&2
 by() { [ "$mode" = host ] || [ -n "$library" ] && echo "$@" || echo -; }
