@@ -417,7 +417,8 @@ public final class CuFileStream implements AutoCloseable {
         }
 
         /**
-         * Returns the current value of {@code bytesDone}. Meaningful after the stream has passed the operation.
+         * Returns the current value of {@code bytesDone}. Meaningful after the stream has passed the operation. If the stream fails
+         * while it copies the bytes of a read, the value may become an error only once the {@link CuFileStream} is closed.
          *
          * @return the bytes moved, or a negative errno or cuFile code
          */
