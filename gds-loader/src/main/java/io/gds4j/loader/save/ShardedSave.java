@@ -151,7 +151,8 @@ public final class ShardedSave implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE for no parts, or if the save is closed
      * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
      *         them have a tensor of the same name
-     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, or is complete
+     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, unless the message says that it is
+     *         in place
      */
     public List<Path> commit(List<Path> parts) {
         if (lock == null) {
@@ -192,7 +193,7 @@ public final class ShardedSave implements AutoCloseable {
         // a commit that failed may have left files of other attempts
         removeContent(ready);
         for (Map.Entry<Path, String> part : nameOf.entrySet()) {
-            rename(part.getKey(), ready.resolve(part.getValue()));
+            calls.move(part.getKey(), ready.resolve(part.getValue()));
         }
         if (nameOf.size() > 1) {
             Map<String, String> files = new LinkedHashMap<>();
@@ -205,24 +206,9 @@ public final class ShardedSave implements AutoCloseable {
         }
         calls.sync(ready);
         // over an empty folder of this name, as rename(2) does
-        rename(ready, target.folder());
+        calls.move(ready, target.folder());
         made.clear();
-        calls.sync(parent);
-    }
-
-    /** Renames a file or folder. A network file system may lose the answer to a rename that it has served. */
-    private void rename(Path from, Path to) {
-        Optional<StatxResult> moved = calls.status(from);
-        try {
-            calls.rename(from, to);
-        } catch (CuFileException e) {
-            boolean served = moved.isPresent()
-                    && calls.status(from).isEmpty()
-                    && calls.status(to).filter(there -> there.isSameFile(moved.get())).isPresent();
-            if (!served) {
-                throw e;
-            }
-        }
+        SaveFailure.behindCommit(() -> calls.sync(parent));
     }
 
     /** Removes the temporary folder: all that is left after a commit, or all of the save without one. Idempotent. */
