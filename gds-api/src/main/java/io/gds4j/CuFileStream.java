@@ -227,7 +227,7 @@ public final class CuFileStream implements AutoCloseable {
      * @param length bytes to read, 0 to 2^50
      * @param copies rows of the range and their destinations, 1 or more; disjoint
      * @return the cells of the operation, as {@link #read(CuFileHandle, IoMemory, long, long, long)} does. A smaller size, where the stream's
-     *         flags allow one, leaves the fragments behind it as they are
+     *         flags allow one, leaves the fragments behind it as they are. {@code bufferOffset} has no effect: each fragment has its own
      * @throws CuFileException for fragments as {@link CuFileHandle#readScattered(long, long, List)}, otherwise as
      *         {@link #read(CuFileHandle, IoMemory, Cells)}
      */
@@ -375,7 +375,7 @@ public final class CuFileStream implements AutoCloseable {
      *
      * @param size bytes to move; at submission an upper bound
      * @param fileOffset first byte in the file
-     * @param bufferOffset first byte in the memory
+     * @param bufferOffset first byte in the memory; without effect for fragments
      * @param bytesDone receives the bytes moved, or a negative errno or cuFile code
      */
     public record Cells(
@@ -417,7 +417,8 @@ public final class CuFileStream implements AutoCloseable {
         }
 
         /**
-         * Returns the current value of {@code bytesDone}. Meaningful after the stream has passed the operation.
+         * Returns the current value of {@code bytesDone}. Meaningful after the stream has passed the operation. If the stream fails
+         * while it copies the bytes of a read, the value may become an error only once the {@link CuFileStream} is closed.
          *
          * @return the bytes moved, or a negative errno or cuFile code
          */

@@ -16,6 +16,7 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import java.util.function.Function;
 
 /** Asks the providers for a {@link Diagnosis}. */
 final class Examination {
@@ -101,18 +102,16 @@ final class Examination {
 
     /** Examines paths in a driver. */
     List<PathReport> paths(List<Path> paths, Optional<CuFileConfig> config, Machine.Probe probe) {
+        List<Function<Path, Optional<String>>> obstacles = config.stream()
+                .flatMap(known -> providers.stream().map(provider -> provider.directObstacles(known))).toList();
         List<PathReport> reports = new ArrayList<>();
         for (Path path : paths) {
             PathReport report = machine.map(known -> known.examine(path, probe)).orElseGet(() -> plain(path, probe));
             reports.add(report.failure().isEmpty() && config.isPresent()
-                    ? report.withObstacle(obstacle(config.get(), path))
+                    ? report.withObstacle(obstacles.stream().flatMap(known -> known.apply(path).stream()).findFirst())
                     : report);
         }
         return reports;
-    }
-
-    private Optional<String> obstacle(CuFileConfig config, Path path) {
-        return providers.stream().flatMap(provider -> provider.directObstacle(config, path).stream()).findFirst();
     }
 
     /** Reports only what the driver knows of a file. */

@@ -46,6 +46,9 @@ public final class IoResult {
     private volatile boolean gpu;
     private final AtomicBoolean busy = new AtomicBoolean();
 
+    /** Number of requests that have begun to fill it. */
+    private volatile int requests;
+
     /** The file whose reason {@link #fileReason} is. */
     private @Nullable BackendFile file;
     private volatile String fileReason = "";
@@ -170,9 +173,25 @@ public final class IoResult {
         clear(request.size());
     }
 
-    /** Keeps it from other requests until {@link #over}; returns false if one fills it. */
-    boolean take() {
+    private boolean take() {
         return !busy.getAndSet(true);
+    }
+
+    /** Returns the number of the request that fills it. */
+    int request() {
+        return requests;
+    }
+
+    /** Keeps it from other requests until {@link #over}, for one that was over; returns false if another one has begun since. */
+    boolean takeAgain(int request) {
+        if (!take()) {
+            return false;
+        }
+        if (requests != request) {
+            over();
+            return false;
+        }
+        return true;
     }
 
     /** Another request may use it. */
@@ -181,6 +200,7 @@ public final class IoResult {
     }
 
     void clear(long size) {
+        requests++;
         for (int i = 0; i < PATHS.length; i++) {
             bytes.setPlain(i, 0);
         }

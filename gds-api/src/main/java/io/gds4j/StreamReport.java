@@ -21,6 +21,9 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
     /** Whether the operation is over, or its submission has thrown: the stream may pass an operation of which CUDA took a part only. */
     private volatile boolean ended;
 
+    /** The number that the report gave this operation; 0 before the end, and once no later end counts. */
+    private int number;
+
     StreamReport(IoResult result, RequestCheck request) {
         this.result = result;
         this.request = request;
@@ -42,11 +45,13 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
         result.asked(bytes);
     }
 
+    /** A failure after the end counts, too: the stream has failed behind the result. */
     @Override
     public synchronized void end(long outcome) {
-        if (ended) {
+        if (ended && (outcome >= 0 || !result.takeAgain(number))) {
             return;
         }
+        number = result.request();
         ended = true;
         code = outcome;
         if (outcome < 0) {
@@ -62,7 +67,8 @@ final class StreamReport implements ResultSink, Supplier<CuFileException> {
      * operation's own.
      */
     synchronized void refuse(Throwable thrown) {
-        boolean isOurs = !ended || result.take();
+        boolean isOurs = !ended || result.takeAgain(number);
+        number = 0;
         ended = true;
         if (isOurs) {
             result.fail(request, thrown);

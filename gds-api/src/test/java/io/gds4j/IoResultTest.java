@@ -196,6 +196,22 @@ class IoResultTest {
         serves(result);
     }
 
+    @Test
+    void aStreamThatFailsBehindTheResultCorrectsTheReportUnlessAnotherRequestHasIt() {
+        try (CuFileStream stream = driver.stream(9, Set.of())) {
+            queueing.set(() -> queued.get().sink().end(SIZE));
+            stream.read(handle, memory, SIZE, 0, 0, result);
+            StreamRequest first = queued.get();
+            first.sink().end(-CuFileError.CUDA_DRIVER_ERROR.code());
+            assertThat(result.error().orElseThrow().error()).isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+            assertThat(result.moved()).isZero();
+
+            serves(result);
+            first.sink().end(-CuFileError.CUDA_DRIVER_ERROR.code());
+            assertThat(result.isComplete()).isTrue();
+        }
+    }
+
     /** A failed allocation before the stream reaches the operation, for example. */
     @Test
     void anOperationThatEndsBeforeTheStreamReachesItNamesItsRange() {

@@ -3,6 +3,7 @@ package io.gds4j.spi;
 import io.gds4j.config.CuFileConfig;
 import java.nio.file.Path;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * Makes backends. {@link java.util.ServiceLoader} finds providers with the class loader of this interface. Where a jar of many
@@ -73,5 +74,16 @@ public interface CuFileBackendProvider {
      */
     default Optional<String> directObstacle(CuFileConfig config, Path path) {
         return Optional.empty();
+    }
+
+    /**
+     * Returns what answers {@link #directObstacle} for many paths. A backend whose reasons include some of the machine looks for those
+     * once.
+     *
+     * @param config the configuration
+     * @return tells the reasons for a path
+     */
+    default Function<Path, Optional<String>> directObstacles(CuFileConfig config) {
+        return path -> directObstacle(config, path);
     }
 }

@@ -39,7 +39,8 @@ public interface ResultSink {
     }
 
     /**
-     * An operation of a stream is over. {@link StreamArguments#settle} calls it. Must not throw.
+     * An operation of a stream is over. {@link StreamArguments#settle} calls it, again with an error if the stream fails behind the
+     * result. Must not throw.
      *
      * @param result bytes moved, or a negative errno or a negative cuFile code
      */

@@ -150,7 +150,7 @@ public final class StreamArguments {
     }
 
     /**
-     * Tells the report of the result, then sets its cell.
+     * Tells the report of the result, then sets its cell. A stream that fails behind the result may set it again, to an error.
      *
      * @param result bytes moved, or a negative error
      * @throws IllegalStateException if its memory was freed

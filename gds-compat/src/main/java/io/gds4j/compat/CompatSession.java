@@ -49,8 +49,11 @@ import java.util.function.IntConsumer;
  * the I/O in flight and closes the session.
  */
 public final class CompatSession {
-    /** Longest wait for the I/O in flight when the JVM exits: a dead disk must not delay the exit. */
+    /** Longest wait for the I/O in flight when the JVM exits. */
     private static final Duration EXIT_WAIT = Duration.ofSeconds(5);
+
+    /** Longest wait at exit while no byte moves and only files are waited for: a dead disk must not delay the exit. */
+    private static final Duration EXIT_PATIENCE = Duration.ofSeconds(1);
     private static final Duration EXIT_POLL = Duration.ofMillis(1);
 
     /** Callers for which slabs are made beside those of the workers; each reads 16 MiB at a time without waiting for slabs of others. */
@@ -230,11 +233,27 @@ public final class CompatSession {
         batches.cancelAll();
         engine.stopForExit();
         files.cancelSourcesForExit();
-        long deadline = System.nanoTime() + EXIT_WAIT.toNanos();
-        while ((queueDepth() > 0 || engine.isPreparing()) && System.nanoTime() < deadline) {
+        long begun = System.nanoTime();
+        long now = begun;
+        long movedAt = begun;
+        long moved = counters.total();
+        while ((queueDepth() > 0 || engine.isPreparing())
+                && now - begun < EXIT_WAIT.toNanos()
+                && now - movedAt < EXIT_PATIENCE.toNanos()) {
             LockSupport.parkNanos(EXIT_POLL.toNanos());
+            now = System.nanoTime();
+            long total = counters.total();
+            if (total != moved || mayWaitForGpus()) {
+                moved = total;
+                movedAt = now;
+            }
         }
         streams.releaseForExit();
+    }
+
+    /** Returns whether work in flight may wait for the CUDA driver: for streams, or to make what requests need. A copy takes no second. */
+    private boolean mayWaitForGpus() {
+        return streams.pending() > 0 || engine.isPreparing() || gpus.filter(PreparedGpus::isPreparing).isPresent();
     }
 
     public void exit() {

@@ -42,7 +42,8 @@ final class ChildScenario {
             case "exit-with-reads-in-flight" -> exitWithReadsInFlight(file, MemoryKind.HOST, 7);
             case "exit-with-gpu-reads-in-flight" -> exitWithReadsInFlight(file, MemoryKind.CUDA_DEVICE, 8);
             case "exit-while-main-reads" -> exitWhileMainReads(file);
-            case "exit-with-a-stuck-read" -> exitWithAStuckRead(file);
+            case "exit-with-a-stuck-read" -> exitWithAStuckRead(file, MemoryKind.HOST, 10);
+            case "exit-with-a-stuck-gpu-read" -> exitWithAStuckRead(file, MemoryKind.CUDA_DEVICE, 11);
             case "forget-everything" -> forgetEverything(file);
             case "write-past-the-limit" -> writePastTheLimit(file);
             case "read-as-a-stranger" -> readAsAStranger(file);
@@ -118,17 +119,20 @@ final class ChildScenario {
         readForEver(handle, memory, running);
     }
 
-    private static void exitWithAStuckRead(Path file) {
+    /** Prints when the exit begins. */
+    private static void exitWithAStuckRead(Path file, MemoryKind kind, int status) {
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         Gate gate = new Gate();
-        posix.on(PosixCall.PREAD).runsFirst(gate::pass);
-        CuFileDriver driver = CuFileDriver.open(new CompatBackend(
-                CuFileConfig.defaults(), posix, new CudaAvailability.Unavailable("no driver here", "none")));
+        CuFileDriver driver = CuFileDriver.open(
+                new CompatBackend(CuFileConfig.defaults(), posix, new FakeCuda().available()));
         CuFileHandle handle = driver.openFile(file);
-        MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE);
+        MemoryAllocation memory = driver.allocator().allocate(kind, SIZE);
+        handle.read(memory.range(), 0); // prepares the GPU
+        posix.on(PosixCall.PREAD).runsFirst(gate::pass);
         Thread.ofPlatform().start(() -> handle.read(memory.range(), 0));
         gate.awaitArrival();
-        System.exit(10);
+        System.out.println(System.currentTimeMillis());
+        System.exit(status);
     }
 
     private static void forgetEverything(Path file) {

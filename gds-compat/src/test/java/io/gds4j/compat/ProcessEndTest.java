@@ -10,6 +10,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import org.junit.jupiter.api.BeforeEach;
@@ -37,11 +38,20 @@ class ProcessEndTest {
         file = GuardedFile.create(folder.resolve("file"), SIZE, 1).path();
     }
 
+    @Test
+    void exitStatusIsThatOfTheProgram() {
+        ChildJvm.End end = child().run("exit-while-main-reads", file.toString());
+        assertThat(end.status()).as("%s", end).isEqualTo(9);
+    }
+
+    /** An exit waits five seconds for I/O that moves bytes. */
     @ParameterizedTest
-    @CsvSource({"exit-while-main-reads, 9", "exit-with-a-stuck-read, 10"})
-    void exitStatusIsThatOfTheProgram(String scenario, int status) {
+    @CsvSource({"exit-with-a-stuck-read, 10", "exit-with-a-stuck-gpu-read, 11"})
+    void readThatHangsDelaysTheExitByASecond(String scenario, int status) {
         ChildJvm.End end = child().run(scenario, file.toString());
+        Duration exit = Duration.ofMillis(System.currentTimeMillis() - Long.parseLong(end.output().strip()));
         assertThat(end.status()).as("%s", end).isEqualTo(status);
+        assertThat(exit).isBetween(Duration.ofMillis(900), Duration.ofMillis(4900));
     }
 
     @ParameterizedTest

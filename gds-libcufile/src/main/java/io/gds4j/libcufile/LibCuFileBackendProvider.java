@@ -20,6 +20,7 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
+import java.util.function.Function;
 
 /**
  * Provides NVIDIA's library, named {@code libcufile}; found by {@link java.util.ServiceLoader}.
@@ -97,6 +98,23 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
 
     @Override
     public Optional<String> directObstacle(CuFileConfig config, Path path) {
+        return directObstacles(config).apply(path);
+    }
+
+    @Override
+    public Function<Path, Optional<String>> directObstacles(CuFileConfig config) {
+        List<String> ofMachine = obstacles(config);
+        return path -> {
+            List<String> obstacles = new ArrayList<>(ofMachine);
+            StatxResult status = FfmPosix.instance().statx(path.toString());
+            if (status.error() == 0) {
+                DirectStorageProbe.obstacle(status).ifPresent(obstacles::add);
+            }
+            return obstacles.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", obstacles));
+        };
+    }
+
+    private static List<String> obstacles(CuFileConfig config) {
         List<String> obstacles = new ArrayList<>();
         if (config.directStorage() == DirectStorage.OFF) {
             obstacles.add("properties.force_compat_mode is true");
@@ -110,11 +128,7 @@ public final class LibCuFileBackendProvider implements CuFileBackendProvider {
         if (DirectStorageProbe.probe(config) instanceof DirectStorageProbe.Lacking(String reason, String remedy)) {
             obstacles.add(reason);
         }
-        StatxResult status = FfmPosix.instance().statx(path.toString());
-        if (status.error() == 0) {
-            DirectStorageProbe.obstacle(status).ifPresent(obstacles::add);
-        }
-        return obstacles.isEmpty() ? Optional.empty() : Optional.of(String.join("; ", obstacles));
+        return obstacles;
     }
 
     private static CuFileBackend create(CuFileConfig config, boolean directOnly) {

@@ -8,6 +8,8 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
+import io.gds4j.IoResult;
+import io.gds4j.Logged;
 import io.gds4j.compat.FakeStreams;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
@@ -39,6 +41,7 @@ import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -46,6 +49,9 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(value = 60, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class CudaStreamTest {
     private static final int SIZE = 3 * Rig.PAGE + 100;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("a copy of a stream failed");
 
     private final Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.MAX_IO_THREADS, 2L));
     private final FakeCuda cuda = rig.cuda();
@@ -477,6 +483,28 @@ class CudaStreamTest {
                 memory.expect(0, file.expected(0, SIZE));
                 memory.verify();
             }
+        });
+    }
+
+    /** The second kernel is the stream's copy: the first one stands before its wait. */
+    @Test
+    void copyThatFailsBehindTheResultIsAnErrorOnceTheStreamIsClosed() throws Exception {
+        streams.inContext(() -> {
+            GuardedFile file = rig.file(SIZE);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            CuFileStream.Cells read = streams.cells(SIZE, 0, 0);
+            IoResult report = new IoResult();
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileStream stream = rig.driver().stream(streams.make(), Set.of())) {
+                cuda.failDeferred(2, Cuda.ERROR_ILLEGAL_ADDRESS);
+                stream.read(handle, memory.range(), read, report);
+            }
+            assertThat(result(read)).isEqualTo(-CuFileError.CUDA_DRIVER_ERROR.code());
+            assertThat(report.error()).get().extracting(CuFileException::error)
+                    .isEqualTo(CuFileError.CUDA_DRIVER_ERROR);
+            assertThat(report.moved()).isZero();
+            assertThat(logged.lines()).containsExactly("SEVERE a copy of a stream failed");
+            memory.verify();
         });
     }
 

@@ -1,6 +1,7 @@
 package io.gds4j.engine.machine;
 
 import io.gds4j.diagnosis.Gpu;
+import io.gds4j.diagnosis.Mount;
 import io.gds4j.diagnosis.PathReport;
 import io.gds4j.diagnosis.Platform;
 import io.gds4j.engine.memory.AvailableHostMemory;
@@ -13,13 +14,17 @@ import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalLong;
+import org.jspecify.annotations.Nullable;
 
-/** The machine that this process runs on. */
+/** The machine that this process runs on, for one examination. */
 public final class ThisMachine implements Machine {
     private static final String TOTAL = "MemTotal:";
     private static final long KIB = 1024;
 
     private final SystemFiles files;
+
+    /** Read once: an examination may have very many paths. */
+    private @Nullable List<Mount> mounts;
 
     /** @param files system files of this machine */
     public ThisMachine(SystemFiles files) {
@@ -57,6 +62,11 @@ public final class ThisMachine implements Machine {
 
     @Override
     public PathReport examine(Path path, Probe probe) {
-        return new PathExaminer(FfmPosix.instance(), Mounts.all(files), probe).examine(path);
+        List<Mount> known = mounts;
+        if (known == null) {
+            known = Mounts.all(files);
+            mounts = known;
+        }
+        return new PathExaminer(FfmPosix.instance(), known, probe).examine(path);
     }
 }

@@ -250,6 +250,11 @@ public final class BouncePool {
         return slab;
     }
 
+    /** Returns whether a GPU is used. */
+    boolean servesGpus() {
+        return servesGpus;
+    }
+
     /** Fixes the size of the pool, because a GPU is used: {@link #pinNext} makes what its requests need, and no request makes more. */
     void serveGpus() {
         if (servesGpus) {

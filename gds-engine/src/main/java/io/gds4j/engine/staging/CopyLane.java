@@ -162,7 +162,10 @@ public final class CopyLane {
         return id == contexts.idOf(context);
     }
 
-    /** Makes the context current for this thread. */
+    /**
+     * Makes the context current for this thread. Fails only if the context or the driver is gone; its copies have ended then. So a wait that
+     * fails here waits for nothing: events of a destroyed context must not be touched.
+     */
     int push() {
         return contexts.enter(context);
     }

@@ -96,7 +96,7 @@ public final class PreparedGpu {
     }
 
     /** Returns whether all is made. */
-    private boolean isPrepared() {
+    boolean isPrepared() {
         return preparedAt == pool.trims();
     }
 

@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.cuda.CudaContexts;
 import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
@@ -150,6 +151,12 @@ public final class PreparedGpus {
         } catch (CuFileException e) {
             // the request that needs this meets the same failure and reports it
         }
+    }
+
+    /** Returns whether a GPU is in use for which not all is made: that may take seconds in the CUDA driver. */
+    public boolean isPreparing() {
+        PreparedGpu[] all = known;
+        return pool.servesGpus() && (all.length == 0 || !Arrays.stream(all).allMatch(PreparedGpu::isPrepared));
     }
 
     /** Frees everything but slabs; no request may be at work. */

@@ -37,6 +37,15 @@ public final class PathCounters {
         return retries.sum();
     }
 
+    /** Returns the bytes of all paths. */
+    public long total() {
+        long total = 0;
+        for (LongAdder each : bytes) {
+            total += each.sum();
+        }
+        return total;
+    }
+
     /** Returns the bytes by path, without paths that moved none. */
     public Map<IoPath, Long> snapshot() {
         Map<IoPath, Long> moved = new EnumMap<>(IoPath.class);

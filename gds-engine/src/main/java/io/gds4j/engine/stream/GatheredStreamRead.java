@@ -291,7 +291,7 @@ final class GatheredStreamRead {
         }
     }
 
-    /** Notes that the stream has not copied a part. Once the result is set, {@link #finish} reports the failure of the stream. */
+    /** Notes that the stream has not copied a part. Once the result is set, {@link #finish} corrects it. */
     private synchronized void noteFailure(int number, @Nullable RuntimeException cause) {
         if (cause != null && !settled) {
             ended(number, 0, cause);
@@ -306,7 +306,7 @@ final class GatheredStreamRead {
     private void finish(ToldCopies told) {
         RuntimeException cause = told.leave();
         if (cause != null && parked.isComplete(1)) { // else the result tells
-            operation.log("a copy of a stream failed", cause);
+            operation.failBehindResult(cause);
         }
         operation.end();
         over.run();

@@ -135,7 +135,7 @@ final class StagedStreamCopy {
         }
         RuntimeException failure = leave(step);
         if (failure != null) {
-            operation.log("a copy of a stream failed", failure);
+            operation.failBehindResult(failure);
         }
     }
 

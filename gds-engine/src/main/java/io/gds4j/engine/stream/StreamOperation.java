@@ -18,6 +18,7 @@ final class StreamOperation {
     private final StreamArguments arguments;
     private final StreamTransfer transfer;
     private final List<MemoryRange> memories;
+    private long result;
     private boolean queued;
 
     StreamOperation(StreamRequest request, boolean write, int flags, StreamTransfer transfer) {
@@ -41,13 +42,13 @@ final class StreamOperation {
 
     /** Moves the bytes and sets the result cell. Never throws. */
     void run(StreamMover mover) {
-        long result;
+        long moved;
         try {
-            result = mover.move(bindStaged());
+            moved = mover.move(bindStaged());
         } catch (RuntimeException | Error e) {
-            result = code(failure(e));
+            moved = code(failure(e));
         }
-        finish(result);
+        finish(moved);
     }
 
     /** Ends the operation without moving bytes: the stream itself has failed. */
@@ -61,20 +62,29 @@ final class StreamOperation {
         transfer.end();
     }
 
-    private void finish(long result) {
+    private void finish(long bytesOrCode) {
         try {
-            settle(result);
+            settle(bytesOrCode);
         } finally {
             end();
         }
     }
 
     /** Sets the result cell. */
-    void settle(long result) {
+    void settle(long bytesOrCode) {
+        result = bytesOrCode;
         try {
             arguments.settle(result);
         } catch (RuntimeException e) {
             transfer.log("the result cell of a stream operation is gone", e);
+        }
+    }
+
+    /** Corrects the result, which was set before the stream itself had copied the bytes. An error of the operation stays. */
+    void failBehindResult(RuntimeException cause) {
+        transfer.log("a copy of a stream failed", cause);
+        if (result >= 0) {
+            settle(code(cause));
         }
     }
 
@@ -129,10 +139,6 @@ final class StreamOperation {
         BatchRequest bound = arguments.bind();
         transfer.check(bound);
         return bound;
-    }
-
-    void log(String message, RuntimeException failure) {
-        transfer.log(message, failure);
     }
 
     /** Returns the failure of an operation of which CUDA accepted only a part. */

@@ -398,12 +398,14 @@ class StagedStreamCopyTest {
         assertThat(targetBytes(100)).containsOnly(0);
     }
 
-    @Test
-    void readWithASetResultLogsAFailedCopy() {
+    /** The result is set before the stream copies, so that work behind the read finds it. */
+    @ParameterizedTest
+    @ValueSource(ints = {100, 3 * PART})
+    void copyThatFailsBehindTheResultCorrectsIt(int bytes) {
         stream.failedEvent = 3;
-        StreamRequest request = request(100, 0);
+        StreamRequest request = request(bytes, 0);
         run(queued(request, false, 100));
-        assertThat(result(request)).isEqualTo(100);
+        assertThat(result(request)).isEqualTo(-CuFileError.CUDA_DRIVER_ERROR.code());
         assertThat(transfer.logged).containsExactly("a copy of a stream failed");
     }
 

@@ -369,14 +369,21 @@ public final class CollectiveSave {
                 || shares.stream().allMatch(share -> leadTo(share.identities(), publication::place));
     }
 
-    /** Removes what the writers have left, the mark last. */
+    /** Removes what the writers have left: last the mark, then the link, without which a commit cannot be repeated. */
     private void end(Publication publication) {
-        Path first = share(publication, 0);
-        if (exists(first)) {
-            calls.rename(first, mark(publication));
+        SaveFailure.behindCommit(() -> {
+            Path first = share(publication, 0);
+            if (exists(first)) {
+                calls.move(first, mark(publication));
+            }
+            removeShares(publication);
+        });
+        try {
+            calls.remove(secret);
+        } catch (CuFileException e) {
+            // the next save of this name uses the link
+            System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
         }
-        removeShares(publication);
-        calls.delete(secret);
     }
 
     /** Removes the shares, also those of an interrupted save by more writers. */
@@ -386,7 +393,7 @@ public final class CollectiveSave {
                 .stream()
                 .filter(file -> content.target().isShare(file, publication.id()))
                 .sorted()
-                .forEach(file -> calls.delete(folder.resolve(file)));
+                .forEach(file -> calls.remove(folder.resolve(file)));
     }
 
     /** Removes the files of all writers if one could not be forced to the disk: what the disk had of the others may be lost, too. */

@@ -56,6 +56,32 @@ interface FileCalls {
     /** Deletes a file or an empty folder; returns if there is none. */
     void delete(Path file);
 
+    /** Renames a file or folder over another one. A network file system may lose the answer to a rename that it has served. */
+    default void move(Path from, Path to) {
+        Optional<StatxResult> moved = status(from);
+        try {
+            rename(from, to);
+        } catch (CuFileException e) {
+            boolean served = moved.isPresent()
+                    && status(from).isEmpty()
+                    && status(to).filter(there -> there.isSameFile(moved.get())).isPresent();
+            if (!served) {
+                throw e;
+            }
+        }
+    }
+
+    /** As {@link #delete}, whose answer may be lost, too. */
+    default void remove(Path file) {
+        try {
+            delete(file);
+        } catch (CuFileException e) {
+            if (status(file).isPresent()) {
+                throw e;
+            }
+        }
+    }
+
     /** Deletes the folders that a failed save has made, up to one in which others have put something meanwhile. */
     default void deleteMade(List<Path> folders) {
         try {

@@ -181,6 +181,10 @@ final class Publication {
 
     /** Makes the only file the checkpoint of its folder; its final name exists. */
     void finishFile() {
+        SaveFailure.behindCommit(this::useOnlyFile);
+    }
+
+    private void useOnlyFile() {
         sync();
         if (target.isFolder()) {
             removeOthers(Set.of(names.getFirst()));
@@ -193,11 +197,13 @@ final class Publication {
         sync();
         boolean renames = commit(index);
         committed = true;
-        sync();
-        removeAllButTemporaries();
-        if (renames) {
-            useFinalNames(index);
-        }
+        SaveFailure.behindCommit(() -> {
+            sync();
+            removeAllButTemporaries();
+            if (renames) {
+                useFinalNames(index);
+            }
+        });
         return true;
     }
 
@@ -206,7 +212,7 @@ final class Publication {
             return replaceIndex(index, temporaries);
         } catch (CuFileException e) {
             committed = mayBeLive();
-            throw e;
+            throw committed ? SaveFailure.with(e, "the new checkpoint may be in place") : e;
         }
     }
 
@@ -221,16 +227,18 @@ final class Publication {
 
     /** Goes on where a commit failed after it had replaced the index, or the only file. */
     void finish() {
-        sync();
-        if (isNamed()) {
-            removeAllButTemporaries();
-            useFinalNames(target.folder().resolve(target.indexName()));
-        } else {
-            temporaries.forEach(this::delete);
-            if (files.size() == 1) {
-                finishFile();
+        SaveFailure.behindCommit(() -> {
+            sync();
+            if (isNamed()) {
+                removeAllButTemporaries();
+                useFinalNames(target.folder().resolve(target.indexName()));
+            } else {
+                temporaries.forEach(this::delete);
+                if (files.size() == 1) {
+                    useOnlyFile();
+                }
             }
-        }
+        });
     }
 
     private void useFinalNames(Path index) {
@@ -340,12 +348,13 @@ final class Publication {
         }
     }
 
+    /** Removes the temporary file; the final one is complete. */
     void delete(int file) {
-        delete(temporaries.get(file));
+        SaveFailure.behindCommit(() -> delete(temporaries.get(file)));
     }
 
     private void delete(String name) {
-        calls.delete(target.folder().resolve(name));
+        calls.remove(target.folder().resolve(name));
     }
 
     private void sync() {
@@ -355,7 +364,7 @@ final class Publication {
     /** Returns false if the file system knows no renames. */
     private boolean rename(Path from, Path to) {
         try {
-            calls.rename(from, to);
+            calls.move(from, to);
             return true;
         } catch (CuFileException e) {
             int errno = e.errno().orElse(0);

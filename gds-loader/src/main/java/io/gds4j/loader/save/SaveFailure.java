@@ -13,6 +13,26 @@ final class SaveFailure {
     private SaveFailure() {
     }
 
+    /** Does work behind the commit of a save. A failure says that the new checkpoint is in place, though something is left to do. */
+    static void behindCommit(Runnable work) {
+        try {
+            work.run();
+        } catch (CuFileException e) {
+            throw with(e, "the new checkpoint is in place");
+        }
+    }
+
+    /** Returns a failure with a remark. */
+    static CuFileException with(CuFileException failure, String remark) {
+        return CuFileException.builder(failure.function())
+                .error(failure.error())
+                .errno(failure.errno().orElse(0))
+                .path(failure.path())
+                .detail(failure.detail() + "; " + remark)
+                .cause(failure)
+                .build();
+    }
+
     /**
      * Returns the exception for a call that failed.
      *

@@ -479,8 +479,9 @@ public final class SavePlan {
     }
 
     /**
-     * Writes the files, or throws and leaves the old checkpoint as it was. After an interrupt of the calling thread the save waits
-     * for the writes in flight, removes its files and throws, unless the new checkpoint is already complete.
+     * Writes the files, or throws and leaves the old checkpoint as it was. A failure after the new checkpoint has replaced the old one
+     * says "the new checkpoint is in place": readers get it, and the next save of this name tidies up. After an interrupt of the calling
+     * thread the save waits for the writes in flight, removes its files and throws, unless the new checkpoint is already complete.
      *
      * @param listener receives progress; an exception of it ends the save and is thrown as it is
      * @return what was written

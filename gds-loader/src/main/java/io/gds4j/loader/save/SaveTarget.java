@@ -117,8 +117,13 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
 
     /** Returns the first part of hidden names: the stem, or a digest of one that leaves no room for the rest. */
     private String hiddenStem() {
-        byte[] bytes = stem.getBytes(StandardCharsets.UTF_8);
-        return bytes.length <= MAX_STEM ? stem : UUID.nameUUIDFromBytes(bytes).toString();
+        return fitting(stem, MAX_STEM);
+    }
+
+    /** Returns a name, or a digest of one with more bytes than this. */
+    static String fitting(String name, int most) {
+        byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
+        return bytes.length <= most ? name : UUID.nameUUIDFromBytes(bytes).toString();
     }
 
     /** Returns the hidden name of a file while it is written. Readers of a folder skip hidden files. */

@@ -26,7 +26,7 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * The shards lie in {@code step-1000.tmp} until the commit gives them their final names, writes the index and renames the folder. A
+ * The shards lie in {@code step-1000.tmp} (after a name of more than 249 bytes, in a folder of another name) until the commit gives them their final names, writes the index and renames the folder. A
  * crash at any moment leaves {@code step-1000} absent or complete, and other checkpoints as they were. An attempt that still writes
  * after the commit cannot reach the checkpoint: each attempt has a file of its own. The next save to the same folder removes what a
  * crash left. {@link CollectiveSave} is for processes that write ranges of the same files. Not thread-safe.
@@ -35,6 +35,9 @@ import org.jspecify.annotations.Nullable;
  */
 public final class ShardedSave implements AutoCloseable {
     private static final String SUFFIX = ".tmp";
+    private static final String LOCK = ".%s.lock";
+    /** Longest name, in bytes, whose lock and temporary folder have no more than the 255 bytes of a file name. */
+    private static final int MAX_NAME = 255 - LOCK.formatted("").length();
     private static final String READY = "ready";
     /** A file in each temporary folder: what lacks it is not deleted. */
     private static final String MARK = ".gds4j-save";
@@ -42,6 +45,8 @@ public final class ShardedSave implements AutoCloseable {
     private final FileCalls calls;
     private final SaveTarget target;
     private final Path parent;
+    /** First part of the names beside the folder. */
+    private final String stem;
     private final Path temporary;
     /** Parents that this save has created; they go with it, unless it is committed. */
     private final List<Path> made = new ArrayList<>();
@@ -53,7 +58,8 @@ public final class ShardedSave implements AutoCloseable {
         this.target = SaveTarget.folder(folder);
         this.calls = calls;
         this.parent = parent;
-        this.temporary = parent.resolve(folder.getFileName() + SUFFIX);
+        this.stem = SaveTarget.fitting(String.valueOf(folder.getFileName()), MAX_NAME);
+        this.temporary = parent.resolve(stem + SUFFIX);
     }
 
     /**
@@ -100,7 +106,7 @@ public final class ShardedSave implements AutoCloseable {
 
     private void prepare() {
         calls.createFolder(parent, made);
-        lock = calls.lock(parent, "." + target.folder().getFileName() + ".lock");
+        lock = calls.lock(parent, LOCK.formatted(stem));
         own = isOwn();
         if (!own) {
             throw SaveFailure.taken(temporary,
@@ -151,7 +157,8 @@ public final class ShardedSave implements AutoCloseable {
      * @throws CuFileException INVALID_VALUE for no parts, or if the save is closed
      * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
      *         them have a tensor of the same name
-     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, or is complete
+     * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, unless the message says that it is
+     *         in place
      */
     public List<Path> commit(List<Path> parts) {
         if (lock == null) {
@@ -192,7 +199,7 @@ public final class ShardedSave implements AutoCloseable {
         // a commit that failed may have left files of other attempts
         removeContent(ready);
         for (Map.Entry<Path, String> part : nameOf.entrySet()) {
-            rename(part.getKey(), ready.resolve(part.getValue()));
+            calls.move(part.getKey(), ready.resolve(part.getValue()));
         }
         if (nameOf.size() > 1) {
             Map<String, String> files = new LinkedHashMap<>();
@@ -205,24 +212,9 @@ public final class ShardedSave implements AutoCloseable {
         }
         calls.sync(ready);
         // over an empty folder of this name, as rename(2) does
-        rename(ready, target.folder());
+        calls.move(ready, target.folder());
         made.clear();
-        calls.sync(parent);
-    }
-
-    /** Renames a file or folder. A network file system may lose the answer to a rename that it has served. */
-    private void rename(Path from, Path to) {
-        Optional<StatxResult> moved = calls.status(from);
-        try {
-            calls.rename(from, to);
-        } catch (CuFileException e) {
-            boolean served = moved.isPresent()
-                    && calls.status(from).isEmpty()
-                    && calls.status(to).filter(there -> there.isSameFile(moved.get())).isPresent();
-            if (!served) {
-                throw e;
-            }
-        }
+        SaveFailure.behindCommit(() -> calls.sync(parent));
     }
 
     /** Removes the temporary folder: all that is left after a commit, or all of the save without one. Idempotent. */

@@ -6,6 +6,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.HostStream;
+import io.gds4j.Logged;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
@@ -44,6 +45,8 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.BeforeEachCallback;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -60,6 +63,9 @@ class CollectiveSaveTest {
 
     @TempDir
     Path folder;
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.loader").about("do what it should");
 
     private final FaultInjectingBackend backend = new FaultInjectingBackend(new ReferenceBackend());
     private final CuFileDriver driver = CuFileDriver.open(backend);
@@ -334,15 +340,42 @@ class CollectiveSaveTest {
                 writer(0, SHARDED, options).with(calls).commit(driver);
             } catch (CuFileException e) {
                 assertThat(e.errno()).hasValue(Errno.EIO);
-                if (names().stream().anyMatch(name -> name.contains(".part-"))) {
-                    writer(1, SHARDED, options).commit(driver);
-                }
-                writer(2, SHARDED, options).abandon();
+                assertThat(e.getMessage().contains("the new checkpoint is in place")).as("%s", e)
+                        .isEqualTo(names().contains("model.safetensors" + (sharded ? ".index.json" : "")));
+                writer(1, SHARDED, options).commit(driver);
             }
             checkAndRemoveCheckpoint(n);
             done = failing > last[0];
         }
         Files.delete(folder);
+    }
+
+    /** It is the last thing to remove: a commit that failed now could not be repeated. */
+    @Test
+    void commitSucceedsThoughTheLinkOfTheWritersCannotBeRemoved() throws IOException {
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            try {
+                List<String> left = names();
+                if (name.equals("delete") && left.stream().noneMatch(one -> one.contains(".part-"))) {
+                    throw WatchedCalls.refusal(Errno.EACCES);
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, SHARDED, TWO_FILES).write(driver);
+        }
+        writer(0, SHARDED, TWO_FILES).with(calls).commit(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        assertThat(names()).filteredOn(name -> name.startsWith(".")).singleElement().asString().endsWith(".names");
+        assertThat(logged.lines()).singleElement().asString().startsWith("WARNING").contains("EACCES");
+
+        for (int rank = 0; rank < WORLD; rank++) {
+            writer(rank, SHARDED, TWO_FILES).write(driver);
+        }
+        writer(0, SHARDED, TWO_FILES).commit(driver);
+        checkAndRemoveCheckpoint(0);
     }
 
     /** A writer that begins again takes back that its save was published, before it can fail. */
@@ -610,7 +643,8 @@ class CollectiveSaveTest {
     @Test
     void writersOfOtherProcessesTakePart() throws IOException {
         int[] sizes = {400_000, 300_000, 5000, 77};
-        ChildJvm child = new ChildJvm(SharedChild.class, folder, SharedChild.class, SavePlan.class);
+        ChildJvm child = new ChildJvm(
+                SharedChild.class, folder, SharedChild.class, SavePlan.class, Logged.class, BeforeEachCallback.class);
         Path target = folder.resolve("target");
         folder = target;
         for (int rank = 1; rank < WORLD; rank++) {

@@ -29,6 +29,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Shards that several processes write become one checkpoint. */
 @Timeout(30)
@@ -221,6 +222,23 @@ class ShardedSaveTest {
                     CuFileException.class, e -> assertThat(e.error()).isEqualTo(CuFileError.INVALID_VALUE));
         }
         assertThat(names(folder)).isEmpty();
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {249, 250, 255})
+    void folderMayHaveTheLongestName(int bytes) throws IOException {
+        Path step = folder.resolve("s".repeat(bytes));
+        try (ShardedSave save = ShardedSave.begin(step)) {
+            shard(save, 0, 1, "a");
+        }
+        assertThat(names(folder)).isEmpty();
+        try (ShardedSave save = ShardedSave.begin(step)) {
+            assertThatThrownBy(() -> ShardedSave.begin(step)).isInstanceOfSatisfying(
+                    CuFileException.class, e -> assertThat(e.errno()).hasValue(Errno.EBUSY));
+            save.commit(List.of(shard(save, 0, 1, "a")));
+        }
+        assertThat(Checkpoint.open(step).tensors()).containsOnlyKeys("a");
+        assertThat(names(folder)).containsExactly(String.valueOf(step.getFileName()));
     }
 
     @Test

@@ -88,6 +88,7 @@ abstract class StreamFragments extends BackendContract {
             CuFileStream.Cells read = stream.readScattered(from, 3, size, fragments);
             CuFileStream.Cells write = stream.writeScattered(to, 7, size, fragments);
             assertThat(read.result()).as("nothing before its turn").isZero();
+            read.bufferOffset().set(ValueLayout.JAVA_LONG, 0, PAGE); // without effect
             go.countDown();
             host.synchronize();
             assertThat(read.result()).isEqualTo(size);

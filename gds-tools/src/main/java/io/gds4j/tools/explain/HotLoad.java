@@ -48,8 +48,9 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
     /** A load of the measurement takes at most this part of the available memory; all three together take half. */
     private static final int SHARE = 6;
 
-    /** A load of the measurement that takes longer ends early, after a request. */
+    /** A load of the measurement ends early if it takes this much longer than to its first bytes. */
     private static final long MOST_NANOS = 600_000_000;
+    private static final double NANOS_PER_SECOND = 1e9;
 
     /**
      * Measures.
@@ -120,11 +121,39 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
     /** Ends a load that takes long. */
     private static final class Enough extends RuntimeException {
         private static final long serialVersionUID = 1;
+        private final double fixedSeconds;
         private final double bytesPerSecond;
 
-        Enough(double bytesPerSecond) {
+        Enough(double fixedSeconds, double bytesPerSecond) {
             super(null, null, false, false);
+            this.fixedSeconds = fixedSeconds;
             this.bytesPerSecond = bytesPerSecond;
+        }
+    }
+
+    /** Ends a load that takes long, once it has shown its speed. It opens its files before the first bytes, which tells of no speed. */
+    private static final class Watch {
+        private final int copies;
+        private final long start = System.nanoTime();
+        private long firstAt;
+        private long firstBytes;
+
+        /** @param copies of each byte that the progress counts */
+        Watch(int copies) {
+            this.copies = copies;
+        }
+
+        void hear(LoadProgress progress) {
+            long now = System.nanoTime();
+            if (firstBytes == 0) {
+                firstAt = now;
+                firstBytes = progress.bytes();
+            } else if (now - firstAt > MOST_NANOS && progress.bytes() > firstBytes
+                    && progress.bytes() < progress.totalBytes()) {
+                double seconds = (now - firstAt) / NANOS_PER_SECOND;
+                throw new Enough(
+                        (firstAt - start) / NANOS_PER_SECOND, (progress.bytes() - firstBytes) / seconds / copies);
+            }
         }
     }
 
@@ -148,7 +177,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
                 LoadReport warm = load();
                 return new HotLoad(Math.max(0, seconds(first) - seconds(warm)), warm.bytesAsked() / seconds(warm), own);
             } catch (Enough e) {
-                return new HotLoad(0, e.bytesPerSecond, own);
+                return new HotLoad(e.fixedSeconds, e.bytesPerSecond, own);
             }
         }
 
@@ -158,24 +187,18 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
         }
 
         private LoadReport load() {
-            long start = System.nanoTime();
+            Watch watch = new Watch(destinations.size());
             if (destinations.size() > 1) {
                 ParallelTensors tensors = plan.across(destinations, ParallelPlan.replicate())
-                        .load(driver, progress -> end(progress, start, destinations.size()));
+                        .load(driver, watch::hear);
                 loaded.add(tensors::close);
                 return tensors.report().load();
             }
             LoadDestination only = destinations.getFirst();
             LoadedTensors tensors =
-                    plan.to(only.kind(), only.device()).load(driver, progress -> end(progress, start, 1));
+                    plan.to(only.kind(), only.device()).load(driver, watch::hear);
             loaded.add(tensors::close);
             return tensors.report();
-        }
-
-        private static void end(LoadProgress progress, long start, int copies) {
-            if (System.nanoTime() - start > MOST_NANOS && progress.bytes() < progress.totalBytes()) {
-                throw new Enough(progress.bytesPerSecond() / copies);
-            }
         }
 
         @Override

@@ -139,15 +139,19 @@ public record RecordsRun(
                 Progress progress = output.start("reading", bytes(loader, source))) {
             long begun = System.nanoTime();
             LoaderReport warm = loader.report();
+            LoaderReport last = warm;
             boolean isWarm = warmUp == 0;
-            while (loader.hasNext() && seconds(begun) < warmUp + seconds) {
+            double end = isWarm ? seconds : Double.POSITIVE_INFINITY;
+            // a rate needs a batch behind the warm-up, which ends with a batch
+            while (loader.hasNext() && (last == warm || seconds(begun) < end)) {
                 checks.add(loader.next());
-                LoaderReport now = loader.report();
+                last = loader.report();
                 if (!isWarm && seconds(begun) >= warmUp) {
                     isWarm = true;
-                    warm = now;
+                    warm = last;
+                    end = seconds(begun) + seconds;
                 }
-                progress.advanceTo(now.bytes());
+                progress.advanceTo(last.bytes());
             }
             return new Outcome(loader.report(), warm, loader.position(), checks.recordSum(), checks.orderDigest());
         } catch (InterruptedException e) {
