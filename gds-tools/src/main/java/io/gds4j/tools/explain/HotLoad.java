@@ -150,9 +150,9 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
                 firstBytes = progress.bytes();
             } else if (now - firstAt > MOST_NANOS && progress.bytes() > firstBytes
                     && progress.bytes() < progress.totalBytes()) {
-                double seconds = (now - firstAt) / NANOS_PER_SECOND;
-                throw new Enough(
-                        (firstAt - start) / NANOS_PER_SECOND, (progress.bytes() - firstBytes) / seconds / copies);
+                double bytesPerSecond = (progress.bytes() - firstBytes) * NANOS_PER_SECOND / (now - firstAt);
+                double untilFirst = (firstAt - start) / NANOS_PER_SECOND;
+                throw new Enough(Math.max(0, untilFirst - firstBytes / bytesPerSecond), bytesPerSecond / copies);
             }
         }
     }
