@@ -67,21 +67,26 @@ public final class QueuePair implements AutoCloseable {
                     Builder.PIECES, attributes.inlineBytes);
             return attributes.domain.check("ibv_create_qp", verbs.createQp(attributes.domain.handle(), init));
         });
-        this.requests = new Requests(domain, handle, completions, attributes.sends, attributes.receives);
-        this.local = new RdmaPeer(
-                attributes.type, verbs.number(handle), ThreadLocalRandom.current().nextInt(BITS_24 + 1), port.lid(),
-                Math.min(attributes.mtu, port.mtu()), gid);
         DomainHandle device = domain;
         long queuePair = handle;
-        this.lifetime = Lifetime.of(this, "QueuePair of " + domain.device(), () -> {
+        Runnable destroy = () -> {
             try {
-                device.check("ibv_destroy_qp", device.verbs().destroyQp(queuePair));
+                device.check("ibv_destroy_qp", verbs.destroyQp(queuePair));
             } finally {
-                try {
-                    completions.destroy();
-                } finally {
-                    domainLifetime.unclaim();
-                }
+                completions.destroy();
+            }
+        };
+        this.requests = Undo.ifFails(
+                destroy::run,
+                () -> new Requests(device, queuePair, completions, attributes.sends, attributes.receives));
+        this.local = Undo.ifFails(destroy::run, () -> new RdmaPeer(
+                attributes.type, verbs.number(queuePair), ThreadLocalRandom.current().nextInt(BITS_24 + 1), port.lid(),
+                Math.min(attributes.mtu, port.mtu()), gid));
+        this.lifetime = Lifetime.of(this, "QueuePair of " + device.device(), () -> {
+            try {
+                destroy.run();
+            } finally {
+                domainLifetime.unclaim();
             }
         });
     }

@@ -5,13 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.SoftVerbs;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
+import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -166,6 +172,16 @@ class SoftRdmaTest extends RdmaContract {
     @ParameterizedTest
     @ValueSource(strings = {"ibv_alloc_mw", "ibv_bind_mw", "ibv_post_send"})
     void failedBindLeavesNothingBound(String verb) {
+    /** Ports that are down may say 0. */
+    @Test
+    void queuePairOfAPortWithoutAnMtuLeavesNothing() {
+        List<String> before = verbs.live();
+        verbs.activeMtu(0);
+        assertThat(Failures.expect(CuFileError.INVALID_VALUE, Errno.EINVAL, () -> queuePair(domain, QueuePairType.RC)))
+                .hasMessageContaining("MTU of 128 bytes");
+        assertThat(verbs.live()).isEqualTo(before);
+    }
+
         WindowType type = verb.equals("ibv_post_send") ? WindowType.TYPE_2 : WindowType.TYPE_1;
         verbs.fail(verb, Errno.EOPNOTSUPP);
         assertThat(Failures.expect(CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP, () -> {

@@ -125,6 +125,8 @@ public final class SoftVerbs implements Verbs {
     private int nextKey = 1;
     private int nextNumber = 17;
     private boolean overflowed;
+    private int activeMtu = 5;
+    private volatile @Nullable Runnable beforePost;
 
     /** Makes devices of these names. */
     public SoftVerbs(String... devices) {
@@ -149,6 +151,16 @@ public final class SoftVerbs implements Verbs {
     /** Makes the next request of an opcode end with a status; it has no effect, and its queue pair fails. */
     public synchronized void failRequest(int opcode, int status) {
         statuses.put("op " + opcode, status);
+    }
+
+    /** Sets {@code enum ibv_mtu} of the port (5, 4096 bytes). */
+    public synchronized void activeMtu(int code) {
+        activeMtu = code;
+    }
+
+    /** Runs something in the next post of a request to send, on its thread. */
+    public void beforeNextPost(Runnable work) {
+        beforePost = work;
     }
 
     /** Returns the verbs that were called, in order, except polls. */
@@ -248,7 +260,7 @@ public final class SoftVerbs implements Verbs {
 
     @Override
     public synchronized int queryPort(long context, int port, PortAttributes answer) {
-        answer.set(PortAttributes.ACTIVE, 5, 2, 0, PortAttributes.ETHERNET);
+        answer.set(PortAttributes.ACTIVE, activeMtu, 2, 0, PortAttributes.ETHERNET);
         int failed = failing("ibv_query_port");
         return failed != 0 || port == 1 ? failed : -Errno.EINVAL;
     }
@@ -571,7 +583,16 @@ public final class SoftVerbs implements Verbs {
     }
 
     @Override
-    public synchronized int postSend(long queuePair, SendRequest request) {
+    public int postSend(long queuePair, SendRequest request) {
+        Runnable work = beforePost;
+        if (work != null) {
+            beforePost = null;
+            work.run();
+        }
+        return post(queuePair, request);
+    }
+
+    private synchronized int post(long queuePair, SendRequest request) {
         int failed = failing("ibv_post_send");
         if (failed != 0) {
             return failed;
