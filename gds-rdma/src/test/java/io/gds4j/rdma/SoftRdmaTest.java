@@ -94,6 +94,21 @@ class SoftRdmaTest extends RdmaContract {
     }
 
     @Test
+    void readOnlySegmentIsNeverWrittenByADevice() {
+        MemoryRange readOnly = MemoryRange.ofSegment(Arena.ofAuto().allocate(SIZE).asReadOnly());
+        try (ProtectionDomain sibling = domain.sibling();
+                MemoryRegion region = domain.register(readOnly, Set.of(RdmaAccess.REMOTE_READ))) {
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> region.reregister(ALL));
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> sibling.reregister(region, ALL));
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> target.reregister(readOnly, ALL));
+            region.reregister(Set.of());
+            target.reregister(readOnly, Set.of());
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> target.reregister(ALL));
+            target.reregister(there.range(), ALL);
+        }
+    }
+
+    @Test
     void reregisteredRegionMovesToAnotherDomain() {
         ProtectionDomain sibling = domain.sibling();
         QueuePair near = queuePair(sibling, QueuePairType.RC);
