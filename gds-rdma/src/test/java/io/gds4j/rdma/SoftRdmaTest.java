@@ -172,6 +172,16 @@ class SoftRdmaTest extends RdmaContract {
         assertThat(verbs.live()).isEqualTo(before);
     }
 
+    /** Ports that are down may say 0. */
+    @Test
+    void queuePairOfAPortWithoutAnMtuLeavesNothing() {
+        List<String> before = verbs.live();
+        verbs.activeMtu(0);
+        assertThat(Failures.expect(CuFileError.INVALID_VALUE, Errno.EINVAL, () -> queuePair(domain, QueuePairType.RC)))
+                .hasMessageContaining("MTU of 128 bytes");
+        assertThat(verbs.live()).isEqualTo(before);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"ibv_post_send", "ibv_post_recv", "ibv_poll_cq", "ibv_req_notify_cq", "ibv_get_cq_event"})
     void failedVerbOfARequestIsNamed(String verb) {
@@ -187,16 +197,6 @@ class SoftRdmaTest extends RdmaContract {
     @ParameterizedTest
     @ValueSource(strings = {"ibv_alloc_mw", "ibv_bind_mw", "ibv_post_send"})
     void failedBindLeavesNothingBound(String verb) {
-    /** Ports that are down may say 0. */
-    @Test
-    void queuePairOfAPortWithoutAnMtuLeavesNothing() {
-        List<String> before = verbs.live();
-        verbs.activeMtu(0);
-        assertThat(Failures.expect(CuFileError.INVALID_VALUE, Errno.EINVAL, () -> queuePair(domain, QueuePairType.RC)))
-                .hasMessageContaining("MTU of 128 bytes");
-        assertThat(verbs.live()).isEqualTo(before);
-    }
-
         WindowType type = verb.equals("ibv_post_send") ? WindowType.TYPE_2 : WindowType.TYPE_1;
         verbs.fail(verb, Errno.EOPNOTSUPP);
         assertThat(Failures.expect(CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP, () -> {
@@ -215,6 +215,13 @@ class SoftRdmaTest extends RdmaContract {
         Failures.expect(CuFileError.IO_ERROR, Errno.ECANCELED, window::invalidate);
         window.close();
         assertThat(target.windows()).isEmpty();
+    }
+
+    @Test
+    void waitsOfAnyLengthAreTaken() throws Exception {
+        assertThat(requester.await(Duration.ofSeconds(Long.MIN_VALUE))).isEmpty();
+        requester.write(1, source.slice(0, 8), target.remote().slice(0, 8));
+        assertThat(requester.await(ChronoUnit.FOREVER.getDuration())).isPresent();
     }
 
     @Test
