@@ -230,7 +230,7 @@ public final class MemoryRegion implements AutoCloseable {
         return handle;
     }
 
-    /** Notes a bound window, which keeps the region from being closed. */
+    /** Notes a bound window, whose claim keeps the region from being closed. */
     void bound(MemoryWindow window) {
         if (!lifetime.claim()) {
             throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the region is closed");
@@ -238,10 +238,13 @@ public final class MemoryRegion implements AutoCloseable {
         windows.add(window);
     }
 
+    /** Forgets a window, which ends its claim. */
     void unbound(MemoryWindow window) {
-        if (windows.remove(window)) {
-            lifetime.unclaim();
-        }
+        windows.remove(window);
+    }
+
+    Lifetime lifetime() {
+        return lifetime;
     }
 
     /** {@return true until {@link #close}} */

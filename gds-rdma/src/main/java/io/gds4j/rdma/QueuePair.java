@@ -355,9 +355,6 @@ public final class QueuePair implements AutoCloseable {
     int bindByRequest(MemoryWindow owner, long window, long region, long address, long length, int access) {
         return call("ibv_post_send", () -> {
             int key = nextKey(domain.verbs().windowKey(window));
-            if (!lifetime.claim()) {
-                throw closed("ibv_post_send");
-            }
             boolean bound = false;
             try {
                 requests.noteWindow(key, owner);
@@ -386,10 +383,24 @@ public final class QueuePair implements AutoCloseable {
     }
 
     void unbound(int key) {
-        if (requests.forgetWindow(key)) {
-            lifetime.unclaim();
+        requests.forgetWindow(key);
+    }
+
+    /** Claims this for a window, and returns what the window unclaims. */
+    Lifetime claim() {
+        if (!lifetime.claim()) {
+            throw closed("ibv_post_send");
         }
     }
+        return lifetime;
+    }
+
+    /** Hears of windows that messages of the peer have invalidated. */
+    void takeMessages() {
+        call("ibv_poll_cq", () -> {
+            requests.pump();
+            return true;
+        });
 
     // ---- completions
 

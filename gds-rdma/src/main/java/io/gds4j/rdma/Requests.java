@@ -186,7 +186,7 @@ final class Requests {
     // ---- completions
 
     /** Moves completions of the device to those of the program. */
-    private void pump() {
+    void pump() {
         List<Runnable> invalidated = new ArrayList<>(0);
         synchronized (this) {
             int count;
@@ -333,8 +333,8 @@ final class Requests {
         windows.put(key, window);
     }
 
-    synchronized boolean forgetWindow(int key) {
-        return windows.remove(key) != null;
+    synchronized void forgetWindow(int key) {
+        windows.remove(key);
     }
 
     synchronized int windows() {

@@ -217,6 +217,25 @@ class SoftRdmaTest extends RdmaContract {
         assertThat(target.windows()).isEmpty();
     }
 
+    /** A thread that takes a message of the peer asks the same. */
+    @Test
+    void boundWindowAnswersWhileItIsInvalidated() throws Exception {
+        MemoryWindow window = domain.window(WindowType.TYPE_2);
+        RemoteMemory remote = window.bind(responder, target, 0, 8, Set.of(RdmaAccess.REMOTE_READ));
+        FutureTask<Optional<RemoteMemory>> answer = new FutureTask<>(window::remote);
+        verbs.beforeNextPost(() -> {
+            Thread.ofPlatform().start(answer);
+            try {
+                assertThat(answer.get(20, TimeUnit.SECONDS)).contains(remote);
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        });
+        window.invalidate();
+        assertThat(answer).isDone();
+        window.close();
+    }
+
     @Test
     void waitsOfAnyLengthAreTaken() throws Exception {
         assertThat(requester.await(Duration.ofSeconds(Long.MIN_VALUE))).isEmpty();
