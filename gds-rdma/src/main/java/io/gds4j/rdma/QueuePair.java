@@ -445,6 +445,15 @@ public final class QueuePair implements AutoCloseable {
     }
 
     /** {@return true until {@link #close}} */
+    /** Refuses less room than a user of this needs. */
+    void requireDepth(int sends, int receives) {
+        if (attributes.sends < sends || attributes.receives < receives) {
+            throw RdmaFailure.of(
+                    "ibv_create_qp", Errno.ENOMEM, "a queue pair of depth (%s, %s): at least (%s, %s)".formatted(
+                            attributes.sends, attributes.receives, sends, receives));
+        }
+    }
+
     public boolean isOpen() {
         return lifetime.isOpen();
     }
