@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
@@ -391,7 +392,6 @@ public final class QueuePair implements AutoCloseable {
         if (!lifetime.claim()) {
             throw closed("ibv_post_send");
         }
-    }
         return lifetime;
     }
 
@@ -401,6 +401,7 @@ public final class QueuePair implements AutoCloseable {
             requests.pump();
             return true;
         });
+    }
 
     // ---- completions
 
@@ -444,7 +445,6 @@ public final class QueuePair implements AutoCloseable {
         return domain;
     }
 
-    /** {@return true until {@link #close}} */
     /** Refuses less room than a user of this needs. */
     void requireDepth(int sends, int receives) {
         if (attributes.sends < sends || attributes.receives < receives) {
@@ -454,6 +454,7 @@ public final class QueuePair implements AutoCloseable {
         }
     }
 
+    /** {@return true until {@link #close}} */
     public boolean isOpen() {
         return lifetime.isOpen();
     }
@@ -525,7 +526,7 @@ public final class QueuePair implements AutoCloseable {
          * @return this
          */
         public Builder type(QueuePairType transport) {
-            type = transport;
+            type = Objects.requireNonNull(transport, "transport");
             return this;
         }
 

@@ -75,7 +75,8 @@ public final class RegionCache implements AutoCloseable {
                             .formatted(budgetBytes, rights));
         }
         regions = new Regions(domain, Set.copyOf(rights));
-        RegistrationCache made = RegistrationCache.of(regions, allocator, budgetBytes, Pages.SIZE);
+        RegistrationCache made = RegistrationCache.of(
+                regions, Objects.requireNonNull(allocator, "allocator"), budgetBytes, Pages.SIZE);
         registrations = made;
         lifetime = Lifetime.of(this, "RegionCache of " + domain.handle().device(), made::close);
     }
