@@ -303,7 +303,7 @@ public final class SoftVerbs implements Verbs {
 
     @Override
     public synchronized long regDmaBufMr(long domain, long offset, long length, long iova, int fd, int access) {
-        calls.add("offset %d length %d iova 0x%x fd %d access %d".formatted(offset, length, iova, fd, access));
+        calls.add("offset %s length %s iova 0x%x fd %s access %s".formatted(offset, length, iova, fd, access));
         return register("ibv_reg_dmabuf_mr", domain, iova, length, iova, access);
     }
 
