@@ -237,6 +237,18 @@ class SoftRdmaTest extends RdmaContract {
     }
 
     @Test
+    void virtualThreadWaitsWithoutItsCarrier() throws Exception {
+        responder.receive(1, target.slice(0, 8));
+        FutureTask<Optional<Completion>> waiting = new FutureTask<>(() -> responder.await(SOON));
+        Thread waiter = Thread.ofVirtual().start(waiting);
+        while (waiter.getState() != Thread.State.TIMED_WAITING && !waiting.isDone()) {
+            Thread.onSpinWait();
+        }
+        requester.sendInline(2, new byte[8]);
+        assertThat(waiting.get(20, TimeUnit.SECONDS).orElseThrow().check().id()).isEqualTo(1);
+    }
+
+    @Test
     void waitsOfAnyLengthAreTaken() throws Exception {
         assertThat(requester.await(Duration.ofSeconds(Long.MIN_VALUE))).isEmpty();
         requester.write(1, source.slice(0, 8), target.remote().slice(0, 8));

@@ -432,6 +432,9 @@ public final class SoftVerbs implements Verbs {
 
     @Override
     public int awaitEvent(long channel, int milliseconds) {
+        if (milliseconds > 0 && Thread.currentThread().isVirtual()) {
+            throw new AssertionError("a virtual thread holds its carrier while it waits");
+        }
         Channel waited;
         synchronized (this) {
             waited = at(channel, Channel.class);
