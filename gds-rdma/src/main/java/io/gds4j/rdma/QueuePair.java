@@ -416,7 +416,7 @@ public final class QueuePair implements AutoCloseable {
     }
 
     /**
-     * Waits for a completion. An interrupt ends the wait.
+     * Waits for a completion. An interrupt ends the wait. A virtual thread polls every millisecond, without its carrier.
      *
      * @param timeout the longest wait
      * @return the next completion, or nothing if none came in time
