@@ -47,6 +47,8 @@ public final class MemoryWindow implements AutoCloseable {
     private @Nullable Binding binding;
     private boolean undecided;
     private int undecidedKey;
+    /** The invalidation that was posted and had not ended when the wait for it did: a second one would be an error. */
+    private @Nullable PendingRequest invalidation;
 
     /** Made by a domain, which the release unclaims. */
     MemoryWindow(DomainHandle domain, Lifetime domainLifetime, long handle, WindowType type) {
@@ -123,6 +125,7 @@ public final class MemoryWindow implements AutoCloseable {
         region.bound(this);
         claims.add(region.lifetime());
         undecided = false;
+        invalidation = null;
         boolean done = false;
         try {
             long address = region.ioAddress() + offset;
@@ -215,9 +218,20 @@ public final class MemoryWindow implements AutoCloseable {
                 (undecided ? last.queuePair() : by)
                         .bindByCall(this, handle, last.region().handle(), last.region().ioAddress(), 0, 0);
             } else {
-                last.queuePair().invalidateByRequest(last.remote().key());
+                invalidateByRequest(last);
             }
             unbound();
+        }
+    }
+
+    private void invalidateByRequest(Binding last) {
+        QueuePair bound = last.queuePair();
+        PendingRequest posted =
+                invalidation != null ? invalidation : bound.invalidateByRequest(last.remote().key());
+        try {
+            bound.finish(posted);
+        } finally {
+            invalidation = bound.isUndecided(posted) ? posted : null;
         }
     }
 

@@ -376,11 +376,20 @@ public final class QueuePair implements AutoCloseable {
         return key & ~0xff | key + 1 & 0xff;
     }
 
-    void invalidateByRequest(int key) {
+    PendingRequest invalidateByRequest(int key) {
+        return call("ibv_post_send", () -> requests.invalidate(key));
+    }
+
+    /** Waits for an invalidation; one that takes too long may be waited for again. */
+    void finish(PendingRequest invalidation) {
         call("ibv_post_send", () -> {
-            requests.finish(requests.invalidate(key), INTERNAL);
+            requests.finish(invalidation, INTERNAL);
             return true;
         });
+    }
+
+    boolean isUndecided(PendingRequest invalidation) {
+        return requests.isUndecided(invalidation);
     }
 
     void unbound(int key) {

@@ -291,6 +291,24 @@ class SoftRdmaTest extends RdmaContract {
         region.close();
     }
 
+    /** The wait for a device ends after 5 s; what it was asked for it does later. */
+    @Test
+    void windowIsInvalidatedOnceThoughTheDeviceIsSlow() {
+        MemoryWindow window = domain.window(WindowType.TYPE_2);
+        window.bind(responder, target, 0, 8, Set.of(RdmaAccess.REMOTE_READ));
+        verbs.silent(true);
+        Failures.expectErrno(Errno.ETIMEDOUT, window::invalidate);
+        assertThat(window.remote()).isPresent();
+        verbs.silent(false);
+        window.invalidate();
+        assertThat(window.remote()).isEmpty();
+        RemoteMemory remote = window.bind(responder, target, 8, 8, EnumSet.of(RdmaAccess.REMOTE_WRITE));
+        requester.write(1, source.slice(0, 8), remote);
+        next(requester).check();
+        window.invalidate();
+        window.close();
+    }
+
     @Test
     void interruptDoesNotLoseABind() {
         Thread.currentThread().interrupt();

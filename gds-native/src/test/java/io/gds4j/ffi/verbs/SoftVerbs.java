@@ -126,6 +126,7 @@ public final class SoftVerbs implements Verbs {
     private int nextNumber = 17;
     private boolean overflowed;
     private int activeMtu = 5;
+    private boolean silent;
     private volatile @Nullable Runnable beforePost;
 
     /** Makes devices of these names. */
@@ -156,6 +157,11 @@ public final class SoftVerbs implements Verbs {
     /** Sets {@code enum ibv_mtu} of the port (5, 4096 bytes). */
     public synchronized void activeMtu(int code) {
         activeMtu = code;
+    }
+
+    /** Sets whether the device holds its completions back. */
+    public synchronized void silent(boolean held) {
+        silent = held;
     }
 
     /** Runs something in the next post of a request to send, on its thread. */
@@ -470,7 +476,7 @@ public final class SoftVerbs implements Verbs {
             return failed;
         }
         int count = 0;
-        while (count < answer.most() && !polled.waiting.isEmpty()) {
+        while (count < answer.most() && !polled.waiting.isEmpty() && !silent) {
             long[] found = polled.waiting.remove();
             answer.set(
                     count++, found[0], (int) found[1], (int) found[2], (int) found[3], (int) found[4], (int) found[5],
