@@ -18,6 +18,9 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -282,6 +285,29 @@ abstract class RdmaContract {
         window.close();
         assertThat(target.windows()).isEmpty();
         denied(remote);
+    }
+
+    @ParameterizedTest
+    @EnumSource(WindowType.class)
+    void windowThatIsClosedUnderRunningWritesEndsThem(WindowType type) throws Exception {
+        MemoryWindow window = domain.window(type);
+        RemoteMemory remote = window.bind(responder, target, 40_001, 500, READ_WRITE);
+        CountDownLatch running = new CountDownLatch(5);
+        FutureTask<Completion> last = new FutureTask<>(() -> {
+            while (true) {
+                requester.write(1, source.slice(0, 500), remote);
+                Completion completion = next(requester);
+                if (!completion.succeeded()) {
+                    return completion;
+                }
+                running.countDown();
+            }
+        });
+        Thread.ofPlatform().start(last);
+        assertThat(running.await(20, TimeUnit.SECONDS)).isTrue();
+        window.close();
+        assertThat(last.get(20, TimeUnit.SECONDS).status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+        assertThat(target.windows()).isEmpty();
     }
 
     @ParameterizedTest
