@@ -6,6 +6,9 @@ import java.util.concurrent.locks.ReentrantLock;
 
 /** A completion queue and the channel of its events. */
 final class CompletionQueue {
+    /** Time between two polls of a virtual thread. */
+    private static final long VIRTUAL_POLL_MILLIS = 1;
+
     private final DomainHandle domain;
     private final long channel;
     private final long handle;
@@ -36,7 +39,12 @@ final class CompletionQueue {
     void await(int milliseconds) throws InterruptedException {
         if (waiting.tryLock(milliseconds, TimeUnit.MILLISECONDS)) {
             try {
-                domain.check("ibv_get_cq_event", domain.verbs().awaitEvent(channel, milliseconds));
+                boolean virtual = Thread.currentThread().isVirtual();
+                if (virtual) {
+                    // The call would hold the carrier: as many waits as carriers would stop all virtual threads.
+                    Thread.sleep(VIRTUAL_POLL_MILLIS);
+                }
+                domain.check("ibv_get_cq_event", domain.verbs().awaitEvent(channel, virtual ? 0 : milliseconds));
             } finally {
                 waiting.unlock();
             }

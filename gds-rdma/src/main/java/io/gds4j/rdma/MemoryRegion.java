@@ -59,11 +59,11 @@ public final class MemoryRegion implements AutoCloseable {
     }
 
     private final long handle;
-    private final long length;
     private final Held held;
     private final Lifetime lifetime;
     private final Set<MemoryWindow> windows = Collections.synchronizedSet(new LinkedHashSet<>());
     private volatile DomainHandle domain;
+    private volatile MemoryRange memory;
     private volatile long ioAddress;
     private volatile Set<RdmaAccess> rights;
     private volatile int localKey;
@@ -76,17 +76,17 @@ public final class MemoryRegion implements AutoCloseable {
      * @param letGo ends the claims of the memory
      */
     MemoryRegion(
-            DomainHandle domain, Lifetime domainLifetime, long handle, long ioAddress, long length,
-            Set<RdmaAccess> rights, String what, Runnable letGo) {
+            DomainHandle domain, Lifetime domainLifetime, long handle, long ioAddress, MemoryRange memory,
+            Set<RdmaAccess> rights, Runnable letGo) {
         this.domain = domain;
         this.handle = handle;
         this.ioAddress = ioAddress;
-        this.length = length;
+        this.memory = memory;
         this.rights = Set.copyOf(rights);
         Held claims = new Held(domain, domainLifetime, letGo);
         this.held = claims;
         readKeys();
-        this.lifetime = Lifetime.of(this, what, () -> claims.release(handle));
+        this.lifetime = Lifetime.of(this, "MemoryRegion of " + memory, () -> claims.release(handle));
     }
 
     private void readKeys() {
@@ -106,7 +106,7 @@ public final class MemoryRegion implements AutoCloseable {
 
     /** {@return bytes} */
     public long length() {
-        return length;
+        return memory.length();
     }
 
     /** {@return what may be done with it} */
@@ -128,7 +128,7 @@ public final class MemoryRegion implements AutoCloseable {
 
     /** {@return what a peer needs to reach the whole region} */
     public RemoteMemory remote() {
-        return new RemoteMemory(ioAddress, length, remoteKey);
+        return new RemoteMemory(ioAddress, length(), remoteKey);
     }
 
     /**
@@ -148,10 +148,11 @@ public final class MemoryRegion implements AutoCloseable {
      *
      * @param changed the new rights
      * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while windows are bound, IO_NOT_SUPPORTED (EOPNOTSUPP) where the device
-     *         cannot, as Soft-RoCE's; INVALID_VALUE for rights that contradict each other; MEMORY_NOT_REGISTERED if it is closed
+     *         cannot, as Soft-RoCE's; INVALID_VALUE for rights that contradict each other; PERMISSION_DENIED for LOCAL_WRITE to a
+     *         read-only segment; MEMORY_NOT_REGISTERED if it is closed
      */
     public void reregister(Set<RdmaAccess> changed) {
-        reregister(Verbs.CHANGE_ACCESS, domain, 0, changed, () -> {
+        reregister(Verbs.CHANGE_ACCESS, domain, memory, changed, () -> {
         });
     }
 
@@ -163,13 +164,14 @@ public final class MemoryRegion implements AutoCloseable {
      * @throws CuFileException as {@link #reregister(Set)}; INVALID_VALUE for another length or memory of a GPU
      */
     public void reregister(MemoryRange moved, Set<RdmaAccess> changed) {
-        if (moved.length() != length || moved.kind().isCuda()) {
+        if (moved.length() != length() || moved.kind().isCuda()) {
             throw RdmaFailure.invalid("ibv_rereg_mr",
-                    "%s in place of %s bytes of host memory".formatted(moved, length));
+                    "%s in place of %s bytes of host memory".formatted(moved, length()));
         }
         MemoryAccess.USES.claim(moved);
         Undo.ifFails(() -> MemoryAccess.USES.unclaim(moved), () -> {
-            reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, domain, moved.address(), changed, () -> {
+            reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_TRANSLATION, domain, moved, changed, () -> {
+                memory = moved;
                 ioAddress = moved.address();
                 held.replaceMemory(() -> MemoryAccess.USES.unclaim(moved));
             });
@@ -182,15 +184,15 @@ public final class MemoryRegion implements AutoCloseable {
             throw RdmaFailure.invalid(
                     "ibv_rereg_mr", "the region is not of the same open device: make the domain by sibling()");
         }
-        reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_DOMAIN, next, 0, changed, () -> {
+        reregister(Verbs.CHANGE_ACCESS | Verbs.CHANGE_DOMAIN, next, memory, changed, () -> {
             domain = next;
             held.replaceDomain(next, nextLifetime);
         });
     }
 
     private void reregister(
-            int flags, DomainHandle next, long address, Set<RdmaAccess> changed, Runnable afterwards) {
-        int bits = RdmaAccess.toBits(changed);
+            int flags, DomainHandle next, MemoryRange now, Set<RdmaAccess> changed, Runnable afterwards) {
+        int bits = RdmaAccess.toBits(changed, now, "ibv_rereg_mr");
         try (Lifetime.Call _ = begin("ibv_rereg_mr")) {
             synchronized (windows) {
                 if (!windows.isEmpty()) {
@@ -198,7 +200,7 @@ public final class MemoryRegion implements AutoCloseable {
                 }
                 domain.check(
                         "ibv_rereg_mr",
-                        domain.verbs().reregMr(handle, flags, next.handle(), address, length, bits));
+                        domain.verbs().reregMr(handle, flags, next.handle(), now.address(), now.length(), bits));
                 readKeys();
                 afterwards.run();
                 rights = Set.copyOf(changed);
@@ -228,7 +230,7 @@ public final class MemoryRegion implements AutoCloseable {
         return handle;
     }
 
-    /** Notes a bound window, which keeps the region from being closed. */
+    /** Notes a bound window, whose claim keeps the region from being closed. */
     void bound(MemoryWindow window) {
         if (!lifetime.claim()) {
             throw RdmaFailure.of(CuFileError.MEMORY_NOT_REGISTERED, "ibv_bind_mw", Errno.EBADF, "the region is closed");
@@ -236,10 +238,13 @@ public final class MemoryRegion implements AutoCloseable {
         windows.add(window);
     }
 
+    /** Forgets a window, which ends its claim. */
     void unbound(MemoryWindow window) {
-        if (windows.remove(window)) {
-            lifetime.unclaim();
-        }
+        windows.remove(window);
+    }
+
+    Lifetime lifetime() {
+        return lifetime;
     }
 
     /** {@return true until {@link #close}} */
@@ -263,7 +268,7 @@ public final class MemoryRegion implements AutoCloseable {
 
     @Override
     public String toString() {
-        return "MemoryRegion[%s, %s bytes at 0x%s, %s]".formatted(domain.device(), length, Long.toHexString(ioAddress),
-                rights);
+        return "MemoryRegion[%s, %s bytes at 0x%s, %s]".formatted(domain.device(), length(),
+                Long.toHexString(ioAddress), rights);
     }
 }

@@ -5,6 +5,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Lifetime;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.Set;
 import org.jspecify.annotations.Nullable;
@@ -21,23 +23,46 @@ public final class MemoryWindow implements AutoCloseable {
     private record Binding(MemoryRegion region, QueuePair queuePair, RemoteMemory remote, Set<RdmaAccess> rights) {
     }
 
+    /** The lifetimes that a bound window claims. The release has them: it must not refer to the window. */
+    private static final class Claims {
+        private final List<Lifetime> claimed = new ArrayList<>(2);
+
+        synchronized void add(Lifetime one) {
+            claimed.add(one);
+        }
+
+        synchronized void end() {
+            claimed.forEach(Lifetime::unclaim);
+            claimed.clear();
+        }
+    }
+
     private final DomainHandle domain;
     private final long handle;
     private final WindowType type;
     private final Lifetime lifetime;
+    private final Claims claims;
+    /** Held while the device binds or invalidates. A thread that takes a message of the peer must not wait for that. */
+    private final Object binds = new Object();
     private @Nullable Binding binding;
     private boolean undecided;
     private int undecidedKey;
+    /** The invalidation that was posted and had not ended when the wait for it did: a second one would be an error. */
+    private @Nullable PendingRequest invalidation;
 
     /** Made by a domain, which the release unclaims. */
     MemoryWindow(DomainHandle domain, Lifetime domainLifetime, long handle, WindowType type) {
         this.domain = domain;
         this.handle = handle;
         this.type = type;
+        Claims bound = new Claims();
+        this.claims = bound;
         this.lifetime = Lifetime.of(this, "MemoryWindow of " + domain.device(), () -> {
             try {
                 domain.check("ibv_dealloc_mw", domain.verbs().deallocMw(handle));
             } finally {
+                // The device has revoked the key by now.
+                bound.end();
                 domainLifetime.unclaim();
             }
         });
@@ -65,15 +90,16 @@ public final class MemoryWindow implements AutoCloseable {
 
     /**
      * Binds the window to a part of a region: a window of type 1 by {@code ibv_bind_mw}, one of type 2 by a posted request, after
-     * which only this queue pair serves the key. A window that is bound already loses its key first. Returns when the device has
-     * bound it: later requests of the queue pair, and messages to the peer, come after it.
+     * which only this queue pair serves the key. A window that is bound already loses its key first: one of type 1 through this
+     * queue pair, one of type 2 through the queue pair that bound it. Returns when the device has bound it: later requests of the
+     * queue pair, and messages to the peer, come after it.
      *
      * @param queuePair a connected queue pair of the same domain
      * @param region the region of the same domain, with WINDOW_BIND, and LOCAL_WRITE if peers may write
      * @param offset first byte, from the first byte of the region
      * @param length bytes; 0 invalidates
      * @param rights of peers: REMOTE_READ, REMOTE_WRITE and REMOTE_ATOMIC, at least one
-     * @return what a peer needs to reach the window, with a key that it never had before
+     * @return what a peer needs to reach the window, with a key that none of its last 255 binds had
      * @throws CuFileException MEMORY_NOT_REGISTERED if something is closed or of another domain, INVALID_MAPPING_RANGE if the part
      *         is not inside the region, PERMISSION_DENIED (EACCES) if the region does not allow it, INVALID_VALUE for other rights,
      *         or that of the failed request
@@ -84,8 +110,8 @@ public final class MemoryWindow implements AutoCloseable {
         domain.requireSame(region.domain(), "ibv_bind_mw", "the region");
         check(region, offset, length, rights);
         try (Lifetime.Call _ = begin()) {
-            synchronized (this) {
-                invalidate();
+            synchronized (binds) {
+                invalidate(queuePair);
                 if (length == 0) {
                     return new RemoteMemory(region.ioAddress() + offset, 0, domain.verbs().windowKey(handle));
                 }
@@ -97,29 +123,40 @@ public final class MemoryWindow implements AutoCloseable {
     private RemoteMemory bindNow(
             QueuePair queuePair, MemoryRegion region, long offset, long length, Set<RdmaAccess> rights) {
         region.bound(this);
+        claims.add(region.lifetime());
         undecided = false;
+        invalidation = null;
         boolean done = false;
         try {
             long address = region.ioAddress() + offset;
             int bits = RdmaAccess.bits(rights);
+            if (type == WindowType.TYPE_2) {
+                claims.add(queuePair.claim());
+            }
             int key = type == WindowType.TYPE_1
                     ? queuePair.bindByCall(this, handle, region.handle(), address, length, bits)
                     : queuePair.bindByRequest(this, handle, region.handle(), address, length, bits);
-            binding = new Binding(region, queuePair, new RemoteMemory(address, length, key), Set.copyOf(rights));
+            RemoteMemory remote = new RemoteMemory(address, length, key);
+            bound(new Binding(region, queuePair, remote, Set.copyOf(rights)));
             done = true;
-            return binding.remote();
+            return remote;
         } catch (CuFileException e) {
             if (undecided) {
                 // It may be bound now or later: only freeing the window ends that.
                 done = true;
-                binding = new Binding(region, queuePair, new RemoteMemory(0, 0, undecidedKey), Set.of());
+                bound(new Binding(region, queuePair, new RemoteMemory(0, 0, undecidedKey), Set.of()));
             }
             throw e;
         } finally {
             if (!done) {
                 region.unbound(this);
+                claims.end();
             }
         }
+    }
+
+    private synchronized void bound(Binding now) {
+        binding = now;
     }
 
     /** The bind of this thread was posted, and it is not known how it ends. */
@@ -154,35 +191,62 @@ public final class MemoryWindow implements AutoCloseable {
     /**
      * Kills the key, through the queue pair that bound the window. Nothing happens if it is not bound.
      *
-     * @throws CuFileException that of the failed request; {@link #close} and a bind by another queue pair kill the key in any case
+     * @throws CuFileException that of the failed request; {@link #close} kills the key in any case, and so does a bind of a window of
+     *         type 1 by another queue pair
      */
     public void invalidate() {
         try (Lifetime.Call _ = begin()) {
-            synchronized (this) {
-                Binding last = binding;
+            synchronized (binds) {
+                Binding last = now();
                 if (last != null) {
-                    if (type == WindowType.TYPE_1) {
-                        last.queuePair().bindByCall(this, handle, last.region().handle(), last.region().ioAddress(), 0,
-                                0);
-                    } else {
-                        last.queuePair().invalidateByRequest(last.remote().key());
-                    }
-                    unbound();
+                    invalidate(last.queuePair());
                 }
             }
         }
     }
 
-    /** The peer invalidated the key by a message. */
-    void invalidatedByPeer(int key) {
-        synchronized (this) {
-            if (binding != null && binding.remote().key() == key) {
-                unbound();
+    /** @param by any queue pair of the domain, for a window of type 1 whose last bind has ended */
+    private void invalidate(QueuePair by) {
+        Binding last = now();
+        if (last != null && type == WindowType.TYPE_2) {
+            // The peer may have done it by a message that the program has not taken: once more would be an error.
+            last.queuePair().takeMessages();
+            last = now();
+        }
+        if (last != null) {
+            if (type == WindowType.TYPE_1) {
+                (undecided ? last.queuePair() : by)
+                        .bindByCall(this, handle, last.region().handle(), last.region().ioAddress(), 0, 0);
+            } else {
+                invalidateByRequest(last);
             }
+            unbound();
         }
     }
 
-    private void unbound() {
+    private void invalidateByRequest(Binding last) {
+        QueuePair bound = last.queuePair();
+        PendingRequest posted =
+                invalidation != null ? invalidation : bound.invalidateByRequest(last.remote().key());
+        try {
+            bound.finish(posted);
+        } finally {
+            invalidation = bound.isUndecided(posted) ? posted : null;
+        }
+    }
+
+    private synchronized @Nullable Binding now() {
+        return binding;
+    }
+
+    /** The peer invalidated the key by a message. */
+    synchronized void invalidatedByPeer(int key) {
+        if (binding != null && binding.remote().key() == key) {
+            unbound();
+        }
+    }
+
+    private synchronized void unbound() {
         Binding last = binding;
         if (last != null) {
             binding = null;
@@ -190,6 +254,7 @@ public final class MemoryWindow implements AutoCloseable {
             if (type == WindowType.TYPE_2) {
                 last.queuePair().unbound(last.remote().key());
             }
+            claims.end();
         }
     }
 
@@ -209,11 +274,8 @@ public final class MemoryWindow implements AutoCloseable {
         try {
             lifetime.close(this, "ibv_dealloc_mw");
         } finally {
-            // The device has revoked the key by now.
             if (!lifetime.isOpen()) {
-                synchronized (this) {
-                    unbound();
-                }
+                unbound();
             }
         }
     }

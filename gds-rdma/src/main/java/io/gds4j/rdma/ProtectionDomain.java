@@ -105,8 +105,8 @@ public final class ProtectionDomain implements AutoCloseable {
      * @throws CuFileException as {@link #register(MemoryRange, Set)}
      */
     public MemoryRegion register(MemoryRange memory, long ioAddress, Set<RdmaAccess> rights) {
-        int bits = RdmaAccess.toBits(rights);
-        check(memory, rights);
+        int bits = RdmaAccess.toBits(rights, memory, "ibv_reg_mr");
+        check(memory);
         MemoryAccess.USES.claim(memory);
         boolean own = ioAddress == memory.address();
         return region(
@@ -121,14 +121,9 @@ public final class ProtectionDomain implements AutoCloseable {
                 ioAddress, memory, rights, () -> MemoryAccess.USES.unclaim(memory));
     }
 
-    private static void check(MemoryRange memory, Set<RdmaAccess> rights) {
+    private static void check(MemoryRange memory) {
         if (memory.length() == 0) {
             throw RdmaFailure.of(CuFileError.INVALID_VALUE, "ibv_reg_mr", Errno.EINVAL, "the range is empty");
-        }
-        if (rights.contains(RdmaAccess.LOCAL_WRITE) && !memory.isWritable()) {
-            throw RdmaFailure.of(
-                    CuFileError.PERMISSION_DENIED, "ibv_reg_mr", Errno.EACCES,
-                    "LOCAL_WRITE to a segment that is read-only");
         }
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
             throw RdmaFailure.of(
@@ -214,9 +209,7 @@ public final class ProtectionDomain implements AutoCloseable {
                 if (handle < 0) {
                     throw notRegistered(verb, (int) -handle, memory.length());
                 }
-                return new MemoryRegion(
-                        domain, lifetime, handle, ioAddress, memory.length(), rights, "MemoryRegion of " + memory,
-                        letGo);
+                return new MemoryRegion(domain, lifetime, handle, ioAddress, memory, rights, letGo);
             });
         });
     }

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.time.Duration;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.ThreadLocalRandom;
 
@@ -67,21 +68,26 @@ public final class QueuePair implements AutoCloseable {
                     Builder.PIECES, attributes.inlineBytes);
             return attributes.domain.check("ibv_create_qp", verbs.createQp(attributes.domain.handle(), init));
         });
-        this.requests = new Requests(domain, handle, completions, attributes.sends, attributes.receives);
-        this.local = new RdmaPeer(
-                attributes.type, verbs.number(handle), ThreadLocalRandom.current().nextInt(BITS_24 + 1), port.lid(),
-                Math.min(attributes.mtu, port.mtu()), gid);
         DomainHandle device = domain;
         long queuePair = handle;
-        this.lifetime = Lifetime.of(this, "QueuePair of " + domain.device(), () -> {
+        Runnable destroy = () -> {
             try {
-                device.check("ibv_destroy_qp", device.verbs().destroyQp(queuePair));
+                device.check("ibv_destroy_qp", verbs.destroyQp(queuePair));
             } finally {
-                try {
-                    completions.destroy();
-                } finally {
-                    domainLifetime.unclaim();
-                }
+                completions.destroy();
+            }
+        };
+        this.requests = Undo.ifFails(
+                destroy::run,
+                () -> new Requests(device, queuePair, completions, attributes.sends, attributes.receives));
+        this.local = Undo.ifFails(destroy::run, () -> new RdmaPeer(
+                attributes.type, verbs.number(queuePair), ThreadLocalRandom.current().nextInt(BITS_24 + 1), port.lid(),
+                Math.min(attributes.mtu, port.mtu()), gid));
+        this.lifetime = Lifetime.of(this, "QueuePair of " + device.device(), () -> {
+            try {
+                destroy.run();
+            } finally {
+                domainLifetime.unclaim();
             }
         });
     }
@@ -350,9 +356,6 @@ public final class QueuePair implements AutoCloseable {
     int bindByRequest(MemoryWindow owner, long window, long region, long address, long length, int access) {
         return call("ibv_post_send", () -> {
             int key = nextKey(domain.verbs().windowKey(window));
-            if (!lifetime.claim()) {
-                throw closed("ibv_post_send");
-            }
             boolean bound = false;
             try {
                 requests.noteWindow(key, owner);
@@ -373,17 +376,40 @@ public final class QueuePair implements AutoCloseable {
         return key & ~0xff | key + 1 & 0xff;
     }
 
-    void invalidateByRequest(int key) {
+    PendingRequest invalidateByRequest(int key) {
+        return call("ibv_post_send", () -> requests.invalidate(key));
+    }
+
+    /** Waits for an invalidation; one that takes too long may be waited for again. */
+    void finish(PendingRequest invalidation) {
         call("ibv_post_send", () -> {
-            requests.finish(requests.invalidate(key), INTERNAL);
+            requests.finish(invalidation, INTERNAL);
             return true;
         });
     }
 
+    boolean isUndecided(PendingRequest invalidation) {
+        return requests.isUndecided(invalidation);
+    }
+
     void unbound(int key) {
-        if (requests.forgetWindow(key)) {
-            lifetime.unclaim();
+        requests.forgetWindow(key);
+    }
+
+    /** Claims this for a window, and returns what the window unclaims. */
+    Lifetime claim() {
+        if (!lifetime.claim()) {
+            throw closed("ibv_post_send");
         }
+        return lifetime;
+    }
+
+    /** Hears of windows that messages of the peer have invalidated. */
+    void takeMessages() {
+        call("ibv_poll_cq", () -> {
+            requests.pump();
+            return true;
+        });
     }
 
     // ---- completions
@@ -399,7 +425,7 @@ public final class QueuePair implements AutoCloseable {
     }
 
     /**
-     * Waits for a completion. An interrupt ends the wait.
+     * Waits for a completion. An interrupt ends the wait. A virtual thread polls every millisecond, without its carrier.
      *
      * @param timeout the longest wait
      * @return the next completion, or nothing if none came in time
@@ -426,6 +452,15 @@ public final class QueuePair implements AutoCloseable {
 
     DomainHandle domain() {
         return domain;
+    }
+
+    /** Refuses less room than a user of this needs. */
+    void requireDepth(int sends, int receives) {
+        if (attributes.sends < sends || attributes.receives < receives) {
+            throw RdmaFailure.of(
+                    "ibv_create_qp", Errno.ENOMEM, "a queue pair of depth (%s, %s): at least (%s, %s)".formatted(
+                            attributes.sends, attributes.receives, sends, receives));
+        }
     }
 
     /** {@return true until {@link #close}} */
@@ -500,7 +535,7 @@ public final class QueuePair implements AutoCloseable {
          * @return this
          */
         public Builder type(QueuePairType transport) {
-            type = transport;
+            type = Objects.requireNonNull(transport, "transport");
             return this;
         }
 

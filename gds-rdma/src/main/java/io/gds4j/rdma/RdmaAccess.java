@@ -4,6 +4,7 @@ import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.Verbs;
+import io.gds4j.memory.MemoryRange;
 import java.util.Set;
 
 /**
@@ -30,6 +31,15 @@ public enum RdmaAccess {
 
     RdmaAccess(int bit) {
         this.bit = bit;
+    }
+
+    /** Like {@link #toBits(Set)}; refuses that a device writes to memory that the program may only read. */
+    static int toBits(Set<RdmaAccess> rights, MemoryRange memory, String verb) {
+        if (rights.contains(LOCAL_WRITE) && !memory.isWritable()) {
+            throw RdmaFailure.of(
+                    CuFileError.PERMISSION_DENIED, verb, Errno.EACCES, "LOCAL_WRITE to a segment that is read-only");
+        }
+        return toBits(rights);
     }
 
     /** Refuses the combinations that verbs would refuse. */

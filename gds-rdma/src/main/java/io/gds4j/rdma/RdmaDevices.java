@@ -9,6 +9,7 @@ import io.gds4j.ffi.cuda.CudaDriver;
 import io.gds4j.ffi.verbs.Verbs;
 import io.gds4j.ffi.verbs.VerbsLibrary;
 import java.util.List;
+import java.util.Objects;
 import java.util.function.Supplier;
 
 /**
@@ -67,7 +68,7 @@ public final class RdmaDevices {
      * @throws CuFileException DEVICE_NOT_FOUND if there is none of this name, IO_ERROR with the errno if it cannot be opened
      */
     public ProtectionDomain open(String device) {
-        long context = verbs.openDevice(device);
+        long context = verbs.openDevice(Objects.requireNonNull(device, "device"));
         if (context == 0) {
             throw RdmaFailure.of(
                     CuFileError.DEVICE_NOT_FOUND,

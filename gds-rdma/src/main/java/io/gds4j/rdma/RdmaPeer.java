@@ -2,6 +2,7 @@ package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
 import java.nio.ByteBuffer;
+import java.util.Objects;
 
 /**
  * One end of a connection: what the other end must know of it.
@@ -9,7 +10,7 @@ import java.nio.ByteBuffer;
  * @param type the type of the queue pair
  * @param queuePair its number
  * @param firstPacket number of its first packet, 24 bits
- * @param lid local identifier of its port; 0 on Ethernet
+ * @param lid local identifier of its port, 16 bits; 0 on Ethernet
  * @param mtu bytes of the largest packet's data
  * @param gid address of its port
  *
@@ -23,6 +24,7 @@ public record RdmaPeer(QueuePairType type, int queuePair, int firstPacket, int l
     private static final int MAX_MTU = 4096;
     private static final int MIN_MTU = 256;
     private static final int BITS_24 = 0xffffff;
+    private static final int BITS_16 = 0xffff;
 
     /**
      * Checks the numbers.
@@ -30,12 +32,17 @@ public record RdmaPeer(QueuePairType type, int queuePair, int firstPacket, int l
      * @throws io.gds4j.error.CuFileException INVALID_VALUE if a number is outside of its range
      */
     public RdmaPeer {
+        Objects.requireNonNull(type, "type");
+        Objects.requireNonNull(gid, "gid");
         if (Integer.bitCount(mtu) != 1 || mtu < MIN_MTU || mtu > MAX_MTU) {
             throw RdmaFailure.invalid("RdmaPeer", "an MTU of %s bytes: 256, 512, 1024, 2048 or 4096".formatted(mtu));
         }
         if (queuePair < 0 || queuePair > BITS_24 || firstPacket < 0 || firstPacket > BITS_24) {
             throw RdmaFailure.invalid(
                     "RdmaPeer", "queue pair %s, packet %s: at most 24 bits each".formatted(queuePair, firstPacket));
+        }
+        if (lid < 0 || lid > BITS_16) {
+            throw RdmaFailure.invalid("RdmaPeer", "local identifier %s: at most 16 bits".formatted(lid));
         }
     }
 

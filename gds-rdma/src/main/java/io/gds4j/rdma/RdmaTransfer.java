@@ -6,10 +6,12 @@ import io.gds4j.Experimental;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.time.Duration;
+import java.util.Objects;
 
 /**
  * One end of transfers between a file here and a file or memory of a peer, through registered slabs: while one slab moves over the
@@ -27,7 +29,7 @@ import java.time.Duration;
  *
  * <p>
  * An error of either end ends the transfer at both within 5 s, with the cause; a peer that died ends it, too. The queue pair is good
- * for nothing more then. Not thread-safe; nothing else may use the queue pair.
+ * for nothing more then. One transfer at a time; {@link #close} on another thread ends it. Nothing else may use the queue pair.
  *
  * @since 0.1
  */
@@ -44,8 +46,8 @@ public final class RdmaTransfer implements AutoCloseable {
     private final QueuePair queuePair;
     private final SlabMemory slabs;
     private final TransferChannel channel;
+    private final Lifetime lifetime;
     private final boolean sender;
-    private final int window;
     private final int slabBytes;
     private int credits;
     private boolean failed;
@@ -57,14 +59,21 @@ public final class RdmaTransfer implements AutoCloseable {
         this.driver = builder.driver;
         this.queuePair = queuePair;
         this.sender = sender;
-        this.window = builder.slabs;
         this.slabBytes = builder.slabBytes;
-        this.credits = window;
-        slabs = new SlabMemory(
+        this.credits = builder.slabs;
+        SlabMemory ownSlabs = new SlabMemory(
                 driver.allocator(), builder.domain, builder.kind, builder.device,
-                window + (sender ? 0 : TransferChannel.SPARE), slabBytes);
-        channel = Undo.ifFails(slabs::close, () -> new TransferChannel(
-                builder.driver.allocator(), builder.domain, queuePair, slabs, !sender, builder.slabs, builder.timeout));
+                builder.slabs + (sender ? 0 : TransferChannel.SPARE), slabBytes);
+        TransferChannel ownChannel = Undo.ifFails(ownSlabs::close, () -> new TransferChannel(
+                builder.driver.allocator(), builder.domain, queuePair, ownSlabs, !sender, builder.slabs,
+                builder.timeout));
+        slabs = ownSlabs;
+        channel = ownChannel;
+        lifetime = Lifetime.of(this, FUNCTION, () -> {
+            try (ownSlabs) {
+                ownChannel.close();
+            }
+        });
     }
 
     /**
@@ -154,6 +163,9 @@ public final class RdmaTransfer implements AutoCloseable {
      *         (EINTR) after an interrupt; a part of the bytes may have been written then
      */
     public long receive(CuFileHandle file, long fileOffset) {
+        if (fileOffset < 0) {
+            throw RdmaFailure.invalid(FUNCTION, "offset %s".formatted(fileOffset));
+        }
         return run(false, () -> receiveAll(Long.MAX_VALUE, (slab, offset) -> file.write(slab, fileOffset + offset)));
     }
 
@@ -217,6 +229,13 @@ public final class RdmaTransfer implements AutoCloseable {
         if (failed) {
             throw RdmaFailure.invalid(FUNCTION, "an earlier transfer failed: connect a new queue pair");
         }
+        try (Lifetime.Call _ = lifetime.begin(() -> RdmaFailure.of(
+                CuFileError.MEMORY_NOT_REGISTERED, FUNCTION, Errno.EBADF, "the transfer is closed"))) {
+            return run(work);
+        }
+    }
+
+    private long run(Work work) {
         boolean done = false;
         try {
             channel.begin();
@@ -257,17 +276,19 @@ public final class RdmaTransfer implements AutoCloseable {
         return RdmaFailure.of(CuFileError.IO_ERROR, FUNCTION, Errno.EIO, detail);
     }
 
-    /** Closes the queue pair, then frees the slabs. Idempotent. */
+    /**
+     * Closes the queue pair, which ends a transfer that another thread waits in, then frees the slabs. Idempotent.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, from inside a transfer
+     */
     @Override
     public void close() {
         try {
-            queuePair.close();
-        } finally {
-            try {
-                channel.close();
-            } finally {
-                slabs.close();
+            if (!lifetime.isHeldByThisThread()) {
+                queuePair.close();
             }
+        } finally {
+            lifetime.close(this, FUNCTION);
         }
     }
 
@@ -290,8 +311,8 @@ public final class RdmaTransfer implements AutoCloseable {
         private Duration timeout = Duration.ofSeconds(30);
 
         private Builder(CuFileDriver driver, ProtectionDomain domain) {
-            this.driver = driver;
-            this.domain = domain;
+            this.driver = Objects.requireNonNull(driver, "driver");
+            this.domain = Objects.requireNonNull(domain, "domain");
         }
 
         /**
@@ -320,7 +341,7 @@ public final class RdmaTransfer implements AutoCloseable {
          * @return this
          */
         public Builder memory(MemoryKind memory, int gpu) {
-            kind = memory;
+            kind = Objects.requireNonNull(memory, "memory");
             device = gpu;
             return this;
         }
@@ -332,7 +353,7 @@ public final class RdmaTransfer implements AutoCloseable {
          * @return this
          */
         public Builder timeout(Duration silence) {
-            timeout = silence;
+            timeout = Objects.requireNonNull(silence, "silence");
             return this;
         }
 

@@ -50,14 +50,26 @@ public final class RegionCache implements AutoCloseable {
 
         @Override
         public void register(MemoryRange whole) {
-            byMemory.put(whole, domain.register(whole, rights));
+            byMemory.put(whole, own(whole));
+        }
+
+        /** Registers memory. The claim keeps borrowers, who get at the region by their slices, from closing it. */
+        MemoryRegion own(MemoryRange memory) {
+            MemoryRegion region = domain.register(memory, rights);
+            region.lifetime().claim();
+            return region;
+        }
+
+        static void disown(MemoryRegion region) {
+            region.lifetime().unclaim();
+            region.close();
         }
 
         @Override
         public void deregister(MemoryRange whole) {
             MemoryRegion region = byMemory.remove(whole);
             if (region != null) {
-                region.close();
+                disown(region);
             }
         }
     }
@@ -75,7 +87,8 @@ public final class RegionCache implements AutoCloseable {
                             .formatted(budgetBytes, rights));
         }
         regions = new Regions(domain, Set.copyOf(rights));
-        RegistrationCache made = RegistrationCache.of(regions, allocator, budgetBytes, Pages.SIZE);
+        RegistrationCache made = RegistrationCache.of(
+                regions, Objects.requireNonNull(allocator, "allocator"), budgetBytes, Pages.SIZE);
         registrations = made;
         lifetime = Lifetime.of(this, "RegionCache of " + domain.handle().device(), made::close);
     }
@@ -114,8 +127,8 @@ public final class RegionCache implements AutoCloseable {
     private RegionLease lend(MemoryRange memory) {
         CachedRegistration cached = registrations.use(memory);
         if (cached == null) {
-            MemoryRegion own = regions.domain.register(memory, regions.rights);
-            return new RegionLease(own, 0, memory.length(), () -> end(memory, own::close));
+            MemoryRegion own = regions.own(memory);
+            return new RegionLease(own, 0, memory.length(), () -> end(memory, () -> Regions.disown(own)));
         }
         MemoryRange whole = cached.whole();
         return new RegionLease(

@@ -30,7 +30,7 @@ public final class RegionLease implements AutoCloseable {
      *
      * @param offset first byte, from the first byte of the memory
      * @param size bytes
-     * @return the part, whose region the cache owns
+     * @return the part, whose region the cache owns: only the cache closes it
      * @throws CuFileException INVALID_MAPPING_RANGE if it is not inside, MEMORY_NOT_REGISTERED if the lease is closed
      */
     public RegionSlice slice(long offset, int size) {

@@ -17,6 +17,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.OptionalInt;
 import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 import java.util.function.BooleanSupplier;
 import java.util.function.IntSupplier;
 import org.jspecify.annotations.Nullable;
@@ -185,7 +186,7 @@ final class Requests {
     // ---- completions
 
     /** Moves completions of the device to those of the program. */
-    private void pump() {
+    void pump() {
         List<Runnable> invalidated = new ArrayList<>(0);
         synchronized (this) {
             int count;
@@ -286,7 +287,7 @@ final class Requests {
     private boolean waitFor(
             Duration timeout, boolean interruptible, BooleanSupplier open, BooleanSupplier done) {
         long start = System.nanoTime();
-        long limit = timeout.compareTo(Duration.ofNanos(Long.MAX_VALUE)) > 0 ? Long.MAX_VALUE : timeout.toNanos();
+        long limit = Math.max(0, TimeUnit.NANOSECONDS.convert(timeout));
         boolean interrupted = false;
         try {
             while (true) {
@@ -332,8 +333,8 @@ final class Requests {
         windows.put(key, window);
     }
 
-    synchronized boolean forgetWindow(int key) {
-        return windows.remove(key) != null;
+    synchronized void forgetWindow(int key) {
+        windows.remove(key);
     }
 
     synchronized int windows() {

@@ -57,7 +57,10 @@ final class SlabMemory implements AutoCloseable {
     /** The key dies before the memory goes. */
     @Override
     public void close() {
-        region.close();
-        release();
+        try {
+            region.close();
+        } finally {
+            release();
+        }
     }
 }

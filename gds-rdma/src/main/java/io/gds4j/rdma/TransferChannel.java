@@ -14,6 +14,7 @@ import java.util.ArrayDeque;
 import java.util.BitSet;
 import java.util.EnumSet;
 import java.util.Queue;
+import java.util.concurrent.TimeUnit;
 
 /**
  * Messages of a transfer over a queue pair: a header each, and data in a slab. Keeps receives posted, finds out whether a silent
@@ -23,6 +24,8 @@ final class TransferChannel implements AutoCloseable {
     /** Beside data: the end or an error of the sender, credits and the like of the receiver. */
     static final int SPARE = 2;
     private static final long PROBE = -1;
+    /** Probes in flight at most. */
+    private static final int PROBES = 1;
     private static final long CONTROL = 1L << 32;
     /** The last one is for an error. */
     private static final int CONTROL_SLOTS = 5;
@@ -42,12 +45,14 @@ final class TransferChannel implements AutoCloseable {
     private final int sendSlots;
     private final int receiveSlots;
     private final Duration limit;
+    private final long limitNanos;
     private final BitSet busy = new BitSet();
     private final Queue<Received> received = new ArrayDeque<>();
     private boolean probing;
     private boolean alive;
     private long asked;
-    private long lastHeard;
+    /** When the peer last said something or was told something: own storage that is slow is not its silence. */
+    private long lastWord;
 
     /** @param receivesData whether receives have a slab */
     TransferChannel(
@@ -59,6 +64,8 @@ final class TransferChannel implements AutoCloseable {
         this.sendSlots = (receivesData ? 0 : window) + CONTROL_SLOTS;
         this.receiveSlots = window + SPARE;
         this.limit = limit;
+        this.limitNanos = TimeUnit.NANOSECONDS.convert(limit);
+        queuePair.requireDepth(sendSlots + PROBES, receiveSlots);
         headers = allocator.allocate(MemoryKind.HOST, (long) (sendSlots + receiveSlots) * TransferMessage.BYTES);
         headerRegion = Undo.ifFails(
                 headers::close, () -> domain.register(headers.range(), EnumSet.of(RdmaAccess.LOCAL_WRITE)));
@@ -91,7 +98,7 @@ final class TransferChannel implements AutoCloseable {
 
     /** Begins to count the time in which the peer has to say something. */
     void begin() {
-        lastHeard = System.nanoTime();
+        lastWord = System.nanoTime();
     }
 
     // ---- sending
@@ -115,6 +122,7 @@ final class TransferChannel implements AutoCloseable {
         message.write(headerBytes(slab));
         busy.set(slab);
         queuePair.send(slab, header(slab), slabs.part(slab, message.length()));
+        lastWord = System.nanoTime();
     }
 
     void send(TransferMessage message) {
@@ -122,6 +130,7 @@ final class TransferChannel implements AutoCloseable {
         message.write(headerBytes(slot));
         busy.set(slot);
         queuePair.send(CONTROL | slot, header(slot));
+        lastWord = System.nanoTime();
     }
 
     /** Waits until everything was sent. */
@@ -190,7 +199,7 @@ final class TransferChannel implements AutoCloseable {
             requireAnswer();
             return;
         }
-        if (alive && System.nanoTime() - lastHeard > limit.toNanos()) {
+        if (alive && System.nanoTime() - lastWord > limitNanos) {
             throw RdmaFailure.of(
                     CuFileError.IO_ERROR, "RdmaTransfer", Errno.ETIMEDOUT,
                     "the peer is connected, but said nothing for %s s".formatted(limit.toSeconds()));
@@ -212,7 +221,7 @@ final class TransferChannel implements AutoCloseable {
     private void take(Completion completion) {
         completion.check();
         if (completion.operation() == RdmaOperation.RECEIVE) {
-            lastHeard = System.nanoTime();
+            lastWord = System.nanoTime();
             alive = false;
             int slot = (int) completion.id();
             received.add(new Received(TransferMessage.read(headerBytes(sendSlots + slot), completion.bytes()), slot));

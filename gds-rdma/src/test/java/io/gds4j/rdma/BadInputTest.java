@@ -1,9 +1,13 @@
 package io.gds4j.rdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
+import io.gds4j.CuFileDriver;
 import io.gds4j.engine.memory.NativeMemoryAllocator;
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.SoftVerbs;
@@ -15,10 +19,13 @@ import java.lang.foreign.Arena;
 import java.time.Duration;
 import java.util.EnumSet;
 import java.util.LinkedHashMap;
+import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Each wrong argument is one line with the verb and an errno, whether the device or gds4j finds it. */
 class BadInputTest {
@@ -30,6 +37,36 @@ class BadInputTest {
     private final SoftVerbs verbs = new SoftVerbs("soft0");
     private final RdmaDevices devices = ((RdmaAvailability.Available) RdmaDevices.of(verbs, () -> NO_CUDA)).verbs();
     private final Map<String, ThrowingCallable> wrong = new LinkedHashMap<>();
+
+    @Test
+    void nullIsRefusedAtOnce() throws Exception {
+        Gid gid = new Gid(0, 1);
+        try (CuFileDriver driver = CuFileDriver.open(); ProtectionDomain domain = devices.open("soft0")) {
+            RdmaTransfer.Builder builder = RdmaTransfer.builder(driver, domain);
+            for (ThrowingCallable call : List.<ThrowingCallable>of(
+                    () -> devices.open(null),
+                    () -> new RdmaPeer(null, 1, 1, 0, 1024, gid),
+                    () -> new RdmaPeer(QueuePairType.RC, 1, 1, 0, 1024, null),
+                    () -> domain.queuePair().type(null),
+                    () -> RegionCache.of(domain, null, LOCAL, 1),
+                    () -> RdmaTransfer.builder(null, domain),
+                    () -> RdmaTransfer.builder(driver, null),
+                    () -> builder.memory(null, 0),
+                    () -> builder.timeout(null),
+                    () -> TcpExchange.connect(null, SOON))) {
+                assertThatThrownBy(call).isInstanceOf(NullPointerException.class);
+            }
+        }
+    }
+
+    @ParameterizedTest
+    @ValueSource(ints = {-1, 1 << 16, Integer.MIN_VALUE, Integer.MAX_VALUE})
+    void peerWithAnImpossibleIdentifierIsRefused(int lid) {
+        Failures.expect(
+                CuFileError.INVALID_VALUE, Errno.EINVAL,
+                () -> new RdmaPeer(QueuePairType.RC, 1, 1, lid, 1024, new Gid(0, 1)));
+        assertThat(new RdmaPeer(QueuePairType.RC, 1, 1, 0xffff, 1024, new Gid(0, 1)).lid()).isEqualTo(0xffff);
+    }
 
     @Test
     void wrongArgumentsAreOneLineWithVerbAndErrno() {

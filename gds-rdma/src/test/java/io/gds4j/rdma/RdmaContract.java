@@ -18,11 +18,15 @@ import java.util.Arrays;
 import java.util.EnumSet;
 import java.util.Random;
 import java.util.Set;
+import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** What verbs promise, on a double and on a device: two ends in this process. */
 abstract class RdmaContract {
@@ -258,6 +262,16 @@ abstract class RdmaContract {
         assertThat(target.windows()).isEmpty();
     }
 
+    @Test
+    void windowOfTypeOneIsBoundAgainAfterItsQueuePairHasFailed() {
+        MemoryWindow window = domain.window(WindowType.TYPE_1);
+        RemoteMemory first = window.bind(responder, target, 40_001, 500, READ_WRITE);
+        denied(new RemoteMemory(target.ioAddress(), 500, 0xdeadbe));
+        RemoteMemory second = window.bind(responder, target, 90_000, 500, READ_WRITE);
+        assertThat(write(second)).isEqualTo(CompletionStatus.SUCCESS);
+        denied(first, window);
+    }
+
     @ParameterizedTest
     @EnumSource(WindowType.class)
     void invalidatedKeyIsDead(WindowType type) {
@@ -271,6 +285,29 @@ abstract class RdmaContract {
         window.close();
         assertThat(target.windows()).isEmpty();
         denied(remote);
+    }
+
+    @ParameterizedTest
+    @EnumSource(WindowType.class)
+    void windowThatIsClosedUnderRunningWritesEndsThem(WindowType type) throws Exception {
+        MemoryWindow window = domain.window(type);
+        RemoteMemory remote = window.bind(responder, target, 40_001, 500, READ_WRITE);
+        CountDownLatch running = new CountDownLatch(5);
+        FutureTask<Completion> last = new FutureTask<>(() -> {
+            while (true) {
+                requester.write(1, source.slice(0, 500), remote);
+                Completion completion = next(requester);
+                if (!completion.succeeded()) {
+                    return completion;
+                }
+                running.countDown();
+            }
+        });
+        Thread.ofPlatform().start(last);
+        assertThat(running.await(20, TimeUnit.SECONDS)).isTrue();
+        window.close();
+        assertThat(last.get(20, TimeUnit.SECONDS).status()).isEqualTo(CompletionStatus.REM_ACCESS_ERR);
+        assertThat(target.windows()).isEmpty();
     }
 
     @ParameterizedTest
@@ -311,6 +348,23 @@ abstract class RdmaContract {
         next(responder).check();
         assertThat(window.remote()).isEmpty();
         assertThat(target.windows()).isEmpty();
+        denied(remote, window);
+    }
+
+    @ParameterizedTest
+    @ValueSource(longs = {0, 500})
+    void windowIsBoundAgainBeforeTheMessageThatInvalidatedItIsTaken(long length) {
+        MemoryWindow window = domain.window(WindowType.TYPE_2);
+        RemoteMemory remote = window.bind(responder, target, 40_001, 500, READ_WRITE);
+        responder.receive(1, target.slice(0, 64));
+        requester.sendInvalidating(2, remote.key(), source.slice(0, 64));
+        next(requester).check();
+        RemoteMemory again = window.bind(responder, target, 40_001, length, READ_WRITE);
+        next(responder).check();
+        assertThat(window.remote().isPresent()).isEqualTo(length > 0);
+        if (length > 0) {
+            assertThat(write(again)).isEqualTo(CompletionStatus.SUCCESS);
+        }
         denied(remote, window);
     }
 

@@ -92,7 +92,7 @@ class RdmaDevicesTest {
             DmaBuf buffer = allocator.exportDmaBuf(part);
             MemoryRegion region = domain.register(buffer, WRITE);
             assertThat(library.calls()).endsWith(
-                    "offset 100 length 5000 iova 0x%x fd %d access 1".formatted(part.address(), buffer.fd()),
+                    "offset 100 length 5000 iova 0x%x fd %s access 1".formatted(part.address(), buffer.fd()),
                     "ibv_reg_dmabuf_mr");
             assertThat(cuda.synced()).containsExactly(memory.range().address());
             Failures.expect(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, buffer::close);

@@ -148,6 +148,21 @@ class RegionCacheTest {
     }
 
     @Test
+    void borrowerCannotCloseARegion() {
+        try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, SIZE);
+                MemoryAllocation large = allocator.allocate(MemoryKind.HOST, 4 * SIZE)) {
+            for (MemoryAllocation one : new MemoryAllocation[]{memory, large}) {
+                RegionLease lease = cache.lease(one.range());
+                MemoryRegion region = lease.slice(0, 8).region();
+                Failures.expectErrno(Errno.EBUSY, region::close);
+                assertThat(region.isOpen()).isTrue();
+                lease.close();
+                assertThat(region.isOpen()).isEqualTo(one == memory);
+            }
+        }
+    }
+
+    @Test
     void closedDomainRegistersNothing() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.HOST, SIZE)) {
             domain.close();

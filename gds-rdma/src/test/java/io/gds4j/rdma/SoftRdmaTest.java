@@ -5,13 +5,19 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.verbs.SoftVerbs;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.testkit.Failures;
+import java.lang.foreign.Arena;
 import java.time.Duration;
+import java.time.temporal.ChronoUnit;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
+import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -88,6 +94,21 @@ class SoftRdmaTest extends RdmaContract {
     }
 
     @Test
+    void readOnlySegmentIsNeverWrittenByADevice() {
+        MemoryRange readOnly = MemoryRange.ofSegment(Arena.ofAuto().allocate(SIZE).asReadOnly());
+        try (ProtectionDomain sibling = domain.sibling();
+                MemoryRegion region = domain.register(readOnly, Set.of(RdmaAccess.REMOTE_READ))) {
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> region.reregister(ALL));
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> sibling.reregister(region, ALL));
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> target.reregister(readOnly, ALL));
+            region.reregister(Set.of());
+            target.reregister(readOnly, Set.of());
+            Failures.expect(CuFileError.PERMISSION_DENIED, Errno.EACCES, () -> target.reregister(ALL));
+            target.reregister(there.range(), ALL);
+        }
+    }
+
+    @Test
     void reregisteredRegionMovesToAnotherDomain() {
         ProtectionDomain sibling = domain.sibling();
         QueuePair near = queuePair(sibling, QueuePairType.RC);
@@ -151,6 +172,16 @@ class SoftRdmaTest extends RdmaContract {
         assertThat(verbs.live()).isEqualTo(before);
     }
 
+    /** Ports that are down may say 0. */
+    @Test
+    void queuePairOfAPortWithoutAnMtuLeavesNothing() {
+        List<String> before = verbs.live();
+        verbs.activeMtu(0);
+        assertThat(Failures.expect(CuFileError.INVALID_VALUE, Errno.EINVAL, () -> queuePair(domain, QueuePairType.RC)))
+                .hasMessageContaining("MTU of 128 bytes");
+        assertThat(verbs.live()).isEqualTo(before);
+    }
+
     @ParameterizedTest
     @ValueSource(strings = {"ibv_post_send", "ibv_post_recv", "ibv_poll_cq", "ibv_req_notify_cq", "ibv_get_cq_event"})
     void failedVerbOfARequestIsNamed(String verb) {
@@ -184,6 +215,44 @@ class SoftRdmaTest extends RdmaContract {
         Failures.expect(CuFileError.IO_ERROR, Errno.ECANCELED, window::invalidate);
         window.close();
         assertThat(target.windows()).isEmpty();
+    }
+
+    /** A thread that takes a message of the peer asks the same. */
+    @Test
+    void boundWindowAnswersWhileItIsInvalidated() throws Exception {
+        MemoryWindow window = domain.window(WindowType.TYPE_2);
+        RemoteMemory remote = window.bind(responder, target, 0, 8, Set.of(RdmaAccess.REMOTE_READ));
+        FutureTask<Optional<RemoteMemory>> answer = new FutureTask<>(window::remote);
+        verbs.beforeNextPost(() -> {
+            Thread.ofPlatform().start(answer);
+            try {
+                assertThat(answer.get(20, TimeUnit.SECONDS)).contains(remote);
+            } catch (Exception e) {
+                throw new AssertionError(e);
+            }
+        });
+        window.invalidate();
+        assertThat(answer).isDone();
+        window.close();
+    }
+
+    @Test
+    void virtualThreadWaitsWithoutItsCarrier() throws Exception {
+        responder.receive(1, target.slice(0, 8));
+        FutureTask<Optional<Completion>> waiting = new FutureTask<>(() -> responder.await(SOON));
+        Thread waiter = Thread.ofVirtual().start(waiting);
+        while (waiter.getState() != Thread.State.TIMED_WAITING && !waiting.isDone()) {
+            Thread.onSpinWait();
+        }
+        requester.sendInline(2, new byte[8]);
+        assertThat(waiting.get(20, TimeUnit.SECONDS).orElseThrow().check().id()).isEqualTo(1);
+    }
+
+    @Test
+    void waitsOfAnyLengthAreTaken() throws Exception {
+        assertThat(requester.await(Duration.ofSeconds(Long.MIN_VALUE))).isEmpty();
+        requester.write(1, source.slice(0, 8), target.remote().slice(0, 8));
+        assertThat(requester.await(ChronoUnit.FOREVER.getDuration())).isPresent();
     }
 
     @Test
@@ -220,6 +289,24 @@ class SoftRdmaTest extends RdmaContract {
         Failures.expectErrno(Errno.EBUSY, region::close);
         window.close();
         region.close();
+    }
+
+    /** The wait for a device ends after 5 s; what it was asked for it does later. */
+    @Test
+    void windowIsInvalidatedOnceThoughTheDeviceIsSlow() {
+        MemoryWindow window = domain.window(WindowType.TYPE_2);
+        window.bind(responder, target, 0, 8, Set.of(RdmaAccess.REMOTE_READ));
+        verbs.silent(true);
+        Failures.expectErrno(Errno.ETIMEDOUT, window::invalidate);
+        assertThat(window.remote()).isPresent();
+        verbs.silent(false);
+        window.invalidate();
+        assertThat(window.remote()).isEmpty();
+        RemoteMemory remote = window.bind(responder, target, 8, 8, EnumSet.of(RdmaAccess.REMOTE_WRITE));
+        requester.write(1, source.slice(0, 8), remote);
+        next(requester).check();
+        window.invalidate();
+        window.close();
     }
 
     @Test

@@ -297,12 +297,22 @@ abstract class TransferContract {
             Failures.expect(CuFileError.INVALID_VALUE, () -> sender.receive(file, 0));
             Failures.expect(CuFileError.INVALID_VALUE, () -> receiver.send(file, 0, 0));
             Failures.expect(CuFileError.INVALID_VALUE, () -> sender.send(file, -1, 0));
+            Failures.expect(CuFileError.INVALID_VALUE, () -> receiver.receive(file, -1));
+            FutureTask<Boolean> sent = sending(file, 0, 0);
+            assertThat(receiver.receive(file, 0)).isZero();
+            assertThat(sent.get(20, TimeUnit.SECONDS)).isTrue();
         }
         RdmaTransfer.Builder builder = RdmaTransfer.builder(driver, domain);
         Failures.expect(CuFileError.INVALID_VALUE, () -> builder.sender(from));
         Failures.expect(CuFileError.INVALID_VALUE, () -> builder.slabs(4, 1000));
-        try (QueuePair small = domain.queuePair().port(1, tested().gidIndex()).depth(4, 4).build()) {
-            Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> builder.receiver(small));
+        builder.slabs(4, SLAB);
+        try (QueuePair few = domain.queuePair().port(1, tested().gidIndex()).depth(10, 5).build();
+                QueuePair fewer = domain.queuePair().port(1, tested().gidIndex()).depth(9, 6).build();
+                QueuePair enough = domain.queuePair().port(1, tested().gidIndex()).depth(10, 6).build()) {
+            Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> builder.receiver(few));
+            Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> builder.sender(few));
+            Failures.expect(CuFileError.NOMEM_ERROR, Errno.ENOMEM, () -> builder.sender(fewer));
+            builder.sender(enough).close();
         }
     }
 

@@ -6,13 +6,20 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.compat.CompatBackend;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.SoftVerbs;
 import io.gds4j.memory.MemoryAllocation;
+import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.CuFileBackend;
+import io.gds4j.spi.ForwardingBackend;
+import io.gds4j.testkit.LeakDetector;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -36,6 +43,7 @@ import java.util.logging.Logger;
  * verb and its errno in one line, nothing hangs or is left behind, and the operation succeeds afterwards.
  */
 final class VerbFaults implements AutoCloseable {
+    private static final CudaAvailability NO_CUDA = new CudaAvailability.Unavailable("none", "none");
     private static final Duration SOON = Duration.ofSeconds(20);
     private static final long CELL_SECONDS = 60;
     private static final int SLAB = 4096;
@@ -62,7 +70,15 @@ final class VerbFaults implements AutoCloseable {
     }
 
     private final Path source;
-    private final CuFileDriver driver = CuFileDriver.open();
+    private final CuFileBackend backend = new CompatBackend(
+            CuFileConfig.builder().withoutEnvironment().build(), FfmPosix.instance(), NO_CUDA);
+    private final LeakDetector allocations = new LeakDetector(backend.allocator());
+    private final CuFileDriver driver = CuFileDriver.open(new ForwardingBackend(backend) {
+        @Override
+        public MemoryAllocator allocator() {
+            return allocations;
+        }
+    });
     private final MemoryAllocation memory;
     private final Map<String, Operation> operations = new LinkedHashMap<>();
     private final List<Cell> cells = new ArrayList<>();
@@ -77,7 +93,7 @@ final class VerbFaults implements AutoCloseable {
 
         Ends(SoftVerbs verbs) {
             domain = ((RdmaAvailability.Available) RdmaDevices.of(
-                    verbs, () -> new CudaAvailability.Unavailable("none", "none"))).verbs().open("soft0");
+                    verbs, () -> NO_CUDA)).verbs().open("soft0");
             try {
                 region = domain.register(memory.range(), RdmaContract.ALL);
             } catch (RuntimeException e) {
@@ -204,6 +220,7 @@ final class VerbFaults implements AutoCloseable {
             wrong.add("thrown: " + thrown);
         }
         wrong.addAll(verbs.live());
+        allocations.alive().stream().skip(1).forEach(wrong::add);
         if (verbs.hasOverflowed()) {
             wrong.add("a completion was lost");
         }

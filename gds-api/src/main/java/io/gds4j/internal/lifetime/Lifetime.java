@@ -235,11 +235,13 @@ public final class Lifetime {
     }
 
     private void forgotten(String site) {
-        // There is no claim: a claim refers to the owner, which would be reachable.
         if (claims.closeIfIdle()) {
             System.getLogger("io.gds4j").log(Level.WARNING, what + " was never closed; made at " + site);
             calls.close();
             releaseNow();
+        } else if (!claims.isClosed()) {
+            // What claims it was forgotten as well, or is still in use: the next collection asks again.
+            CLEANER.register(new Object(), () -> forgotten(site));
         }
     }
 

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.Logged;
 import io.gds4j.Threads;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -16,9 +17,13 @@ import java.util.concurrent.atomic.AtomicReference;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 
 @Timeout(120)
 class LifetimeTest {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("never closed");
+
     private final Object owner = new Object();
     private final AtomicInteger released = new AtomicInteger();
     private final Lifetime lifetime = Lifetime.of(owner, "the thing", released::incrementAndGet);
@@ -219,6 +224,28 @@ class LifetimeTest {
         }
         assertThat(lifetime.isHeldByThisThread()).isFalse();
         lifetime.close(owner, "f");
+    }
+
+    @Test
+    void forgottenOwnerIsReleasedOnceItsClaimHasEnded() throws Exception {
+        CountDownLatch over = new CountDownLatch(1);
+        Lifetime claimed = forget("the claimed thing", over);
+        claimed.claim();
+        // The cleaner has seen the claimed thing before what was forgotten later.
+        for (int i = 0; i < 2; i++) {
+            forget("a later thing", new CountDownLatch(1));
+            assertThat(logged.nextAfterCollection()).contains("a later thing");
+        }
+        assertThat(claimed.isOpen()).isTrue();
+
+        claimed.unclaim();
+
+        assertThat(logged.nextAfterCollection()).contains("the claimed thing was never closed");
+        assertThat(over.await(60, TimeUnit.SECONDS)).isTrue();
+    }
+
+    private static Lifetime forget(String what, CountDownLatch over) {
+        return Lifetime.of(new Object(), what, over::countDown);
     }
 
     private static void awaitQuietly(CountDownLatch latch) {

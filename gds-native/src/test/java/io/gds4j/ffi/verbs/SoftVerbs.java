@@ -125,6 +125,9 @@ public final class SoftVerbs implements Verbs {
     private int nextKey = 1;
     private int nextNumber = 17;
     private boolean overflowed;
+    private int activeMtu = 5;
+    private boolean silent;
+    private volatile @Nullable Runnable beforePost;
 
     /** Makes devices of these names. */
     public SoftVerbs(String... devices) {
@@ -149,6 +152,21 @@ public final class SoftVerbs implements Verbs {
     /** Makes the next request of an opcode end with a status; it has no effect, and its queue pair fails. */
     public synchronized void failRequest(int opcode, int status) {
         statuses.put("op " + opcode, status);
+    }
+
+    /** Sets {@code enum ibv_mtu} of the port (5, 4096 bytes). */
+    public synchronized void activeMtu(int code) {
+        activeMtu = code;
+    }
+
+    /** Sets whether the device holds its completions back. */
+    public synchronized void silent(boolean held) {
+        silent = held;
+    }
+
+    /** Runs something in the next post of a request to send, on its thread. */
+    public void beforeNextPost(Runnable work) {
+        beforePost = work;
     }
 
     /** Returns the verbs that were called, in order, except polls. */
@@ -248,7 +266,7 @@ public final class SoftVerbs implements Verbs {
 
     @Override
     public synchronized int queryPort(long context, int port, PortAttributes answer) {
-        answer.set(PortAttributes.ACTIVE, 5, 2, 0, PortAttributes.ETHERNET);
+        answer.set(PortAttributes.ACTIVE, activeMtu, 2, 0, PortAttributes.ETHERNET);
         int failed = failing("ibv_query_port");
         return failed != 0 || port == 1 ? failed : -Errno.EINVAL;
     }
@@ -291,7 +309,7 @@ public final class SoftVerbs implements Verbs {
 
     @Override
     public synchronized long regDmaBufMr(long domain, long offset, long length, long iova, int fd, int access) {
-        calls.add("offset %d length %d iova 0x%x fd %d access %d".formatted(offset, length, iova, fd, access));
+        calls.add("offset %s length %s iova 0x%x fd %s access %s".formatted(offset, length, iova, fd, access));
         return register("ibv_reg_dmabuf_mr", domain, iova, length, iova, access);
     }
 
@@ -420,6 +438,9 @@ public final class SoftVerbs implements Verbs {
 
     @Override
     public int awaitEvent(long channel, int milliseconds) {
+        if (milliseconds > 0 && Thread.currentThread().isVirtual()) {
+            throw new AssertionError("a virtual thread holds its carrier while it waits");
+        }
         Channel waited;
         synchronized (this) {
             waited = at(channel, Channel.class);
@@ -455,7 +476,7 @@ public final class SoftVerbs implements Verbs {
             return failed;
         }
         int count = 0;
-        while (count < answer.most() && !polled.waiting.isEmpty()) {
+        while (count < answer.most() && !polled.waiting.isEmpty() && !silent) {
             long[] found = polled.waiting.remove();
             answer.set(
                     count++, found[0], (int) found[1], (int) found[2], (int) found[3], (int) found[4], (int) found[5],
@@ -571,7 +592,16 @@ public final class SoftVerbs implements Verbs {
     }
 
     @Override
-    public synchronized int postSend(long queuePair, SendRequest request) {
+    public int postSend(long queuePair, SendRequest request) {
+        Runnable work = beforePost;
+        if (work != null) {
+            beforePost = null;
+            work.run();
+        }
+        return post(queuePair, request);
+    }
+
+    private synchronized int post(long queuePair, SendRequest request) {
         int failed = failing("ibv_post_send");
         if (failed != 0) {
             return failed;
