@@ -1,17 +1,20 @@
 package io.gds4j.spring;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.memory.MemoryKind;
 import java.net.URI;
-import java.nio.file.Path;
+import java.net.URISyntaxException;
 import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.springframework.beans.factory.BeanFactory;
+import org.springframework.beans.factory.aot.BeanRegistrationAotProcessor;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.AbstractBeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionBuilder;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
@@ -38,10 +41,14 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
         Binder.get(environment)
                 .bind("gds4j.checkpoints", Bindable.mapOf(String.class, GdsProperties.Checkpoint.class))
                 .orElse(Map.of())
-                .forEach((name, checkpoint) -> registry.registerBeanDefinition(
-                        name, BeanDefinitionBuilder.genericBeanDefinition(
-                                LoadedTensors.class, () -> load((BeanFactory) registry, name, checkpoint))
-                                .getBeanDefinition()));
+                .forEach((name, checkpoint) -> {
+                    AbstractBeanDefinition bean = BeanDefinitionBuilder.genericBeanDefinition(
+                            LoadedTensors.class, () -> load((BeanFactory) registry, name, checkpoint))
+                            .getBeanDefinition();
+                    // A program processed ahead of time defines it when it starts, by this method.
+                    bean.setAttribute(BeanRegistrationAotProcessor.IGNORE_REGISTRATION_ATTRIBUTE, true);
+                    registry.registerBeanDefinition(name, bean);
+                });
     }
 
     @Override
@@ -50,22 +57,32 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
     }
 
     private static LoadedTensors load(BeanFactory beans, String name, GdsProperties.Checkpoint checkpoint) {
-        if (checkpoint.path().isEmpty()) {
-            throw new IllegalArgumentException(
-                    "gds4j.checkpoints." + name + ".path is not set: a file, a folder, an index or a URI");
+        String property = "gds4j.checkpoints." + name;
+        String path = checkpoint.path();
+        if (path.isEmpty()) {
+            throw CuFileException.invalid(property + ".path", "not set, allowed: a file, a folder, an index or a URI");
         }
         CuFileDriver driver = beans.getBean(CuFileDriver.class);
         if (beans.containsBean(BEFORE)) {
             beans.getBean(BEFORE);
         }
-        Checkpoint opened = SCHEME.matcher(checkpoint.path()).matches()
-                ? Checkpoint.open(URI.create(checkpoint.path()))
-                : Checkpoint.open(Path.of(checkpoint.path()));
-        LoadPlan plan = placed(opened.plan(), driver, name, checkpoint.target());
+        Checkpoint opened = SCHEME.matcher(path).matches()
+                ? Checkpoint.open(uri(property + ".path", path))
+                : Checkpoint.open(GdsProperties.pathOf(property + ".path", path));
+        LoadPlan plan = placed(opened.plan(), driver, property + ".target", checkpoint.target());
         return (checkpoint.include().isEmpty() ? plan : plan.include(checkpoint.include())).load(driver);
     }
 
-    private static LoadPlan placed(LoadPlan plan, CuFileDriver driver, String name, String target) {
+    private static URI uri(String property, String value) {
+        try {
+            return new URI(value);
+        } catch (URISyntaxException e) {
+            // The message of the cause has the whole URI, with its passwords.
+            throw CuFileException.invalid(property, "no URI: %s at index %s".formatted(e.getReason(), e.getIndex()));
+        }
+    }
+
+    private static LoadPlan placed(LoadPlan plan, CuFileDriver driver, String property, String target) {
         Matcher gpu = GPU.matcher(target);
         if (gpu.matches()) {
             return plan.toGpu(Integer.parseInt(gpu.group(1)));
@@ -73,8 +90,7 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
         return switch (target) {
             case "best" -> plan.toBest(driver);
             case "host" -> plan.to(MemoryKind.HOST);
-            default -> throw new IllegalArgumentException(
-                    "gds4j.checkpoints." + name + ".target: " + target + ", allowed: best, host, gpu:N");
+            default -> throw CuFileException.invalid(property, target + ", allowed: best, host, gpu:N");
         };
     }
 }

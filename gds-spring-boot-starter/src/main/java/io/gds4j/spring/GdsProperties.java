@@ -1,6 +1,9 @@
 package io.gds4j.spring;
 
 import io.gds4j.config.DirectStorage;
+import io.gds4j.error.CuFileException;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -42,5 +45,14 @@ public record GdsProperties(
      * @since 0.1
      */
     public record Health(@DefaultValue List<String> paths) {
+    }
+
+    /** Returns the path that a property names. */
+    static Path pathOf(String property, String value) {
+        try {
+            return Path.of(value);
+        } catch (InvalidPathException e) {
+            throw CuFileException.invalid(property, "no path: " + e.getReason());
+        }
     }
 }
