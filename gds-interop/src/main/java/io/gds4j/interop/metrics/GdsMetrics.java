@@ -2,6 +2,7 @@ package io.gds4j.interop.metrics;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.statistics.IoPath;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
@@ -10,6 +11,7 @@ import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.function.ToDoubleFunction;
@@ -118,7 +120,7 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
      */
     public GdsMetrics(CuFileDriver driver, Tag... tags) {
         this.driver = Objects.requireNonNull(driver, "driver");
-        this.tags = Tags.of(tags);
+        this.tags = Tags.of(List.of(tags));
         this.flight = new FlightMeters(this.tags);
     }
 
@@ -130,9 +132,12 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
      */
     @Override
     public void bindTo(MeterRegistry registry) {
-        if (!flight.bindTo(registry)) {
-            return;
+        if (flight.bindTo(Objects.requireNonNull(registry, "registry"))) {
+            Undo.ifFails(() -> flight.unbind(registry), () -> addMeters(registry));
         }
+    }
+
+    private void addMeters(MeterRegistry registry) {
         for (IoPath path : IoPath.values()) {
             FunctionCounter.builder("gds4j.bytes", driver, it -> it.bytesByPath().getOrDefault(path, 0L))
                     .description("Bytes moved between files and memory")
@@ -186,6 +191,8 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
     /**
      * Records the events until now, then ends the flight recording. The meters stay in their registries. Idempotent; a program may call it
      * in a shutdown hook.
+     *
+     * @throws IllegalStateException from a filter or listener of a registry, while it takes a measurement
      */
     @Override
     public void close() {
