@@ -12,14 +12,18 @@ import java.util.Map;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.springframework.beans.factory.BeanFactory;
+import org.springframework.beans.factory.HierarchicalBeanFactory;
 import org.springframework.beans.factory.aot.BeanRegistrationAotProcessor;
+import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
-import org.springframework.beans.factory.support.AbstractBeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionBuilder;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
+import org.springframework.boot.context.properties.bind.BindHandler;
 import org.springframework.boot.context.properties.bind.Bindable;
 import org.springframework.boot.context.properties.bind.Binder;
+import org.springframework.boot.context.properties.bind.handler.NoUnboundElementsBindHandler;
+import org.springframework.boot.context.properties.source.UnboundElementsSourceFilter;
 import org.springframework.core.env.Environment;
 
 /** Defines a bean of type LoadedTensors for each {@code gds4j.checkpoints.NAME}. */
@@ -38,17 +42,31 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
 
     @Override
     public void postProcessBeanDefinitionRegistry(BeanDefinitionRegistry registry) {
+        // Unknown properties fail: a name with a dot, which needs brackets, would otherwise name no checkpoint at all.
+        BindHandler handler = new NoUnboundElementsBindHandler(BindHandler.DEFAULT, new UnboundElementsSourceFilter());
         Binder.get(environment)
-                .bind("gds4j.checkpoints", Bindable.mapOf(String.class, GdsProperties.Checkpoint.class))
+                .bind("gds4j.checkpoints", Bindable.mapOf(String.class, GdsProperties.Checkpoint.class), handler)
                 .orElse(Map.of())
                 .forEach((name, checkpoint) -> {
-                    AbstractBeanDefinition bean = BeanDefinitionBuilder.genericBeanDefinition(
-                            LoadedTensors.class, () -> load((BeanFactory) registry, name, checkpoint))
-                            .getBeanDefinition();
-                    // A program processed ahead of time defines it when it starts, by this method.
-                    bean.setAttribute(BeanRegistrationAotProcessor.IGNORE_REGISTRATION_ATTRIBUTE, true);
-                    registry.registerBeanDefinition(name, bean);
+                    if (!hasParentOf(registry, name)) {
+                        registry.registerBeanDefinition(name, definition((BeanFactory) registry, name, checkpoint));
+                    }
                 });
+    }
+
+    /** Returns whether a parent context has the bean, as it may have the driver: a checkpoint is loaded once. */
+    private static boolean hasParentOf(BeanDefinitionRegistry registry, String name) {
+        return registry instanceof HierarchicalBeanFactory own && own.getParentBeanFactory() != null
+                && own.getParentBeanFactory().containsBean(name);
+    }
+
+    private static BeanDefinition definition(BeanFactory beans, String name, GdsProperties.Checkpoint checkpoint) {
+        BeanDefinition bean = BeanDefinitionBuilder
+                .genericBeanDefinition(LoadedTensors.class, () -> load(beans, name, checkpoint))
+                .getBeanDefinition();
+        // A program processed ahead of time defines it when it starts, by this class.
+        bean.setAttribute(BeanRegistrationAotProcessor.IGNORE_REGISTRATION_ATTRIBUTE, true);
+        return bean;
     }
 
     @Override

@@ -38,6 +38,7 @@ import org.springframework.aot.generate.DefaultGenerationContext;
 import org.springframework.aot.generate.GeneratedFiles.Kind;
 import org.springframework.aot.generate.InMemoryGeneratedFiles;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.context.properties.bind.UnboundConfigurationPropertiesException;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.health.contributor.Health;
@@ -200,6 +201,29 @@ class GdsAutoConfigurationTest {
                         .asString()
                         .contains(explanation)
                         .doesNotContain("secret", "\n"));
+    }
+
+    /** Without brackets a name with a dot named no checkpoint, and an application started without it. */
+    @Test
+    void nameWithADotNeedsBrackets() {
+        application.withPropertyValues("gds4j.checkpoints.llama3.1.path=" + model)
+                .run(context -> assertThat(context).getFailure()
+                        .hasRootCauseInstanceOf(UnboundConfigurationPropertiesException.class)
+                        .rootCause()
+                        .hasMessageContaining("gds4j.checkpoints.llama3.1.path"));
+        application.withPropertyValues("gds4j.checkpoints[llama3.1].path=" + model)
+                .run(context -> assertThat(context.getBean("llama3.1", LoadedTensors.class)).hasSize(2));
+    }
+
+    @Test
+    void childContextSharesTheCheckpointsOfItsParent() {
+        application.withPropertyValues("gds4j.checkpoints.llama.path=" + model)
+                .run(parent -> application.withParent(parent)
+                        .withPropertyValues("gds4j.checkpoints.llama.path=" + model)
+                        .run(child -> {
+                            assertThat(child.getBean(CuFileDriver.class)).isSameAs(parent.getBean(CuFileDriver.class));
+                            assertThat(child.getBean("llama")).isSameAs(parent.getBean("llama"));
+                        }));
     }
 
     @Test
