@@ -127,7 +127,8 @@ class GdsMetricsTest {
     void registryThatFailsLeavesOthersTheirMeasurements(@TempDir Path folder) throws Exception {
         SimpleMeterRegistry failing = new SimpleMeterRegistry();
         failing.config().meterFilter(failing("gds4j.requests", new AtomicBoolean(true)));
-        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
             metrics.bindTo(failing);
             metrics.bindTo(registry);
             read(driver, folder, 10);
@@ -141,7 +142,8 @@ class GdsMetricsTest {
     void registryThatFailsAtFirstIsBoundLater(@TempDir Path folder) throws Exception {
         AtomicBoolean fails = new AtomicBoolean(true);
         registry.config().meterFilter(failing("gds4j.bytes", fails));
-        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
             assertThatIllegalStateException().isThrownBy(() -> metrics.bindTo(registry)).withMessage("gds4j.bytes");
             fails.set(false);
             metrics.bindTo(registry);
@@ -154,7 +156,8 @@ class GdsMetricsTest {
 
     @Test
     void nullIsRefusedAtOnce(@TempDir Path folder) throws Exception {
-        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
             assertThatNullPointerException().isThrownBy(() -> new GdsMetrics(driver, (Tag) null));
             assertThatNullPointerException().isThrownBy(() -> metrics.bindTo(null)).withMessage("registry");
             metrics.bindTo(registry);
@@ -168,7 +171,8 @@ class GdsMetricsTest {
     @Test
     @Timeout(60)
     void metricsAreNotClosedInsideAMeasurement(@TempDir Path folder) throws Exception {
-        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
             registry.config().onMeterAdded(meter -> {
                 if (meter.getId().getName().equals("gds4j.requests")) {
                     metrics.close();
@@ -176,6 +180,7 @@ class GdsMetricsTest {
             });
             metrics.bindTo(registry);
             read(driver, folder, 1);
+            metrics.close();
         }
         assertThat(logged.records())
                 .singleElement()
@@ -185,7 +190,8 @@ class GdsMetricsTest {
 
     @Test
     void interruptedThreadBindsBeforeItsFirstRequest(@TempDir Path folder) throws Exception {
-        try (CuFileDriver driver = CuFileDriver.open(); GdsMetrics metrics = new GdsMetrics(driver)) {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
             Thread.currentThread().interrupt();
             metrics.bindTo(registry);
             assertThat(Thread.interrupted()).isTrue();
