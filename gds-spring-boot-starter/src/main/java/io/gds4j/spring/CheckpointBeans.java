@@ -9,6 +9,7 @@ import io.gds4j.memory.MemoryKind;
 import java.net.URI;
 import java.net.URISyntaxException;
 import java.util.Map;
+import java.util.function.Supplier;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.springframework.beans.factory.BeanFactory;
@@ -31,6 +32,7 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
     /** Name of the bean that is made before checkpoints are loaded, if there is one. */
     static final String BEFORE = "gdsMetrics";
 
+    private static final System.Logger LOGGER = System.getLogger("io.gds4j.spring");
     private static final Pattern GPU = Pattern.compile("gpu:(\\d{1,4})");
     private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]+://.*");
 
@@ -62,7 +64,7 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
 
     private static BeanDefinition definition(BeanFactory beans, String name, GdsProperties.Checkpoint checkpoint) {
         BeanDefinition bean = BeanDefinitionBuilder
-                .genericBeanDefinition(LoadedTensors.class, () -> load(beans, name, checkpoint))
+                .genericBeanDefinition(LoadedTensors.class, () -> untilExit(() -> load(beans, name, checkpoint)))
                 .getBeanDefinition();
         // A program processed ahead of time defines it when it starts, by this class.
         bean.setAttribute(BeanRegistrationAotProcessor.IGNORE_REGISTRATION_ATTRIBUTE, true);
@@ -72,6 +74,22 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
     @Override
     public void postProcessBeanFactory(ConfigurableListableBeanFactory factory) {
         // all is done in the registry
+    }
+
+    /** Loads until the process is told to end: Spring closes no context that is being made, and a load may take minutes. */
+    private static LoadedTensors untilExit(Supplier<LoadedTensors> load) {
+        Thread loading = Thread.currentThread();
+        Thread hook = new Thread(loading::interrupt, "gds4j-spring-exit");
+        Runtime.getRuntime().addShutdownHook(hook);
+        try {
+            return load.get();
+        } finally {
+            try {
+                Runtime.getRuntime().removeShutdownHook(hook);
+            } catch (IllegalStateException e) {
+                LOGGER.log(System.Logger.Level.DEBUG, "the process ends", e);
+            }
+        }
     }
 
     private static LoadedTensors load(BeanFactory beans, String name, GdsProperties.Checkpoint checkpoint) {
