@@ -34,7 +34,6 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
 
     private static final System.Logger LOGGER = System.getLogger("io.gds4j.spring");
     private static final Pattern GPU = Pattern.compile("gpu:(\\d{1,4})");
-    private static final Pattern SCHEME = Pattern.compile("[A-Za-z][A-Za-z0-9+.-]+://.*");
 
     private final Environment environment;
 
@@ -102,7 +101,7 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
         if (beans.containsBean(BEFORE)) {
             beans.getBean(BEFORE);
         }
-        Checkpoint opened = SCHEME.matcher(path).matches()
+        Checkpoint opened = GdsProperties.isUri(path)
                 ? Checkpoint.open(uri(property + ".path", path))
                 : Checkpoint.open(GdsProperties.pathOf(property + ".path", path));
         LoadPlan plan = placed(opened.plan(), driver, property + ".target", checkpoint.target());

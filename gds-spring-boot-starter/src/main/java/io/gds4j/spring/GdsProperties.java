@@ -47,8 +47,16 @@ public record GdsProperties(
     public record Health(@DefaultValue List<String> paths) {
     }
 
+    static boolean isUri(String value) {
+        return value.matches("[A-Za-z][A-Za-z0-9+.-]+://.*");
+    }
+
     /** Returns the path that a property names. */
     static Path pathOf(String property, String value) {
+        if (isUri(value)) {
+            // Not named: it may hold a password.
+            throw CuFileException.invalid(property, "a URI, allowed: the path of a file or folder");
+        }
         try {
             return Path.of(value);
         } catch (InvalidPathException e) {

@@ -188,7 +188,9 @@ class GdsAutoConfigurationTest {
                 arguments(List.of(path + "https://me:secret@a b/model?secret"),
                         "gds4j.checkpoints.llama.path: no URI: Illegal character in authority at index"),
                 arguments(List.of("gds4j.cufile-json=a\0b"), "gds4j.cufile-json: no path: Nul"),
-                arguments(List.of("gds4j.health.paths=a\0b"), "gds4j.health.paths: no path: Nul"));
+                arguments(List.of("gds4j.health.paths=a\0b"), "gds4j.health.paths: no path: Nul"),
+                arguments(List.of("gds4j.health.paths=https://me:secret@host/model"),
+                        "gds4j.health.paths: a URI, allowed"));
     }
 
     @ParameterizedTest
