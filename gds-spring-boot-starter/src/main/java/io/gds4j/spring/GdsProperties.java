@@ -47,6 +47,7 @@ public record GdsProperties(
     public record Health(@DefaultValue List<String> paths) {
     }
 
+    /** Returns whether a value is a URI, such as of an object of S3. */
     static boolean isUri(String value) {
         return value.matches("[A-Za-z][A-Za-z0-9+.-]+://.*");
     }
