@@ -21,10 +21,12 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
 import io.micrometer.common.KeyValue;
+import io.micrometer.core.instrument.Clock;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
 import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.Observation;
@@ -102,6 +104,26 @@ class GdsMetricsTest {
             driver.close();
             registry.getMeters().forEach(meter -> meter.measure().forEach(one -> one.getValue()));
             assertThat(registry.find("gds4j.bytes").functionCounters()).hasSize(IoPath.values().length);
+        }
+    }
+
+    /** Meters of the closed driver once kept those of the next one out. */
+    @Test
+    void nextDriverTakesThePlaceOfAClosedOne(@TempDir Path folder) throws Exception {
+        CompositeMeterRegistry composite = new CompositeMeterRegistry(Clock.SYSTEM, List.of(registry));
+        for (int times : new int[]{3, 5}) {
+            try (CuFileDriver driver = CuFileDriver.open()) {
+                GdsMetrics metrics = new GdsMetrics(driver, Tag.of("app", "one"));
+                metrics.bindTo(composite);
+                read(driver, folder, times);
+                metrics.close();
+                assertThat(registry.find("gds4j.bytes").functionCounters())
+                        .hasSize(IoPath.values().length)
+                        .extracting(FunctionCounter::count)
+                        .satisfies(counts -> assertThat(counts.stream().mapToDouble(Double::doubleValue).sum())
+                                .isEqualTo(times * 4096));
+                assertThat(registry.get("gds4j.pool.used").gauge().value()).isNotNaN();
+            }
         }
     }
 
