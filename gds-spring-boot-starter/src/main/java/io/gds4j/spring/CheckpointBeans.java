@@ -17,6 +17,7 @@ import org.springframework.beans.factory.HierarchicalBeanFactory;
 import org.springframework.beans.factory.aot.BeanRegistrationAotProcessor;
 import org.springframework.beans.factory.config.BeanDefinition;
 import org.springframework.beans.factory.config.ConfigurableListableBeanFactory;
+import org.springframework.beans.factory.support.AbstractBeanDefinition;
 import org.springframework.beans.factory.support.BeanDefinitionBuilder;
 import org.springframework.beans.factory.support.BeanDefinitionRegistry;
 import org.springframework.beans.factory.support.BeanDefinitionRegistryPostProcessor;
@@ -62,9 +63,10 @@ final class CheckpointBeans implements BeanDefinitionRegistryPostProcessor {
     }
 
     private static BeanDefinition definition(BeanFactory beans, String name, GdsProperties.Checkpoint checkpoint) {
-        BeanDefinition bean = BeanDefinitionBuilder
+        AbstractBeanDefinition bean = BeanDefinitionBuilder
                 .genericBeanDefinition(LoadedTensors.class, () -> untilExit(() -> load(beans, name, checkpoint)))
                 .getBeanDefinition();
+        bean.setResourceDescription("gds4j.checkpoints." + name);
         // A program processed ahead of time defines it when it starts, by this class.
         bean.setAttribute(BeanRegistrationAotProcessor.IGNORE_REGISTRATION_ATTRIBUTE, true);
         return bean;

@@ -218,6 +218,13 @@ class GdsAutoConfigurationTest {
     }
 
     @Test
+    void nameOfAnotherBeanIsExplained() {
+        application.withPropertyValues("gds4j.checkpoints.cuFileDriver.path=" + model)
+                .run(context -> assertThat(context).getFailure()
+                        .hasMessageContaining("'cuFileDriver' defined in gds4j.checkpoints.cuFileDriver"));
+    }
+
+    @Test
     void childContextSharesTheCheckpointsOfItsParent() {
         application.withPropertyValues("gds4j.checkpoints.llama.path=" + model)
                 .run(parent -> application.withParent(parent)
