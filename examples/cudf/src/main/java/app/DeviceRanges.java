@@ -25,7 +25,7 @@ import java.util.TreeSet;
 public final class DeviceRanges {
     private final CuFileDriver driver;
     private final int device;
-    private final IoResults results = new IoResults();
+    private IoResults results = new IoResults();
     private long nanos;
 
     /** @param device ordinal of the GPU whose memory the buffers are */
@@ -57,10 +57,13 @@ public final class DeviceRanges {
      * memory into which bytes arrive.
      *
      * @param buffers each at least as long as its range; no stream uses them any more
+     * @throws IllegalStateException if a buffer is closed; nothing is read then
      * @throws CuFileException if a range cannot be read or the file ends in it; {@link #transport} tells what was read
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted
      */
     public void read(CuFileHandle file, ByteRange[] ranges, DeviceMemoryBuffer[] buffers) {
+        results = new IoResults(); // the transport of a read that throws at once is empty
+        nanos = 0;
         if (ranges.length != buffers.length) {
             throw new IllegalArgumentException("%s ranges and %s buffers".formatted(ranges.length, buffers.length));
         }
@@ -73,6 +76,9 @@ public final class DeviceRanges {
                 }
                 if (ranges[i].isEmpty()) {
                     continue; // cudf gives an empty buffer no address
+                }
+                if (buffers[i].getRefCount() < 1) {
+                    throw new IllegalStateException(buffers[i] + " is closed"); // cudf would count, and its memory is freed
                 }
                 buffers[i].incRefCount();
                 held.add(buffers[i]);

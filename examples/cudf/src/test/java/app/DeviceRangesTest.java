@@ -133,6 +133,25 @@ class DeviceRangesTest {
     }
 
     @Test
+    void aClosedBufferIsNotFilled() {
+        DeviceMemoryBuffer closed = buffer(200, 100);
+        closed.close();
+        byte[] before = bytes(0, 300);
+        try (DeviceMemoryBuffer open = buffer(0, 100)) {
+            ByteRange range = new ByteRange(0, 100);
+            deviceRanges.read(file, new ByteRange[] {range}, new DeviceMemoryBuffer[] {buffer(100, 100)});
+            assertThrows(IllegalStateException.class, () -> deviceRanges.read(
+                    file, new ByteRange[] {range, range}, new DeviceMemoryBuffer[] {open, closed}));
+            assertEquals(1, open.getRefCount());
+            assertEquals(0, closed.getRefCount());
+        }
+        assertEquals(0, deviceRanges.transport().requested());
+        assertEquals(0, deviceRanges.transport().nanos());
+        System.arraycopy(content, 0, before, 100, 100);
+        assertArrayEquals(before, bytes(0, 300));
+    }
+
+    @Test
     void aTaskThatIsKilledReadsNothingMore() {
         try (DeviceMemoryBuffer buffer = buffer(0, 100)) {
             Thread.currentThread().interrupt();

@@ -79,7 +79,8 @@ public final class JCudaInterop {
      * @param pointer pointer to native memory
      * @param length bytes, 0 or more
      * @throws CuFileException CUDA_MEMORY_TYPE_INVALID for a pointer to a Java array or buffer: use
-     *         {@code MemoryRange.ofSegment(MemorySegment.ofBuffer(buffer))} with a direct buffer instead
+     *         {@code MemoryRange.ofSegment(MemorySegment.ofBuffer(buffer))} with a direct buffer instead;
+     *         CUDA_POINTER_RANGE_ERROR for a length past the end of memory that the driver knows
      */
     public static MemoryRange hostMemory(Pointer pointer, long length) {
         if (pointer instanceof CUdeviceptr device) {
@@ -92,9 +93,15 @@ public final class JCudaInterop {
                     "JCudaInterop.hostMemory",
                     "not a pointer to native memory; take MemorySegment.ofBuffer of a direct buffer instead");
         }
-        boolean pinned = CudaDriver.detect() instanceof CudaAvailability.Available cuda
-                && new CudaPointers(cuda.driver()).classify(address).type() == CudaPointer.Type.PINNED_HOST;
-        return MemoryRange.ofAddress(address, length, pinned ? MemoryKind.HOST_PINNED : MemoryKind.HOST);
+        return CudaDriver.detect() instanceof CudaAvailability.Available cuda
+                ? hostMemory(new CudaPointers(cuda.driver()), address, length)
+                : MemoryRange.ofAddress(address, length, MemoryKind.HOST);
+    }
+
+    static MemoryRange hostMemory(CudaPointers pointers, long address, long length) {
+        return pointers.classify(address).type() == CudaPointer.Type.UNKNOWN
+                ? MemoryRange.ofAddress(address, length, MemoryKind.HOST)
+                : memory(pointers, address, length);
     }
 
     /**

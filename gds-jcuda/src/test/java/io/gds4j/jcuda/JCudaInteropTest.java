@@ -95,6 +95,24 @@ class JCudaInteropTest {
         assertThat(cuda.leaks()).isEmpty();
     }
 
+    /** A read would have written past the end of pinned memory. */
+    @Test
+    void hostMemoryEndsWithItsAllocation() {
+        FakeCuda cuda = new FakeCuda(2, 64 << 20);
+        CudaPointers pointers = new CudaPointers(cuda);
+        try (NativeMemoryAllocator allocator = new NativeMemoryAllocator(FfmPosix.instance(), cuda.available());
+                MemoryAllocation pinned = allocator.allocate(MemoryKind.HOST_PINNED, 5000, MemoryRange.NO_DEVICE);
+                MemoryAllocation plain = allocator.allocate(MemoryKind.HOST, 5000, MemoryRange.NO_DEVICE)) {
+            assertThat(JCudaInterop.hostMemory(pointers, pinned.address() + 8, 4000))
+                    .isEqualTo(pinned.range().slice(8, 4000));
+            assertThat(failure(() -> JCudaInterop.hostMemory(pointers, pinned.address(), 3L << 20)).error())
+                    .isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR);
+            assertThat(JCudaInterop.hostMemory(pointers, plain.address(), 5000)).isEqualTo(plain.range());
+            assertThat(failure(() -> JCudaInterop.hostMemory(pointers, plain.address(), -1)).error())
+                    .isEqualTo(CuFileError.INVALID_VALUE);
+        }
+    }
+
     @Test
     void nullPointerIsInvalid() {
         CudaPointers pointers = new CudaPointers(new FakeCuda());

@@ -4,13 +4,16 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.interop.metrics.GdsMetrics;
 import io.micrometer.core.instrument.MeterRegistry;
-import java.nio.file.Path;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
+import java.util.Set;
+import java.util.stream.Collectors;
 import org.springframework.beans.factory.ObjectProvider;
 import org.springframework.boot.autoconfigure.AutoConfiguration;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnClass;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnMissingBean;
 import org.springframework.boot.autoconfigure.condition.ConditionalOnProperty;
 import org.springframework.boot.context.properties.EnableConfigurationProperties;
+import org.springframework.boot.health.autoconfigure.contributor.ConditionalOnEnabledHealthIndicator;
 import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.context.annotation.Bean;
 import org.springframework.context.annotation.Configuration;
@@ -49,7 +52,7 @@ public class GdsAutoConfiguration {
     public CuFileDriver cuFileDriver(GdsProperties properties) {
         CuFileConfig found = properties.cufileJson().isEmpty()
                 ? CuFileConfig.load()
-                : CuFileConfig.load(Path.of(properties.cufileJson()));
+                : CuFileConfig.load(GdsProperties.pathOf("gds4j.cufile-json", properties.cufileJson()));
         CuFileConfig config = found.toBuilder().directStorage(properties.directStorage()).build();
         return properties.backend().equals("auto")
                 ? CuFileDriver.open(config)
@@ -76,7 +79,12 @@ public class GdsAutoConfiguration {
         @ConditionalOnMissingBean
         GdsMetrics gdsMetrics(CuFileDriver driver, ObjectProvider<MeterRegistry> registries) {
             GdsMetrics metrics = new GdsMetrics(driver);
-            registries.forEach(metrics::bindTo);
+            // A composite hands on what it records: its parts would count it twice.
+            Set<MeterRegistry> parts = registries.stream()
+                    .filter(CompositeMeterRegistry.class::isInstance)
+                    .flatMap(composite -> ((CompositeMeterRegistry) composite).getRegistries().stream())
+                    .collect(Collectors.toSet());
+            registries.stream().filter(registry -> !parts.contains(registry)).forEach(metrics::bindTo);
             return metrics;
         }
     }
@@ -84,6 +92,7 @@ public class GdsAutoConfiguration {
     /** Health, if the application has Actuator. */
     @Configuration(proxyBeanMethods = false)
     @ConditionalOnClass(HealthIndicator.class)
+    @ConditionalOnEnabledHealthIndicator("gds4j")
     static class Health {
         @Bean
         @ConditionalOnMissingBean(name = "gds4jHealthIndicator")

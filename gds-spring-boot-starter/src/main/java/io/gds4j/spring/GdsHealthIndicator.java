@@ -20,7 +20,9 @@ final class GdsHealthIndicator extends AbstractHealthIndicator {
         super("gds4j cannot be diagnosed");
         this.driver = driver;
         this.wanted = properties.directStorage();
-        this.paths = properties.health().paths().stream().map(Path::of).toArray(Path[]::new);
+        this.paths = properties.health().paths().stream()
+                .map(path -> GdsProperties.pathOf("gds4j.health.paths", path))
+                .toArray(Path[]::new);
     }
 
     @Override

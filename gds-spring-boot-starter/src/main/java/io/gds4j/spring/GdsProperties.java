@@ -1,6 +1,9 @@
 package io.gds4j.spring;
 
 import io.gds4j.config.DirectStorage;
+import io.gds4j.error.CuFileException;
+import java.nio.file.InvalidPathException;
+import java.nio.file.Path;
 import java.util.List;
 import java.util.Map;
 import org.springframework.boot.context.properties.ConfigurationProperties;
@@ -42,5 +45,23 @@ public record GdsProperties(
      * @since 0.1
      */
     public record Health(@DefaultValue List<String> paths) {
+    }
+
+    /** Returns whether a value is a URI, such as of an object of S3. */
+    static boolean isUri(String value) {
+        return value.matches("[A-Za-z][A-Za-z0-9+.-]+://.*");
+    }
+
+    /** Returns the path that a property names. */
+    static Path pathOf(String property, String value) {
+        if (isUri(value)) {
+            // Not named: it may hold a password.
+            throw CuFileException.invalid(property, "a URI, allowed: the path of a file or folder");
+        }
+        try {
+            return Path.of(value);
+        } catch (InvalidPathException e) {
+            throw CuFileException.invalid(property, "no path: " + e.getReason());
+        }
     }
 }

@@ -1,6 +1,7 @@
 package io.gds4j.spring;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
@@ -12,9 +13,12 @@ import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.FakeGpu;
+import io.micrometer.core.instrument.Clock;
 import io.micrometer.core.instrument.MeterRegistry;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Arrays;
@@ -22,10 +26,19 @@ import java.util.List;
 import java.util.Locale;
 import java.util.concurrent.atomic.AtomicReference;
 import java.util.regex.Pattern;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+import org.springframework.aot.generate.ClassNameGenerator;
+import org.springframework.aot.generate.DefaultGenerationContext;
+import org.springframework.aot.generate.GeneratedFiles.Kind;
+import org.springframework.aot.generate.InMemoryGeneratedFiles;
 import org.springframework.boot.autoconfigure.AutoConfigurations;
+import org.springframework.boot.context.properties.bind.UnboundConfigurationPropertiesException;
 import org.springframework.boot.context.properties.source.ConfigurationPropertyName;
 import org.springframework.boot.diagnostics.FailureAnalysis;
 import org.springframework.boot.health.contributor.Health;
@@ -33,6 +46,10 @@ import org.springframework.boot.health.contributor.HealthIndicator;
 import org.springframework.boot.health.contributor.Status;
 import org.springframework.boot.test.context.FilteredClassLoader;
 import org.springframework.boot.test.context.runner.ApplicationContextRunner;
+import org.springframework.boot.test.util.TestPropertyValues;
+import org.springframework.context.annotation.AnnotationConfigApplicationContext;
+import org.springframework.context.aot.ApplicationContextAotGenerator;
+import org.springframework.javapoet.ClassName;
 
 /** What an application gets that has the starter on its class path. */
 class GdsAutoConfigurationTest {
@@ -105,6 +122,45 @@ class GdsAutoConfigurationTest {
                 .isEqualTo(1);
     }
 
+    /** Spring Boot makes a composite of several registries. */
+    @Test
+    void compositeCountsALoadOnce() {
+        SimpleMeterRegistry first = new SimpleMeterRegistry();
+        SimpleMeterRegistry second = new SimpleMeterRegistry();
+        CompositeMeterRegistry both = new CompositeMeterRegistry(Clock.SYSTEM, List.of(first, second));
+        application.withBean("first", MeterRegistry.class, () -> first)
+                .withBean("second", MeterRegistry.class, () -> second)
+                .withBean("both", MeterRegistry.class, () -> both)
+                .withPropertyValues("gds4j.checkpoints.llama.path=" + model)
+                .run(context -> context.getBean(GdsMetrics.class).close());
+        assertThat(List.of(first, second, both)).allSatisfy(
+                registry -> assertThat(registry.get("gds4j.checkpoints").timer().count()).isEqualTo(1));
+    }
+
+    @Test
+    void healthIsDisabledAsThatOfOthers() {
+        application.withPropertyValues("management.health.gds4j.enabled=false")
+                .run(context -> assertThat(context).doesNotHaveBean(HealthIndicator.class).hasNotFailed());
+    }
+
+    /** Their beans are defined when the program starts, by the properties it has then. */
+    @Test
+    void programIsProcessedAheadOfTimeWithoutItsCheckpoints() {
+        try (AnnotationConfigApplicationContext context = new AnnotationConfigApplicationContext()) {
+            TestPropertyValues.of("gds4j.checkpoints.llama.path=" + model).applyTo(context);
+            context.register(GdsAutoConfiguration.class);
+            InMemoryGeneratedFiles files = new InMemoryGeneratedFiles();
+            DefaultGenerationContext generation = new DefaultGenerationContext(
+                    new ClassNameGenerator(ClassName.get(GdsAutoConfigurationTest.class)), files);
+            new ApplicationContextAotGenerator().processAheadOfTime(context, generation);
+            generation.writeGeneratedContent();
+            assertThat(files.getGeneratedFiles(Kind.SOURCE).values())
+                    .extracting(source -> new String(source.getInputStream().readAllBytes(), StandardCharsets.UTF_8))
+                    .anyMatch(source -> source.contains("gdsCheckpoints"))
+                    .noneMatch(source -> source.contains("llama"));
+        }
+    }
+
     @Test
     void applicationNeedsNeitherMicrometerNorActuator() {
         application.withClassLoader(new FilteredClassLoader(MeterRegistry.class, HealthIndicator.class))
@@ -117,19 +173,66 @@ class GdsAutoConfigurationTest {
                 .run(context -> assertThat(context).doesNotHaveBean(CuFileDriver.class));
     }
 
+    static Stream<Arguments> wrongProperties() {
+        String target = "gds4j.checkpoints.llama.target=";
+        String path = "gds4j.checkpoints.llama.path=";
+        return Stream.of(
+                arguments(List.of(path + "MODEL", target + "gpu1"),
+                        "Bean llama: gds4j.checkpoints.llama.target: gpu1, allowed: best"),
+                arguments(List.of(path + "MODEL", target + "gpu:99999"),
+                        "gds4j.checkpoints.llama.target: gpu:99999, allowed: best"),
+                arguments(List.of(path + "MODEL", "gds4j.checkpoints.llama.include=(("),
+                        "Bean llama: LoadPlan: not a regular expr"),
+                arguments(List.of(target + "host"), "gds4j.checkpoints.llama.path: not set, allowed: a file"),
+                arguments(List.of(path + "a\0b"), "gds4j.checkpoints.llama.path: no path: Nul character"),
+                arguments(List.of(path + "https://me:secret@a b/model?secret"),
+                        "gds4j.checkpoints.llama.path: no URI: Illegal character in authority at index"),
+                arguments(List.of("gds4j.cufile-json=a\0b"), "gds4j.cufile-json: no path: Nul"),
+                arguments(List.of("gds4j.health.paths=a\0b"), "gds4j.health.paths: no path: Nul"),
+                arguments(List.of("gds4j.health.paths=https://me:secret@host/model"),
+                        "gds4j.health.paths: a URI, allowed"));
+    }
+
+    @ParameterizedTest
+    @MethodSource("wrongProperties")
+    void wrongPropertyFailsTheStartAndIsExplained(List<String> properties, String explanation) {
+        application
+                .withPropertyValues(properties.stream().map(one -> one.replace("MODEL", model)).toArray(String[]::new))
+                .run(context -> assertThat(new GdsFailureAnalyzer().analyze(context.getStartupFailure()))
+                        .extracting(FailureAnalysis::getDescription)
+                        .asString()
+                        .contains(explanation)
+                        .doesNotContain("secret", "\n"));
+    }
+
+    /** Without brackets a name with a dot named no checkpoint, and an application started without it. */
     @Test
-    void wrongTargetFailsTheStartAndNamesWhatIsAllowed() {
-        application.withPropertyValues("gds4j.checkpoints.llama.path=" + model, "gds4j.checkpoints.llama.target=gpu1")
-                .run(context -> assertThat(context).getFailure().rootCause()
-                        .hasMessage("gds4j.checkpoints.llama.target: gpu1, allowed: best, host, gpu:N"));
+    void nameWithADotNeedsBrackets() {
+        application.withPropertyValues("gds4j.checkpoints.llama3.1.path=" + model)
+                .run(context -> assertThat(context).getFailure()
+                        .hasRootCauseInstanceOf(UnboundConfigurationPropertiesException.class)
+                        .rootCause()
+                        .hasMessageContaining("gds4j.checkpoints.llama3.1.path"));
+        application.withPropertyValues("gds4j.checkpoints[llama3.1].path=" + model)
+                .run(context -> assertThat(context.getBean("llama3.1", LoadedTensors.class)).hasSize(2));
     }
 
     @Test
-    void checkpointWithoutPathFailsTheStartAndNamesTheProperty() {
-        application.withPropertyValues("gds4j.checkpoints.llama.target=host")
+    void nameOfAnotherBeanIsExplained() {
+        application.withPropertyValues("gds4j.checkpoints.cuFileDriver.path=" + model)
                 .run(context -> assertThat(context).getFailure()
-                        .rootCause()
-                        .hasMessageStartingWith("gds4j.checkpoints.llama.path is not set"));
+                        .hasMessageContaining("'cuFileDriver' defined in gds4j.checkpoints.cuFileDriver"));
+    }
+
+    @Test
+    void childContextSharesTheCheckpointsOfItsParent() {
+        application.withPropertyValues("gds4j.checkpoints.llama.path=" + model)
+                .run(parent -> application.withParent(parent)
+                        .withPropertyValues("gds4j.checkpoints.llama.path=" + model)
+                        .run(child -> {
+                            assertThat(child.getBean(CuFileDriver.class)).isSameAs(parent.getBean(CuFileDriver.class));
+                            assertThat(child.getBean("llama")).isSameAs(parent.getBean("llama"));
+                        }));
     }
 
     @Test

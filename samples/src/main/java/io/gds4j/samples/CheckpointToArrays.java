@@ -102,21 +102,23 @@ public final class CheckpointToArrays {
     private boolean intoJCudaArrays() {
         Map<TensorInfo, CUdeviceptr> arrays = new HashMap<>();
         try (GpuContext _ = GpuContext.enter(arguments.gpu())) {
-            load("arrays of JCuda", tensor -> {
-                CUdeviceptr array = new CUdeviceptr();
-                GpuContext.check("cuMemAlloc", JCudaDriver.cuMemAlloc(array, tensor.length()));
-                arrays.put(tensor, array);
-                return JCudaInterop.memory(array, tensor.length());
-            });
-            boolean verified = arrays.entrySet().stream().allMatch(array -> {
-                long length = array.getKey().length();
-                float[] numbers = new float[(int) (length / Float.BYTES)];
-                GpuContext.check(
-                        "cuMemcpyDtoH", JCudaDriver.cuMemcpyDtoH(Pointer.to(numbers), array.getValue(), length));
-                return isFilled(numbers, valueOf(array.getKey().name()));
-            });
-            arrays.values().forEach(JCudaDriver::cuMemFree);
-            return verified;
+            try {
+                load("arrays of JCuda", tensor -> {
+                    CUdeviceptr array = new CUdeviceptr();
+                    GpuContext.check("cuMemAlloc", JCudaDriver.cuMemAlloc(array, tensor.length()));
+                    arrays.put(tensor, array);
+                    return JCudaInterop.memory(array, tensor.length());
+                });
+                return arrays.entrySet().stream().allMatch(array -> {
+                    long length = array.getKey().length();
+                    float[] numbers = new float[(int) (length / Float.BYTES)];
+                    GpuContext.check(
+                            "cuMemcpyDtoH", JCudaDriver.cuMemcpyDtoH(Pointer.to(numbers), array.getValue(), length));
+                    return isFilled(numbers, valueOf(array.getKey().name()));
+                });
+            } finally {
+                arrays.values().forEach(JCudaDriver::cuMemFree);
+            }
         }
     }
 

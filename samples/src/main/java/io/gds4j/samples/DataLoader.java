@@ -59,23 +59,29 @@ public final class DataLoader {
     static SampleResult run(SampleArguments arguments) throws InterruptedException {
         try (CuFileDriver driver = arguments.openDriver()) {
             DataLoader loader = new DataLoader(arguments, driver);
-            loader.makeShards();
-            try (TrainingStep step = TrainingStep.open(arguments, driver);
-                    MemoryAllocation slots = arguments.allocate(driver, (long) AHEAD * loader.record)) {
-                loader.epoch(slots, 1, step, 1); // warms up
-                double alone = loader.epoch(slots, 1, step, 2);
-                loader.bytes = 0;
-                step.reset();
-                double seconds = loader.epoch(slots, AHEAD, step, 2);
-                boolean verified = step.sum() == loader.expected * step.rounds();
-                arguments.say("%d shards of %d records of %d KiB in random order, through %d slots (%d KiB)",
-                        SHARDS, loader.perShard, loader.record >> 10, AHEAD, (AHEAD * loader.record) >> 10);
-                arguments.say(
-                        "one at a time %.3f s; read ahead %.3f s, of which %.3f s for the work: %.2f times as fast",
-                        alone, seconds, step.seconds(), alone / seconds);
+            try {
+                loader.makeShards();
+                return loader.run();
+            } finally {
                 loader.shards.forEach(CuFileHandle::close);
-                return new SampleResult(loader.bytes, seconds, verified, driver.bytesByPath(), LESSON);
             }
+        }
+    }
+
+    private SampleResult run() throws InterruptedException {
+        try (TrainingStep step = TrainingStep.open(arguments, driver);
+                MemoryAllocation slots = arguments.allocate(driver, (long) AHEAD * record)) {
+            epoch(slots, 1, step, 1); // warms up
+            double alone = epoch(slots, 1, step, 2);
+            bytes = 0;
+            step.reset();
+            double seconds = epoch(slots, AHEAD, step, 2);
+            boolean verified = step.sum() == expected * step.rounds();
+            arguments.say("%d shards of %d records of %d KiB in random order, through %d slots (%d KiB)",
+                    SHARDS, perShard, record >> 10, AHEAD, (AHEAD * record) >> 10);
+            arguments.say("one at a time %.3f s; read ahead %.3f s, of which %.3f s for the work: %.2f times as fast",
+                    alone, seconds, step.seconds(), alone / seconds);
+            return new SampleResult(bytes, seconds, verified, driver.bytesByPath(), LESSON);
         }
     }
 

@@ -17,6 +17,7 @@ import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.NoSuchElementException;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 
@@ -107,6 +108,8 @@ final class EmbeddedPython {
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
             return new Found(Optional.empty(), "interrupted");
+        } catch (IllegalStateException | NoSuchElementException e) {
+            return new Found(Optional.empty(), program + " cannot be embedded: " + e.getMessage());
         } catch (ReflectiveOperationException e) {
             throw new AssertionError(e);
         }

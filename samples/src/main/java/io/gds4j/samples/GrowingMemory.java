@@ -69,19 +69,22 @@ public final class GrowingMemory {
     /** Grows memory of any kind by copying it to a larger allocation. */
     private void byCopying() {
         MemoryAllocation memory = arguments.allocate(driver, STEP);
-        for (int step = 0; step < STEPS; step++) {
-            try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
-                bytes += file.read(buffer, STEP, (long) step * STEP, (long) step * STEP);
+        try {
+            for (int step = 0; step < STEPS; step++) {
+                if (step > 0) {
+                    try (MemoryAllocation smaller = memory) {
+                        memory = arguments.allocate(driver, (step + 1L) * STEP);
+                        driver.allocator().copy(smaller.range(), memory.range());
+                    }
+                }
+                try (CuFileBuffer buffer = driver.registerBuffer(memory.range())) {
+                    bytes += file.read(buffer, STEP, (long) step * STEP, (long) step * STEP);
+                }
             }
-            if (step < STEPS - 1) {
-                MemoryAllocation larger = arguments.allocate(driver, (step + 2L) * STEP);
-                driver.allocator().copy(memory.range(), larger.range());
-                memory.close();
-                memory = larger;
-            }
+            check("grown by copying, registered again", memory.range());
+        } finally {
+            memory.close();
         }
-        check("grown by copying, registered again", memory.range());
-        memory.close();
     }
 
     /** Grows by virtual memory management: the address and the bytes stay. */

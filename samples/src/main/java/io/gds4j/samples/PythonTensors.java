@@ -47,9 +47,13 @@ public final class PythonTensors {
                 cuda = int(library.cuda.is_available())
                 address = lambda t: t.data_ptr()
             except ImportError:
-                import numpy as library
+                try:
+                    import numpy as library
+                except ImportError:
+                    library = None
                 torch_here = cuda = 0
                 address = lambda t: t.__array_interface__['data'][0]
+            here = int(library is not None)
             try:
                 library.from_dlpack(Lent(None, (1, 0)))
             except Exception:
@@ -131,9 +135,8 @@ public final class PythonTensors {
             return true;
         }
         EmbeddedPython python = found.python().get();
-        try {
-            python.run(PREPARE);
-        } catch (IllegalStateException e) {
+        python.run(PREPARE);
+        if (python.integer("here") == 0) {
             arguments.say("neither torch nor numpy is installed: Python is left out");
             return true;
         }

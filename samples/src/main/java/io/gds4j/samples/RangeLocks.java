@@ -51,7 +51,13 @@ public final class RangeLocks {
                 MemoryAllocation memory = arguments.allocate(driver, RECORD)) {
             Process other = new ProcessBuilder(command(path, arguments.backend())).inheritIO().start();
             long start = System.nanoTime();
-            long bytes = write(driver, path, memory, 0);
+            long bytes;
+            try {
+                bytes = write(driver, path, memory, 0);
+            } catch (IOException | RuntimeException e) {
+                other.destroyForcibly().waitFor();
+                throw e;
+            }
             double seconds = (System.nanoTime() - start) / 1e9;
             int status = other.waitFor();
             arguments.say("this process wrote the even records, another the odd ones (exit status %d)", status);

@@ -70,6 +70,27 @@ class SamplesTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"growing-memory, REGISTER, cuda_device", "growing-memory, READ, cuda_device",
+            "growing-memory, ALLOCATE, cuda_device",
+            "data-loader, READ, host", "data-loader, OPEN, host", "resharding, OPEN, host"})
+    void sampleThatFailsLeavesNothingOpen(String name, Call call, String memory) {
+        NamedSample sample = Samples.named(name).orElseThrow();
+        FakeGpu gpu = FakeGpu.create();
+        FaultInjectingBackend backend = new FaultInjectingBackend(gpu.backend());
+        backend.on(call).nth(3).fails(Errno.EIO);
+        try (CuFileDriver driver = CuFileDriver.open(backend)) {
+            long free = gpu.availableBytes(0);
+            SampleArguments arguments = SampleArguments.read(folder, line -> {
+            }, "--size", "300003", "--io", "64K", "--memory", memory).sharing(driver);
+
+            assertThatThrownBy(() -> sample.sample().run(arguments)).hasMessageContaining("EIO");
+            assertThat(gpu.availableBytes(0)).isEqualTo(free);
+            assertThat(backend.count(Call.CLOSE)).isEqualTo(backend.count(Call.OPEN) - (call == Call.OPEN ? 1 : 0));
+        }
+        backend.verify();
+    }
+
+    @ParameterizedTest
     @MethodSource("patterns")
     void patternIsShortAndUsesNoOtherSample(NamedSample pattern) throws IOException {
         String source = Files.readString(SOURCES.resolve(pattern.program().getSimpleName() + ".java"));

@@ -158,11 +158,16 @@ public final class InFlight {
         if (!turnAway()) {
             return false;
         }
+        awaitLast();
+        return true;
+    }
+
+    /** Waits until the last user has left, after {@link #turnAway}, on one thread. An interrupt does not end the wait. */
+    void awaitLast() {
         closer = Thread.currentThread();
         // From now on the sum only goes down, except for users that are turned away: they leave the stripe that they
         // entered, so that the sum is never less than the users inside.
         Uninterruptibly.parkWhile(this, () -> users() != 0);
-        return true;
     }
 
     /** Turns new users away if there are none inside; false if there are some, or if it is closed already. */

@@ -173,9 +173,22 @@ public final class Lifetime {
         return given;
     }
 
-    /** Waits for calls in progress, then releases what {@link #give} gave. Exactly once, on any thread. */
+    /**
+     * Waits for calls in progress, then releases what {@link #give} gave. Exactly once, on any thread. A call that cannot end before
+     * this returns is waited for on a thread of its own: a deleter of DLPack cannot refuse.
+     */
     public void closeGiven() {
-        calls.close();
+        boolean held = isHeldByThisThread();
+        calls.turnAway();
+        if (held) {
+            Thread.ofPlatform().daemon().name("gds4j-given").start(this::releaseAfterCalls);
+        } else {
+            releaseAfterCalls();
+        }
+    }
+
+    private void releaseAfterCalls() {
+        calls.awaitLast();
         releaseNow();
     }
 

@@ -66,16 +66,11 @@ public final class SharedArray implements AutoCloseable {
      * @param tensor a tensor in host or GPU memory
      * @param manager a manager of the PyTorch engine, which owns the array
      * @return the array, to be closed before the memory
-     * @throws CuFileException INVALID_VALUE for a manager of another engine, a type that DJL lacks and a tensor without elements;
-     *         CUDA_MEMORY_TYPE_INVALID for managed memory; CUDA_POINTER_INVALID if the memory is freed; PLATFORM_NOT_SUPPORTED
+     * @throws CuFileException INVALID_VALUE for a manager of another engine, a type that DJL lacks, a tensor without elements,
+     *         read-only memory and a segment of an arena that the program can close; CUDA_MEMORY_TYPE_INVALID for managed memory; CUDA_POINTER_INVALID if the memory is freed; PLATFORM_NOT_SUPPORTED
      *         for a PyTorch before 2.2
      */
     public static SharedArray of(LoadedTensor tensor, NDManager manager) {
-        if (!(manager instanceof PtNDManager pytorch)) {
-            throw CuFileException.invalid(FUNCTION,
-                    "the manager is of the engine %s; allowed is PyTorch"
-                            .formatted(manager.getEngine().getEngineName()));
-        }
         Integer type = TYPES.get(tensor.info().dtype());
         if (type == null) {
             throw CuFileException.invalid(FUNCTION, "DJL has no type %s".formatted(tensor.info().dtype()));
@@ -87,6 +82,19 @@ public final class SharedArray implements AutoCloseable {
         if (memory.kind() == MemoryKind.CUDA_MANAGED) {
             throw CuFileException.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID, FUNCTION, "PyTorch does not take managed memory");
+        }
+        if (!memory.isWritable()) {
+            throw CuFileException.invalid(FUNCTION, "the memory is read-only, and PyTorch has no such arrays");
+        }
+        if (!memory.outlivesCall()) {
+            throw CuFileException.invalid(FUNCTION,
+                    "the program could close the arena of the tensor's memory under the array;"
+                            + " use an allocation, or an automatic or global arena");
+        }
+        if (!(manager instanceof PtNDManager pytorch)) {
+            throw CuFileException.invalid(FUNCTION,
+                    "the manager is of the engine %s; allowed is PyTorch"
+                            .formatted(manager.getEngine().getEngineName()));
         }
         DlPackTensor described = DlPackTensor.of(tensor);
         boolean gpu = memory.kind().isCuda();

@@ -3,6 +3,7 @@ package io.gds4j.interop.dlpack;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.dlpack.ManagedTensors;
+import io.gds4j.ffi.dlpack.StructKind;
 import io.gds4j.ffi.dlpack.TensorFields;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.Undo;
@@ -46,11 +47,15 @@ public final class DlPackCapsule implements AutoCloseable {
     private DlPackCapsule(long address, DlPackVersion version) {
         this.address = address;
         this.version = version;
+        StructKind kind = version.kind();
         AtomicReference<State> taken = new AtomicReference<>(State.NEW); // the cleaner must not refer to the capsule
         this.state = taken;
         this.cleanable = CLEANER.register(this, () -> {
-            if (taken.compareAndSet(State.NEW, State.CLOSED)) {
-                ManagedTensors.delete(version.kind(), address);
+            // Not while another thread looks at the struct.
+            synchronized (taken) {
+                if (taken.compareAndSet(State.NEW, State.CLOSED)) {
+                    ManagedTensors.delete(kind, address);
+                }
             }
         });
     }
@@ -167,21 +172,20 @@ public final class DlPackCapsule implements AutoCloseable {
      */
     public DlPackImport open() {
         synchronized (state) {
-            if (isUnused()) {
-                // Checked before: a tensor that is refused stays with the capsule, whose close calls the deleter.
-                DlPackImport.check(version, address);
+            if (!isUnused()) {
+                handOver();
             }
-            return DlPackImport.of(version, handOver());
+            // A tensor that is refused stays with the capsule, whose close calls the deleter.
+            DlPackImport imported = DlPackImport.of(version, address);
+            handOver();
+            return imported;
         }
     }
 
     /** Calls the deleter unless the tensor was taken. Idempotent. */
     @Override
     public void close() {
-        // Not while another thread looks at the struct.
-        synchronized (state) {
-            cleanable.clean();
-        }
+        cleanable.clean();
     }
 
     @Override

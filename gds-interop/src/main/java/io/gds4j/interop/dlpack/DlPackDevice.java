@@ -51,7 +51,7 @@ public record DlPackDevice(int type, int id) {
         if (type == CUDA_HOST.type) {
             return MemoryKind.HOST_PINNED;
         }
-        if (type != CUDA_TYPE && type != CUDA_MANAGED.type) {
+        if (!isGpu()) {
             throw Refusals.of(
                     CuFileError.CUDA_MEMORY_TYPE_INVALID,
                     ("device type %s is not supported; allowed are 1 (CPU), 2 (CUDA), 3 (CUDA host) and 13 (CUDA managed)")
@@ -59,6 +59,11 @@ public record DlPackDevice(int type, int id) {
         }
         requireGpu();
         return type == CUDA_TYPE ? MemoryKind.CUDA_DEVICE : MemoryKind.CUDA_MANAGED;
+    }
+
+    /** Returns whether it is one whose memory a GPU of CUDA has. */
+    boolean isGpu() {
+        return type == CUDA_TYPE || type == CUDA_MANAGED.type;
     }
 
     private void requireGpu() {

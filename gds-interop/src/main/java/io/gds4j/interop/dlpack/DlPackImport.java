@@ -3,6 +3,7 @@ package io.gds4j.interop.dlpack;
 import io.gds4j.ffi.NativeSegments;
 import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.ffi.dlpack.TensorFields;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.lifetime.Uninterruptibly;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -10,6 +11,8 @@ import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A tensor of another runtime as memory of gds4j. Closing it waits for I/O on the memory, then calls the producer's deleter.
@@ -18,6 +21,9 @@ import java.util.List;
  * @since 0.1
  */
 public final class DlPackImport implements AutoCloseable {
+    /** Structs of open imports: two of them would call its deleter twice. */
+    private static final Set<Long> HELD = ConcurrentHashMap.newKeySet();
+
     private final DlPackTensor tensor;
     private final MemoryAllocation memory;
 
@@ -36,21 +42,26 @@ public final class DlPackImport implements AutoCloseable {
         return memory;
     }
 
-    /** Throws what {@link #of} would throw, without taking the tensor. */
-    static void check(DlPackVersion version, long address) {
-        describe(version, address, Arena.global());
+    /** Takes the tensor, or throws and leaves it with the producer. */
+    static DlPackImport of(DlPackVersion version, long address) {
+        if (!HELD.add(address)) {
+            throw Refusals.invalid("another import holds the tensor at 0x%x".formatted(address));
+        }
+        Arena arena = Arena.ofShared();
+        return Undo.ifFails(() -> release(address, arena), () -> {
+            DlPackTensor raw = describe(version, address, arena);
+            MemoryAllocation memory = MemoryAllocation.of(raw.range(), () -> {
+                release(address, arena);
+                ManagedTensors.delete(version.kind(), address);
+            });
+            return new DlPackImport(new DlPackTensor(
+                    memory.range(), raw.type(), raw.shape(), raw.strides(), raw.device(), raw.flags()), memory);
+        });
     }
 
-    static DlPackImport of(DlPackVersion version, long address) {
-        Arena arena = Arena.ofShared();
-        DlPackTensor raw = describe(version, address, arena);
-        MemoryAllocation memory = MemoryAllocation.of(raw.range(), () -> {
-            Uninterruptibly.close(arena);
-            ManagedTensors.delete(version.kind(), address);
-        });
-        DlPackTensor tensor = new DlPackTensor(
-                memory.range(), raw.type(), raw.shape(), raw.strides(), raw.device(), raw.flags());
-        return new DlPackImport(tensor, memory);
+    private static void release(long address, Arena arena) {
+        Uninterruptibly.close(arena);
+        HELD.remove(address);
     }
 
     private static DlPackTensor describe(DlPackVersion version, long address, Arena arena) {
@@ -77,15 +88,15 @@ public final class DlPackImport implements AutoCloseable {
         }
         // An empty tensor may have no address; the struct's own stands for it and is never used.
         long data = fields.data() == 0 ? address : fields.data();
-        MemoryRange range = kind.isHost()
-                ? host(data, bytes, kind, flags.contains(DlPackFlag.READ_ONLY), arena)
-                : MemoryRange.ofAddress(data, bytes, kind, device.id());
-        return new DlPackTensor(range, type, shape, strides, device, flags);
+        MemoryRange range = MemoryRange.ofAddress(data, bytes, kind, device.id());
+        return new DlPackTensor(
+                kind.isHost() ? host(range, flags.contains(DlPackFlag.READ_ONLY), arena) : range, type, shape, strides,
+                device, flags);
     }
 
-    private static MemoryRange host(long data, long bytes, MemoryKind kind, boolean readOnly, Arena arena) {
-        MemorySegment segment = NativeSegments.of(data, bytes, arena);
-        return MemoryRange.ofSegment(readOnly ? segment.asReadOnly() : segment, kind);
+    private static MemoryRange host(MemoryRange raw, boolean readOnly, Arena arena) {
+        MemorySegment segment = NativeSegments.of(raw.address(), raw.length(), arena);
+        return MemoryRange.ofSegment(readOnly ? segment.asReadOnly() : segment, raw.kind());
     }
 
     /**

@@ -8,6 +8,7 @@ import io.gds4j.memory.MemoryRange;
 import java.util.ArrayList;
 import java.util.EnumSet;
 import java.util.List;
+import java.util.Objects;
 import java.util.Set;
 
 /**
@@ -22,7 +23,7 @@ import java.util.Set;
  * @param range memory that contains all elements; the first element is its first byte
  * @param type element type
  * @param shape dimensions, each 0 or more; at most 64; empty for a scalar
- * @param strides elements from one index of a dimension to the next, each 0 or more
+ * @param strides elements from one index of a dimension to the next, each 0 or more where there is a next one
  * @param device where consumers look for the memory
  * @param flags what consumers must know
  * @since 0.1
@@ -45,6 +46,7 @@ public record DlPackTensor(
         shape = List.copyOf(shape);
         strides = List.copyOf(strides);
         flags = flags.isEmpty() ? Set.of() : Set.copyOf(flags);
+        Objects.requireNonNull(device, "device");
         long bytes = extent(type, shape, strides, flags.contains(DlPackFlag.SUBBYTE_PADDED));
         if (bytes > range.length()) {
             throw Refusals
@@ -87,11 +89,14 @@ public record DlPackTensor(
      *
      * @param other the device
      * @return the same tensor on that device
-     * @throws io.gds4j.error.CuFileException INVALID_VALUE for a GPU and memory of the host, or the other way round
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE for a GPU and memory of the host, or the other way round, and for a
+     *         device that CUDA does not know
      */
     public DlPackTensor onDevice(DlPackDevice other) {
-        boolean host = other.equals(DlPackDevice.CPU) || other.equals(DlPackDevice.CUDA_HOST);
-        if (host != range.kind().isHost()) {
+        boolean fits = range.kind().isHost()
+                ? other.equals(DlPackDevice.CPU) || other.equals(DlPackDevice.CUDA_HOST)
+                : other.isGpu();
+        if (!fits) {
             throw Refusals.invalid("%s memory is not on %s".formatted(range.kind(), other));
         }
         return new DlPackTensor(range, type, shape, strides, other, flags);
@@ -114,13 +119,15 @@ public record DlPackTensor(
      *
      * @param lanes elements of a vector, 1 to 65535
      * @return the same memory as a tensor of vectors
-     * @throws io.gds4j.error.CuFileException INVALID_VALUE for a scalar, for strides, for vectors, and for a last dimension that
-     *         lanes do not divide
+     * @throws io.gds4j.error.CuFileException INVALID_VALUE for a scalar, for strides, for vectors, for elements that are padded to a
+     *         byte, and for a last dimension that lanes do not divide
      */
     public DlPackTensor vectors(int lanes) {
-        if (shape.isEmpty() || !isCompact() || type.lanes() != 1 || lanes < 1 || shape.getLast() % lanes != 0) {
-            throw Refusals.invalid("a tensor of shape %s, strides %s and %s lanes has no vectors of %s"
-                    .formatted(shape, strides, type.lanes(), lanes));
+        boolean padded = flags.contains(DlPackFlag.SUBBYTE_PADDED) && type.bits() % Byte.SIZE != 0;
+        if (padded || shape.isEmpty() || !isCompact() || type.lanes() != 1 || lanes < 1
+                || shape.getLast() % lanes != 0) {
+            throw Refusals.invalid("a tensor of shape %s, strides %s, flags %s and %s lanes has no vectors of %s"
+                    .formatted(shape, strides, flags, type.lanes(), lanes));
         }
         List<Long> shorter = new ArrayList<>(shape);
         shorter.set(shape.size() - 1, shape.getLast() / lanes);
@@ -184,18 +191,22 @@ public record DlPackTensor(
         long stride = 1;
         for (int i = strides.length - 1; i >= 0; i--) {
             strides[i] = stride;
-            // A wrapped product never gets into use: the constructor refuses such a shape.
-            stride *= Math.max(1, shape.get(i));
+            stride = product(stride, Math.max(1, shape.get(i)));
         }
         return List.of(strides);
     }
 
+    /** Returns 2^63-1 for a larger product: its tensor is empty, or the constructor refuses it as too long. */
+    private static long product(long left, long right) {
+        return Math.multiplyHigh(left, right) == 0 && left * right >= 0 ? left * right : Long.MAX_VALUE;
+    }
+
     private static boolean isCompact(List<Long> shape, List<Long> strides) {
+        if (shape.contains(0L)) {
+            return true;
+        }
         long stride = 1;
         for (int i = shape.size() - 1; i >= 0; i--) {
-            if (shape.get(i) == 0) {
-                return true;
-            }
             if (shape.get(i) != 1 && strides.get(i) != stride) {
                 return false;
             }
@@ -210,13 +221,19 @@ public record DlPackTensor(
             throw Refusals.invalid("shape has %s and strides %s dimensions; allowed are 0 to %s, and as many strides"
                     .formatted(shape.size(), strides.size(), ManagedTensors.MAX_RANK));
         }
-        if (shape.stream().anyMatch(size -> size < 0) || strides.stream().anyMatch(stride -> stride < 0)) {
-            throw Refusals.invalid("shape %s or strides %s are negative".formatted(shape, strides));
+        int bits = type.elementBits();
+        if (shape.stream().anyMatch(size -> size < 0)) {
+            throw Refusals.invalid("shape %s is negative".formatted(shape));
         }
         if (shape.contains(0L)) {
             return 0;
         }
-        int bits = type.elementBits();
+        for (int i = 0; i < shape.size(); i++) {
+            // NumPy leaves any stride in a dimension with one index, where it has no meaning.
+            if (shape.get(i) > 1 && strides.get(i) < 0) {
+                throw Refusals.invalid("strides %s of shape %s are negative".formatted(strides, shape));
+            }
+        }
         boolean whole = padded || bits % Byte.SIZE == 0;
         if (!whole && !isCompact(shape, strides)) {
             throw Refusals.invalid("packed elements of %s bits have strides %s; allowed are compact ones"

@@ -2,14 +2,17 @@ package io.gds4j.interop.metrics;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.statistics.IoPath;
 import io.micrometer.core.instrument.FunctionCounter;
 import io.micrometer.core.instrument.Gauge;
+import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.MeterRegistry;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Tags;
 import io.micrometer.core.instrument.binder.BaseUnits;
 import io.micrometer.core.instrument.binder.MeterBinder;
+import java.util.List;
 import java.util.Locale;
 import java.util.Objects;
 import java.util.function.ToDoubleFunction;
@@ -118,26 +121,32 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
      */
     public GdsMetrics(CuFileDriver driver, Tag... tags) {
         this.driver = Objects.requireNonNull(driver, "driver");
-        this.tags = Tags.of(tags);
+        this.tags = Tags.of(List.of(tags));
         this.flight = new FlightMeters(this.tags);
     }
 
     /**
-     * Adds the meters to a registry. Begins a flight recording of gds4j's events at the first call.
+     * Adds the meters to a registry, in place of those of an earlier driver with the same tags. Begins a flight recording of gds4j's events
+     * at the first call.
      *
      * @param registry the registry; a binder may serve several, and binding one again changes nothing
      * @throws IllegalStateException after {@link #close}, or if the flight recording cannot start
      */
     @Override
     public void bindTo(MeterRegistry registry) {
-        if (!flight.bindTo(registry)) {
-            return;
+        if (flight.bindTo(Objects.requireNonNull(registry, "registry"))) {
+            Undo.ifFails(() -> flight.unbind(registry), () -> addMeters(registry));
         }
+    }
+
+    private void addMeters(MeterRegistry registry) {
         for (IoPath path : IoPath.values()) {
+            Tags own = tags.and("path", path.name().toLowerCase(Locale.ROOT));
+            replace(registry, "gds4j.bytes", own);
             FunctionCounter.builder("gds4j.bytes", driver, it -> it.bytesByPath().getOrDefault(path, 0L))
                     .description("Bytes moved between files and memory")
                     .baseUnit(BaseUnits.BYTES)
-                    .tags(tags.and("path", path.name().toLowerCase(Locale.ROOT)))
+                    .tags(own)
                     .register(registry);
         }
         gauge(registry, "gds4j.pool.used", "Bounce buffers in use", BaseUnits.BYTES,
@@ -161,15 +170,22 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
     private void gauge(
             MeterRegistry registry, String name, String description, @Nullable String unit,
             ToDoubleFunction<CuFileDriver> value) {
+        replace(registry, name, tags);
         Gauge.builder(name, driver, known(value)).description(description).baseUnit(unit).tags(tags).register(registry);
     }
 
     private void counter(
             MeterRegistry registry, String name, String description, ToDoubleFunction<CuFileDriver> value) {
+        replace(registry, name, tags);
         FunctionCounter.builder(name, driver, known(value))
                 .description(description)
                 .tags(tags)
                 .register(registry);
+    }
+
+    /** Removes the meter of an earlier driver: a registry would keep it, and ignore that of this one. */
+    private static void replace(MeterRegistry registry, String name, Tags tags) {
+        registry.removeByPreFilterId(new Meter.Id(name, tags, null, null, Meter.Type.OTHER));
     }
 
     /** A backend without statistics, or a closed driver, has no value. */
@@ -186,6 +202,8 @@ public final class GdsMetrics implements MeterBinder, AutoCloseable {
     /**
      * Records the events until now, then ends the flight recording. The meters stay in their registries. Idempotent; a program may call it
      * in a shutdown hook.
+     *
+     * @throws IllegalStateException from a filter or listener of a registry, while it takes a measurement
      */
     @Override
     public void close() {

@@ -4,12 +4,15 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.source.Cancellation;
+import io.gds4j.source.RangeSource;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
@@ -22,6 +25,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 
@@ -164,6 +168,59 @@ class DlPackCapsuleTest {
         for (int i = 0; i < delay; i++) {
             Thread.onSpinWait();
         }
+    }
+
+    /** Its deleter would run twice. */
+    @Test
+    void structIsImportedOnceAtATime() {
+        DlPackCapsule capsule = tensor.capsule();
+        long address = struct(capsule, 80).address();
+        try (DlPackImport imported = capsule.open()) {
+            DlPackCapsule second = DlPackCapsule.ofAddress(address, DlPackVersion.VERSIONED);
+            refuses(second::open, CuFileError.INVALID_VALUE, "another import holds the tensor");
+            assertThat(second.isUnused()).isTrue();
+            second.handOver(); // this capsule, too, would call the deleter
+            assertThat(imported.memory().isOpen()).isTrue();
+        }
+    }
+
+    @Test
+    void memoryThatWrapsAroundIsRefused() {
+        try (DlPackCapsule capsule = tensor.capsule()) {
+            struct(capsule, 80).set(ValueLayout.JAVA_LONG, 32, -64);
+            refuses(capsule::open, CuFileError.INVALID_VALUE, "wrap around");
+            assertThat(capsule.isUnused()).isTrue();
+        }
+    }
+
+    /** The call waits for the deleter, which once waited for the call. */
+    @Test
+    @Timeout(60)
+    void givenMemoryIsDeletedInsideACallThatUsesIt() throws Exception {
+        MemoryAllocation given = driver.allocator().allocate(MemoryKind.HOST, 4096);
+        DlPackCapsule capsule = DlPackTensor.compact(given.range(), F32, List.of(1024L)).give(given);
+        RangeSource source = new RangeSource() {
+            @Override
+            public long size() {
+                return 4096;
+            }
+
+            @Override
+            public String identity() {
+                return "a source that deletes";
+            }
+
+            @Override
+            public long read(long offset, MemorySegment target, Cancellation cancellation) {
+                capsule.close();
+                return target.fill((byte) 7).byteSize();
+            }
+        };
+        try (CuFileHandle handle = driver.openSource(source)) {
+            assertThat(handle.readAsync(given, 0).get()).isEqualTo(4096);
+        }
+        given.close();
+        assertThat(given.isOpen()).isFalse();
     }
 
     @Test

@@ -2,6 +2,7 @@ package io.gds4j.interop.dlpack;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.LoadedTensor;
@@ -114,6 +115,57 @@ class DlPackTensorTest {
         refuses(() -> new DlPackTensor(range, F32, List.of(2L), List.of(-1L), DlPackDevice.CPU, Set.of()), "negative");
         refuses(() -> new DlPackTensor(range, F32, List.of(2L), List.of(), DlPackDevice.CPU, Set.of()), "dimensions");
         refuses(() -> DlPackTensor.compact(range, F32, java.util.Collections.nCopies(65, 1L)), "65");
+    }
+
+    @Test
+    void emptyTensorIsCompactWithAnyStrides() {
+        DlPackTensor empty =
+                new DlPackTensor(memory(8), F32, List.of(0L, 6L), List.of(1L, -7L), DlPackDevice.CPU, Set.of());
+        assertThat(empty.isCompact()).isTrue();
+        assertThat(empty.vectors(3).shape()).containsExactly(0L, 2L);
+        assertThat(DlPackTensor.compact(memory(8), F32, List.of(0L, 1L << 61, 4L, 1L)).bytes()).isZero();
+    }
+
+    @Test
+    void strideOfASingleIndexMeansNothing() {
+        assertThat(new DlPackTensor(memory(16), F32, List.of(1L, 4L), List.of(-4L, 1L), DlPackDevice.CPU, Set.of()))
+                .matches(DlPackTensor::isCompact)
+                .returns(16L, DlPackTensor::bytes);
+    }
+
+    @Test
+    void tooLongShapeIsNotCalledNegative() {
+        refuses(() -> DlPackTensor.compact(memory(8), F32, List.of(3L, Long.MAX_VALUE, 2L)), "exceeds 2^63-1 bytes");
+    }
+
+    @Test
+    void paddedElementsAreNotGroupedIntoVectors() {
+        DlPackTensor padded = new DlPackTensor(
+                memory(8), DlPackType.of(DType.F4), List.of(8L), List.of(1L), DlPackDevice.CPU, Set.of())
+                .with(DlPackFlag.SUBBYTE_PADDED);
+        refuses(() -> padded.vectors(2), "SUBBYTE_PADDED");
+        assertThat(DlPackTensor.compact(memory(8), DlPackType.of(DType.U8), List.of(8L))
+                .with(DlPackFlag.SUBBYTE_PADDED)
+                .vectors(2)
+                .bytes()).isEqualTo(8);
+    }
+
+    @Test
+    void partsOfADescriptionAreNotNull() {
+        List<Long> none = List.of(0L);
+        assertThatNullPointerException()
+                .isThrownBy(() -> new DlPackTensor(memory(8), F32, none, none, null, Set.of()));
+        assertThatNullPointerException()
+                .isThrownBy(() -> new DlPackTensor(memory(8), null, none, none, DlPackDevice.CPU, Set.of()));
+        assertThatNullPointerException().isThrownBy(() -> DlPackCapsule.ofAddress(4096, null));
+    }
+
+    @Test
+    void gpuMemoryIsOnNoOtherMakersDevice() {
+        DlPackTensor tensor =
+                DlPackTensor.compact(MemoryRange.ofAddress(4096, 8, MemoryKind.CUDA_DEVICE), F32, List.of(2L));
+        assertThat(tensor.onDevice(DlPackDevice.CUDA_MANAGED).device()).isEqualTo(DlPackDevice.CUDA_MANAGED);
+        refuses(() -> tensor.onDevice(new DlPackDevice(8, 0)), "CUDA_DEVICE memory is not on");
     }
 
     @ParameterizedTest

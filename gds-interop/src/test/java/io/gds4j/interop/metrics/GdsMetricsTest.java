@@ -2,11 +2,13 @@ package io.gds4j.interop.metrics;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatIllegalStateException;
+import static org.assertj.core.api.Assertions.assertThatNullPointerException;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
+import io.gds4j.Logged;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.dataset.RecordLoader;
 import io.gds4j.dataset.source.RecordFiles;
@@ -19,22 +21,33 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.statistics.IoPath;
 import io.micrometer.common.KeyValue;
+import io.micrometer.core.instrument.Clock;
 import io.micrometer.core.instrument.FunctionCounter;
+import io.micrometer.core.instrument.Meter;
 import io.micrometer.core.instrument.Tag;
 import io.micrometer.core.instrument.Timer;
+import io.micrometer.core.instrument.composite.CompositeMeterRegistry;
+import io.micrometer.core.instrument.config.MeterFilter;
 import io.micrometer.core.instrument.simple.SimpleMeterRegistry;
 import io.micrometer.observation.Observation;
+import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.List;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 
 /** What a registry of Micrometer shows. */
 class GdsMetricsTest {
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j.metrics");
+
     private final SimpleMeterRegistry registry = new SimpleMeterRegistry();
 
     @Test
@@ -94,6 +107,26 @@ class GdsMetricsTest {
         }
     }
 
+    /** Meters of the closed driver once kept those of the next one out. */
+    @Test
+    void nextDriverTakesThePlaceOfAClosedOne(@TempDir Path folder) throws Exception {
+        CompositeMeterRegistry composite = new CompositeMeterRegistry(Clock.SYSTEM, List.of(registry));
+        for (int times : new int[]{3, 5}) {
+            try (CuFileDriver driver = CuFileDriver.open()) {
+                GdsMetrics metrics = new GdsMetrics(driver, Tag.of("app", "one"));
+                metrics.bindTo(composite);
+                read(driver, folder, times);
+                metrics.close();
+                assertThat(registry.find("gds4j.bytes").functionCounters())
+                        .hasSize(IoPath.values().length)
+                        .extracting(FunctionCounter::count)
+                        .satisfies(counts -> assertThat(counts.stream().mapToDouble(Double::doubleValue).sum())
+                                .isEqualTo(times * 4096));
+                assertThat(registry.get("gds4j.pool.used").gauge().value()).isNotNaN();
+            }
+        }
+    }
+
     @Test
     void bindingTwiceCountsOnce(@TempDir Path folder) throws Exception {
         Path file = Files.write(folder.resolve("data"), new byte[4096]);
@@ -108,6 +141,107 @@ class GdsMetricsTest {
             }
             metrics.close();
             assertThat(requests("read")).isEqualTo(10);
+        }
+    }
+
+    /** A filter of the program that throws once kept all registries behind it from each measurement. */
+    @Test
+    void registryThatFailsLeavesOthersTheirMeasurements(@TempDir Path folder) throws Exception {
+        SimpleMeterRegistry failing = new SimpleMeterRegistry();
+        failing.config().meterFilter(failing("gds4j.requests", new AtomicBoolean(true)));
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
+            metrics.bindTo(failing);
+            metrics.bindTo(registry);
+            read(driver, folder, 10);
+            metrics.close();
+        }
+        assertThat(requests("read")).isEqualTo(10);
+        assertThat(logged.lines()).singleElement().asString().contains("refused a measurement");
+    }
+
+    @Test
+    void registryThatFailsAtFirstIsBoundLater(@TempDir Path folder) throws Exception {
+        AtomicBoolean fails = new AtomicBoolean(true);
+        registry.config().meterFilter(failing("gds4j.bytes", fails));
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
+            assertThatIllegalStateException().isThrownBy(() -> metrics.bindTo(registry)).withMessage("gds4j.bytes");
+            fails.set(false);
+            metrics.bindTo(registry);
+            read(driver, folder, 10);
+            metrics.close();
+        }
+        assertThat(registry.get("gds4j.pool.used").gauge().value()).isNotNull();
+        assertThat(requests("read")).isEqualTo(10);
+    }
+
+    @Test
+    void nullIsRefusedAtOnce(@TempDir Path folder) throws Exception {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
+            assertThatNullPointerException().isThrownBy(() -> new GdsMetrics(driver, (Tag) null));
+            assertThatNullPointerException().isThrownBy(() -> metrics.bindTo(null)).withMessage("registry");
+            metrics.bindTo(registry);
+            read(driver, folder, 1);
+            metrics.close();
+        }
+        assertThat(requests("read")).isEqualTo(1);
+    }
+
+    /** The end of the recording waits for the thread that measures. */
+    @Test
+    @Timeout(60)
+    void metricsAreNotClosedInsideAMeasurement(@TempDir Path folder) throws Exception {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
+            registry.config().onMeterAdded(meter -> {
+                if (meter.getId().getName().equals("gds4j.requests")) {
+                    metrics.close();
+                }
+            });
+            metrics.bindTo(registry);
+            read(driver, folder, 1);
+            metrics.close();
+        }
+        assertThat(logged.records())
+                .singleElement()
+                .satisfies(entry -> assertThat(entry.getThrown())
+                        .hasMessageContaining("closed from inside a measurement"));
+    }
+
+    @Test
+    void interruptedThreadBindsBeforeItsFirstRequest(@TempDir Path folder) throws Exception {
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            GdsMetrics metrics = new GdsMetrics(driver);
+            Thread.currentThread().interrupt();
+            metrics.bindTo(registry);
+            assertThat(Thread.interrupted()).isTrue();
+            read(driver, folder, 10);
+            metrics.close();
+        }
+        assertThat(requests("read")).isEqualTo(10);
+    }
+
+    private static MeterFilter failing(String prefix, AtomicBoolean fails) {
+        return new MeterFilter() {
+            @Override
+            public Meter.Id map(Meter.Id id) {
+                if (fails.get() && id.getName().startsWith(prefix)) {
+                    throw new IllegalStateException(prefix);
+                }
+                return id;
+            }
+        };
+    }
+
+    private static void read(CuFileDriver driver, Path folder, int times) throws IOException {
+        Path file = Files.write(folder.resolve("data"), new byte[4096]);
+        try (MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
+                CuFileHandle handle = driver.openFile(file, StandardOpenOption.READ)) {
+            for (int i = 0; i < times; i++) {
+                handle.read(memory, 0);
+            }
         }
     }
 

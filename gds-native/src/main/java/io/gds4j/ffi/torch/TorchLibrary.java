@@ -14,6 +14,7 @@ import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.SymbolLookup;
 import java.lang.invoke.MethodHandle;
+import org.jspecify.annotations.Nullable;
 
 /**
  * The libtorch that this process has loaded, by the functions that it keeps stable for compiled models. Its handles are pointers to
@@ -28,10 +29,8 @@ public final class TorchLibrary {
     private static final String LIBRARY = "libtorch_cpu.so";
     private static final String CREATE = "aoti_torch_create_tensor_from_blob";
 
-    /** The first answer holds for the process: a library that is loaded stays so. */
-    private static final class Process {
-        static final TorchLibrary LOADED = load(LIBRARY);
-    }
+    /** A library that is loaded stays so. */
+    private static @Nullable TorchLibrary loaded;
 
     private final MethodHandle create;
 
@@ -44,8 +43,11 @@ public final class TorchLibrary {
      *
      * @throws CuFileException PLATFORM_NOT_SUPPORTED if there is none, or one before PyTorch 2.2
      */
-    public static TorchLibrary loaded() {
-        return Process.LOADED;
+    public static synchronized TorchLibrary loaded() {
+        if (loaded == null) {
+            loaded = load(LIBRARY);
+        }
+        return loaded;
     }
 
     static TorchLibrary load(String library) {
