@@ -30,6 +30,9 @@ import org.jspecify.annotations.Nullable;
  */
 record S3Requests(HttpConnections connections, HttpOptions options, long patience, Duration grace) {
 
+    /** A checksum of the body, which the server compares: a request that has it is signed without a digest of the body. */
+    static final String CHECKSUM = "x-amz-checksum-crc32c";
+
     private static final int MAX_ANSWER = 16 << 20;
 
     /** Longest time that S3 may complete an upload, in times without progress. */
@@ -120,7 +123,8 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         all.putAll(options.headers());
         all.putAll(headers);
-        String digest = body.byteSize() == 0 ? Signer.EMPTY_BODY : S3Signer.sha256(body);
+        String digest = body.byteSize() == 0 ? Signer.EMPTY_BODY
+                : headers.containsKey(CHECKSUM) ? Signer.UNSIGNED_BODY : S3Signer.sha256(body);
         // No other POST has a body.
         boolean completes = method.equals("POST") && body.byteSize() > 0;
         try {

@@ -2,12 +2,14 @@ package io.gds4j.remote;
 
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
 import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
+import java.util.Base64;
 import java.util.HexFormat;
 import java.util.Locale;
 import java.util.Map;
@@ -15,6 +17,7 @@ import java.util.Optional;
 import java.util.TreeMap;
 import java.util.function.Supplier;
 import java.util.stream.Collectors;
+import java.util.zip.CRC32C;
 import javax.crypto.Mac;
 import javax.crypto.spec.SecretKeySpec;
 
@@ -33,6 +36,7 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
     private static final DateTimeFormatter TIME =
             DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);
     private static final int DATE_LENGTH = 8;
+    private static final int SLICE = 1 << 30;
 
     static S3Signer of(String region, Supplier<S3Credentials> credentials) {
         return new S3Signer(region, "s3", credentials, InstantSource.system());
@@ -94,6 +98,16 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
     static String sha256(MemorySegment bytes) {
         Optional<byte[]> known = bytes.isNative() ? NativeClient.sha256(bytes) : Optional.empty();
         return HexFormat.of().formatHex(known.orElseGet(() -> sha256OfJdk(bytes)));
+    }
+
+    /** Returns the CRC-32C of native memory as S3 writes it. */
+    static String crc32c(MemorySegment bytes) {
+        CRC32C sum = new CRC32C();
+        for (long at = 0; at < bytes.byteSize(); at += SLICE) {
+            sum.update(bytes.asSlice(at, Math.min(SLICE, bytes.byteSize() - at)).asByteBuffer());
+        }
+        return Base64.getEncoder().encodeToString(
+                ByteBuffer.allocate(Integer.BYTES).putInt((int) sum.getValue()).array());
     }
 
     private static byte[] sha256OfJdk(MemorySegment bytes) {

@@ -60,8 +60,32 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     private static final Set<Integer> MAY_HAVE_BEGUN = Set.of(Errno.EINTR, Errno.ETIMEDOUT, Errno.EIO);
     private static final Pattern ID = Pattern.compile("<UploadId>([^<]{1,4096})</UploadId>");
 
+    /** The checksum that the server shall compare with each part, in the names of its headers and of XML. */
+    private static final String ALGORITHM = "x-amz-checksum-algorithm";
+    private static final String CRC32C = "CRC32C";
+
+    /** Answers of servers that do not know checksums, and do not ignore them either. */
+    private static final Pattern MAY_LACK_CHECKSUMS = Pattern.compile(": status (400|501)\\b");
+
+    /**
+     * An upload at the server.
+     *
+     * @param checks whether the server compares a checksum with each part, so that the signature need not cover it
+     */
+    private record Begun(String id, boolean checks) {
+    }
+
     /** A part of the object. */
     private record Part(URI uri, long offset, long length) {
+    }
+
+    /** What the server shall make the object of: the tag of a part, and its checksum, which is empty if the server compares none. */
+    private record Sent(String tag, String checksum) {
+        String xml(int number) {
+            return "<Part><PartNumber>%s</PartNumber><ETag>%s</ETag>%s</Part>".formatted(
+                    number, tag.replace("\"", "&quot;"),
+                    checksum.isEmpty() ? "" : "<Checksum%s>%s</Checksum%s>".formatted(CRC32C, checksum, CRC32C));
+        }
     }
 
     /** Names the upload that made an object: if the answer is lost, the object still tells. */
@@ -137,14 +161,14 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
 
     private void parts(RangeSource content, long size, Optional<String> version, String key, String mark)
             throws IOException {
-        String id = begin(key, mark);
+        Begun begun = begin(key, mark);
+        String id = begun.id;
         try {
-            List<String> tags = send(content, size, key, id);
+            List<Sent> sent = send(content, size, key, begun);
             requireUnchanged(content, version);
             StringBuilder xml = new StringBuilder("<CompleteMultipartUpload>");
-            for (int i = 0; i < tags.size(); i++) {
-                xml.append("<Part><PartNumber>%s</PartNumber><ETag>%s</ETag></Part>"
-                        .formatted(i + 1, tags.get(i).replace("\"", "&quot;")));
+            for (int i = 0; i < sent.size(); i++) {
+                xml.append(sent.get(i).xml(i + 1));
             }
             byte[] all = xml.append("</CompleteMultipartUpload>").toString().getBytes(StandardCharsets.UTF_8);
             publish("POST", names.url(key, Map.of("uploadId", id)), MemorySegment.ofArray(all), Map.of(), key, mark);
@@ -154,22 +178,39 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
     }
 
     /**
-     * Returns the id of a new upload, also if the thread is interrupted while the server makes it: the id is needed to abort it. A failure
+     * Begins an upload. By https the server is asked to compare checksums, which take a fraction of the time of digests; TLS keeps others from
+     * changing the bytes. A server that does not say that it does so gets digests.
+     */
+    private Begun begin(String key, String mark) {
+        boolean isTls = names.url(key, Map.of()).getScheme().equals("https");
+        try {
+            return begin(key, isTls ? Map.of(MARK, mark, ALGORITHM, CRC32C) : Map.of(MARK, mark));
+        } catch (CuFileException e) {
+            if (!isTls || !MAY_LACK_CHECKSUMS.matcher(e.detail()).find()) {
+                throw e;
+            }
+            return begin(key, Map.of(MARK, mark));
+        }
+    }
+
+    /**
+     * Returns a new upload, also if the thread is interrupted while the server makes it: the id is needed to abort it. A failure
      * names the upload if the server may have made it, and the log one whose id was lost before another began. The list of the server's
      * uploads does not tell whose they are, so that none of them is aborted.
      */
-    private String begin(String key, String mark) {
+    private Begun begin(String key, Map<String, String> headers) {
         URI uri = names.url(key, Map.of("uploads", ""));
         try {
-            Matcher matcher =
-                    ID.matcher(text(requests.withGrace(GRACE).send(
-                            "POST", uri, MemorySegment.ofArray(new byte[0]), Map.of(MARK, mark),
-                            () -> System.getLogger("io.gds4j.remote").log(System.Logger.Level.WARNING,
-                                    "an answer was lost; " + mayStay(key)))));
+            HttpResponse<byte[]> answer = requests.withGrace(GRACE).send(
+                    "POST", uri, MemorySegment.ofArray(new byte[0]), headers,
+                    () -> System.getLogger("io.gds4j.remote").log(
+                            System.Logger.Level.WARNING, "an answer was lost; " + mayStay(key)));
+            Matcher matcher = ID.matcher(text(answer));
             if (!matcher.find()) {
                 throw S3Requests.failure("POST", uri, Errno.EIO, "the answer has no UploadId", null);
             }
-            return unescaped(matcher.group(1));
+            return new Begun(unescaped(matcher.group(1)), headers.containsKey(ALGORITHM)
+                    && answer.headers().firstValue(ALGORITHM).filter(CRC32C::equalsIgnoreCase).isPresent());
         } catch (CuFileException e) {
             int errno = e.errno().orElse(Errno.EIO);
             if (!MAY_HAVE_BEGUN.contains(errno) || RemoteFailure.isUnsent(e)) {
@@ -270,17 +311,18 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         }
     }
 
-    private List<String> send(RangeSource content, long size, String key, String id) throws IOException {
+    private List<Sent> send(RangeSource content, long size, String key, Begun begun) throws IOException {
         long bytes = Math.max(PART, Math.ceilDiv(size, MAX_PARTS));
         List<Part> parts = new ArrayList<>();
         for (long at = 0; at < size; at += bytes) {
             String number = String.valueOf(parts.size() + 1);
             parts.add(new Part(
-                    names.url(key, Map.of("partNumber", number, "uploadId", id)), at, Math.min(bytes, size - at)));
+                    names.url(key, Map.of("partNumber", number, "uploadId", begun.id)), at,
+                    Math.min(bytes, size - at)));
         }
-        String[] tags = new String[parts.size()];
+        Sent[] sent = new Sent[parts.size()];
         AtomicInteger next = new AtomicInteger();
-        int together = Math.min(TOGETHER, tags.length);
+        int together = Math.min(TOGETHER, sent.length);
         ExecutorService threads = Executors.newFixedThreadPool(
                 together, Thread.ofPlatform().daemon().name("gds4j-upload-", 0).factory());
         CompletionService<Boolean> ended = new ExecutorCompletionService<>(threads);
@@ -289,8 +331,8 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
                 ended.submit(() -> {
                     try (Arena arena = Arena.ofShared()) {
                         MemorySegment memory = arena.allocate(bytes, PAGE);
-                        for (int n = next.getAndIncrement(); n < tags.length; n = next.getAndIncrement()) {
-                            tags[n] = send(parts.get(n), content, memory);
+                        for (int n = next.getAndIncrement(); n < sent.length; n = next.getAndIncrement()) {
+                            sent[n] = send(parts.get(n), content, memory, begun.checks);
                         }
                     }
                     return true;
@@ -299,7 +341,7 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
             for (int i = 0; i < together; i++) {
                 ended.take().get();
             }
-            return List.of(tags);
+            return List.of(sent);
         } catch (ExecutionException e) {
             switch (e.getCause()) {
                 case RuntimeException known -> throw known;
@@ -316,12 +358,15 @@ record S3Upload(S3Names names, S3Requests requests, boolean onlyNew) {
         }
     }
 
-    /** Sends a part by way of this memory, and returns its tag. */
-    private String send(Part part, RangeSource content, MemorySegment memory)
+    /** Sends a part by way of this memory. */
+    private Sent send(Part part, RangeSource content, MemorySegment memory, boolean checks)
             throws IOException, InterruptedException {
         MemorySegment bytes = filled(memory.asSlice(0, part.length), content, part.offset);
-        return requests.send("PUT", part.uri, bytes, Map.of()).headers().firstValue("ETag").orElseThrow(
-                () -> S3Requests.failure("PUT", part.uri, Errno.EIO, "the answer has no ETag", null));
+        String checksum = checks ? S3Signer.crc32c(bytes) : "";
+        Map<String, String> headers = checks ? Map.of(S3Requests.CHECKSUM, checksum) : Map.of();
+        return requests.send("PUT", part.uri, bytes, headers).headers().firstValue("ETag")
+                .map(tag -> new Sent(tag, checksum)).orElseThrow(
+                        () -> S3Requests.failure("PUT", part.uri, Errno.EIO, "the answer has no ETag", null));
     }
 
     /** Takes the parts away, and returns the failure; it names the upload if the parts stay. */

@@ -9,6 +9,9 @@ interface Signer {
     /** SHA-256 of no bytes. */
     String EMPTY_BODY = "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855";
 
+    /** In the place of the digest of a body that the signature does not cover. */
+    String UNSIGNED_BODY = "UNSIGNED-PAYLOAD";
+
     /** Signs nothing. */
     Signer NONE = (method, place, bodySha256, sent) -> Map.of();
 

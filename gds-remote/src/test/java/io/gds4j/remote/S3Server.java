@@ -2,15 +2,20 @@ package io.gds4j.remote;
 
 import com.sun.net.httpserver.HttpExchange;
 import com.sun.net.httpserver.HttpServer;
+import com.sun.net.httpserver.HttpsConfigurator;
+import com.sun.net.httpserver.HttpsServer;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import java.util.Base64;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.TreeSet;
@@ -19,6 +24,8 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.zip.CRC32C;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
 /** An S3 server with one bucket, path style. Signs each request again and compares; answers 403 if the signatures differ. */
@@ -27,6 +34,7 @@ final class S3Server implements AutoCloseable {
     static final String BUCKET = "models";
 
     private final HttpServer server;
+    private final String scheme;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
     private static final String MARK = "x-amz-meta-gds4j-upload";
 
@@ -36,9 +44,27 @@ final class S3Server implements AutoCloseable {
     final List<String> requests = new CopyOnWriteArrayList<>();
     private volatile RangeServer.@Nullable Fault fault;
 
+    /** Algorithm of the checksums that this server compares; it ignores others. */
+    volatile String checksums = "";
+
+    /** Whether uploads must name the checksums of their parts. */
+    volatile boolean comparesParts;
+
     S3Server() {
+        this(Optional.empty());
+    }
+
+    S3Server(Optional<SSLContext> tls) {
+        InetSocketAddress place = new InetSocketAddress(InetAddress.getLoopbackAddress(), 0);
+        scheme = tls.isPresent() ? "https" : "http";
         try {
-            server = HttpServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
+            if (tls.isPresent()) {
+                HttpsServer behindTls = HttpsServer.create(place, 0);
+                behindTls.setHttpsConfigurator(new HttpsConfigurator(tls.get()));
+                server = behindTls;
+            } else {
+                server = HttpServer.create(place, 0);
+            }
         } catch (IOException e) {
             throw new UncheckedIOException(e);
         }
@@ -48,7 +74,7 @@ final class S3Server implements AutoCloseable {
     }
 
     URI endpoint() {
-        return URI.create("http://localhost:" + server.getAddress().getPort());
+        return URI.create(scheme + "://localhost:" + server.getAddress().getPort());
     }
 
     S3Options options() {
@@ -88,7 +114,13 @@ final class S3Server implements AutoCloseable {
         }
     }
 
-    private static boolean isSigned(HttpExchange exchange, byte[] body) {
+    private static String checksum(byte[] body) {
+        CRC32C sum = new CRC32C();
+        sum.update(body);
+        return Base64.getEncoder().encodeToString(ByteBuffer.allocate(4).putInt((int) sum.getValue()).array());
+    }
+
+    private boolean isSigned(HttpExchange exchange, byte[] body) {
         String given = String.valueOf(exchange.getRequestHeaders().getFirst("Authorization"));
         Map<String, String> signed = new TreeMap<>();
         String names = given.replaceFirst(".*SignedHeaders=([^,]*),.*", "$1");
@@ -100,7 +132,12 @@ final class S3Server implements AutoCloseable {
         if (!signed.containsKey("x-amz-date")) {
             return false;
         }
-        String digest = S3Signer.sha256(body);
+        String checksum = exchange.getRequestHeaders().getFirst("x-amz-checksum-crc32c");
+        String digest = checksum == null ? S3Signer.sha256(body) : "UNSIGNED-PAYLOAD";
+        if (checksum != null && (!"CRC32C".equals(checksums) || !checksum.equals(checksum(body))
+                || !signed.containsKey("x-amz-checksum-crc32c"))) {
+            return false;
+        }
         URI uri = exchange.getRequestURI(); // through a proxy it is absolute
         URI place = URI.create("http://" + exchange.getRequestHeaders().getFirst("Host") + uri.getRawPath()
                 + (uri.getRawQuery() == null ? "" : "?" + uri.getRawQuery()));
@@ -147,6 +184,9 @@ final class S3Server implements AutoCloseable {
                 if (query.containsKey("uploads")) {
                     marks.put("id/1+&", String.valueOf(exchange.getRequestHeaders().getFirst(MARK)));
                     uploads.put("id/1+&", new ConcurrentSkipListMap<>());
+                    if (checksums.equals(exchange.getRequestHeaders().getFirst("x-amz-checksum-algorithm"))) {
+                        exchange.getResponseHeaders().set("x-amz-checksum-algorithm", checksums);
+                    }
                     answer(exchange, 200, "<R><UploadId>id/1+&amp;</UploadId></R>");
                 } else if (!uploads.containsKey(query.get("uploadId"))) {
                     answer(exchange, 404, "<Error><Code>NoSuchUpload</Code></Error>");
@@ -179,8 +219,10 @@ final class S3Server implements AutoCloseable {
     private void complete(String key, String id, String xml) {
         byte[] all = new byte[0];
         for (Map.Entry<Integer, byte[]> part : uploads.remove(id).entrySet()) {
-            if (!xml.contains("<PartNumber>%d</PartNumber><ETag>%s</ETag>".formatted(
-                    part.getKey(), tag(part.getValue()).replace("\"", "&quot;")))) {
+            String sum = comparesParts ? "<ChecksumCRC32C>%s</ChecksumCRC32C>".formatted(checksum(part.getValue()))
+                    : "";
+            if (!xml.contains("<Part><PartNumber>%d</PartNumber><ETag>%s</ETag>%s</Part>".formatted(
+                    part.getKey(), tag(part.getValue()).replace("\"", "&quot;"), sum))) {
                 throw new AssertionError("wrong part in " + xml);
             }
             int before = all.length;

@@ -55,7 +55,7 @@ class TlsTest {
 
     @BeforeEach
     void start() throws Exception {
-        context = context();
+        context = context(folder);
         server = HttpsServer.create(new InetSocketAddress(InetAddress.getLoopbackAddress(), 0), 0);
         server.setHttpsConfigurator(new HttpsConfigurator(context) {
             @Override
@@ -90,14 +90,15 @@ class TlsTest {
         }
     }
 
-    /** Returns a context that trusts a certificate, which signs itself. */
-    private static SSLContext context() throws Exception {
+    /** Returns a context of a server on loopback and of clients that trust it. Keeps its keys in this folder. */
+    static SSLContext context(Path folder) throws Exception {
         Path file = folder.resolve("keys");
         if (!Files.exists(file)) {
             Process keytool = new ProcessBuilder(
                     Path.of(System.getProperty("java.home"), "bin", "keytool").toString(), "-genkeypair", "-alias",
                     "key",
-                    "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1", "-storetype", "PKCS12",
+                    "-keyalg", "EC", "-dname", "CN=localhost", "-ext", "san=ip:127.0.0.1,dns:localhost", "-storetype",
+                    "PKCS12",
                     "-storepass", new String(PASSWORD), "-keystore", file.toString()).redirectErrorStream(true).start();
             String printed = new String(keytool.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
             assertThat(keytool.waitFor()).as(printed).isZero();

@@ -41,6 +41,8 @@ final class CurlFunctions {
             "curl_easy_setopt", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, JAVA_LONG), VARIADIC);
     static final MethodHandle EASY_GETINFO = CURL.function(
             "curl_easy_getinfo", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT, ADDRESS), VARIADIC);
+    static final MethodHandle EASY_PAUSE =
+            CURL.function("curl_easy_pause", FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_INT));
     static final MethodHandle EASY_STRERROR =
             CURL.function("curl_easy_strerror", FunctionDescriptor.of(JAVA_LONG, JAVA_INT));
     static final MethodHandle SHARE_INIT = CURL.function("curl_share_init", FunctionDescriptor.of(JAVA_LONG));

@@ -143,10 +143,11 @@ final class CurlTrust {
         return -1;
     }
 
-    /** Called by libcurl. An answer other than 0 ends the request. */
+    /** Prepares the context of a new connection for libcurl. An answer other than 0 ends the request. */
     private static int onContext(long easy, long context, long store) {
         try {
             USE.invokeExact(context, store);
+            CurlReadAhead.enable(context);
             return 0;
         } catch (Throwable t) {
             return ABORTED;

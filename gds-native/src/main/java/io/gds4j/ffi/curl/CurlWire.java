@@ -81,7 +81,7 @@ final class CurlWire implements NativeHttp.Wire {
             try {
                 error.set(JAVA_BYTE, 0, (byte) 0);
                 configure(easy, request, arena);
-                int result = run(easy, request.body().isPresent(), receiver);
+                int result = run(easy, request, receiver);
                 if (!answer.end() && result != 0 && result != NO_RESULT) {
                     throw CurlErrors.of(result, text(result), tunnelStatus(easy));
                 }
@@ -96,17 +96,19 @@ final class CurlWire implements NativeHttp.Wire {
         }
     }
 
-    private int run(long easy, boolean sends, NativeHttp.Answer receiver) throws Throwable {
+    private int run(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws Throwable {
         check((int) CurlFunctions.MULTI_ADD.invokeExact(multi, easy));
         try {
-            return drive(easy, sends, receiver);
+            return drive(easy, request, receiver);
         } finally {
             check((int) CurlFunctions.MULTI_REMOVE.invokeExact(multi, easy));
         }
     }
 
     /** Runs the request until it ends or is abandoned. */
-    private int drive(long easy, boolean sends, NativeHttp.Answer receiver) throws Throwable {
+    private int drive(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws Throwable {
+        boolean sends = request.body().isPresent();
+        boolean isTls = request.authorities().byteSize() > 0;
         while (true) {
             check((int) CurlFunctions.MULTI_PERFORM.invokeExact(multi, out));
             boolean runs = out.get(JAVA_INT, 0) != 0;
@@ -120,7 +122,9 @@ final class CurlWire implements NativeHttp.Wire {
             if (receiver.isAbandoned()) {
                 return NO_RESULT;
             }
-            check((int) CurlFunctions.MULTI_POLL.invokeExact(multi, 0L, 0, MAX_POLL_MILLIS, 0L));
+            if (!isTls || !CurlReadAhead.resumes(easy, out)) {
+                check((int) CurlFunctions.MULTI_POLL.invokeExact(multi, 0L, 0, MAX_POLL_MILLIS, 0L));
+            }
         }
     }
 

@@ -6,3 +6,4 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   CurlTest: CurlAnswer, CurlDigest, CurlWire
+//   CurlReadAheadTest: CurlReadAhead
