@@ -95,7 +95,7 @@ class SoftTransferTest extends TransferContract {
                 CuFileHandle file = driver.openFile(source, StandardOpenOption.READ);
                 MemoryAllocation target = driver.allocator().allocate(MemoryKind.HOST, size);
                 ProtectionDomain domain = tested().open()) {
-            for (int i = 0; i < 200; i++) {
+            for (int i = 0; i < 60; i++) {
                 QueuePair one = domain.queuePair().build();
                 QueuePair other = domain.queuePair().build();
                 RdmaTransfer.Builder builder = RdmaTransfer.builder(driver, domain).slabs(2, 4096);
@@ -164,7 +164,7 @@ class SoftTransferTest extends TransferContract {
     /** The receiver is allowed 4 s and takes 2.5 s, after the sender's storage took 2.5 s. */
     @Test
     void slowStorageOfAnEndIsNotTheSilenceOfItsPeer() throws Exception {
-        long pause = 2_500_000_000L;
+        long pause = 1_250_000_000L;
         try (CuFileDriver driver = CuFileDriver.open();
                 CuFileHandle source = driver.openSource(new Slow(pause));
                 MemoryAllocation target = driver.allocator().allocate(MemoryKind.HOST, 4096);
@@ -172,7 +172,7 @@ class SoftTransferTest extends TransferContract {
                 QueuePair one = domain.queuePair().build();
                 QueuePair other = domain.queuePair().build();
                 RdmaTransfer sender = RdmaTransfer.builder(driver, domain).slabs(1, 4096)
-                        .timeout(Duration.ofSeconds(4)).sender(one);
+                        .timeout(Duration.ofSeconds(2)).sender(one);
                 RdmaTransfer receiver = RdmaTransfer.builder(driver, domain).slabs(1, 4096)
                         .timeout(ChronoUnit.FOREVER.getDuration()).receiver(other)) {
             one.connect(other.local());
