@@ -130,8 +130,9 @@ public final class CompatBatches {
                 help(ours, minimum, Submission.ANY);
             } else if (timeout.get().compareTo(LONG) >= 0) {
                 long begun = System.nanoTime();
-                help(ours, minimum, entries -> !waitsForDisk(entries));
-                left = timeout.map(limit -> limit.minusNanos(System.nanoTime() - begun));
+                // The kernel cannot always tell what is cached: a stretch may take longer than expected, but no other one follows it.
+                help(ours, minimum, entries -> left(timeout.get(), begun).isPositive() && !waitsForDisk(entries));
+                left = Optional.of(left(timeout.get(), begun));
             }
             List<BatchEvent> events = ours.take(minimum, maximum, left);
             succeeded = true;
@@ -139,6 +140,10 @@ public final class CompatBatches {
         } finally {
             counters.batchAsked(succeeded);
         }
+    }
+
+    private static Duration left(Duration timeout, long begun) {
+        return timeout.minusNanos(System.nanoTime() - begun);
     }
 
     /** @param quick tells what the thread may read: one with a time limit must not wait for a disk */

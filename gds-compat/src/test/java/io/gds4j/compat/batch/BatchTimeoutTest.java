@@ -16,8 +16,11 @@ import io.gds4j.testkit.GuardedMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -61,6 +64,49 @@ class BatchTimeoutTest {
                 assertThat(done).hasSize(COUNT).allMatch(Completion::isComplete);
             } finally {
                 diskAnswers.countDown();
+            }
+            memory.verify();
+        }
+    }
+
+    /** Cached bytes may come slowly, and of some files the kernel does not tell what is cached. */
+    @Test
+    void waitingThreadTakesNoStretchOnceItsTimeIsOver() {
+        FakePageCache cache = FakePageCache.ofFirst(COUNT * STEP);
+        CountDownLatch othersGoOn = new CountDownLatch(1);
+        Set<Integer> served = ConcurrentHashMap.newKeySet();
+        Duration limit = Duration.ofMillis(500);
+        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 4096L))) {
+            GuardedFile file = rig.file(COUNT * STEP);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * STEP);
+            Thread waiter = Thread.currentThread();
+            List<Request> requests = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                for (int i = 0; i < COUNT; i++) {
+                    int stretch = i;
+                    requests.add(Request.read(handle, memory.range(), STRETCH, (long) i * STEP, (long) i * STEP));
+                    memory.expect(i * STEP, file.expected(i * STEP, STRETCH));
+                    rig.posix().on(PosixCall.PREAD).covering((long) i * STEP + STRETCH / 2).always().runsFirst(() -> {
+                        if (Thread.currentThread() == waiter) {
+                            served.add(stretch);
+                            LockSupport.parkNanos(limit.toNanos());
+                        } else {
+                            await(othersGoOn);
+                        }
+                    });
+                }
+                batch.submit(requests);
+                List<Completion> done = new ArrayList<>(batch.await(COUNT, limit));
+                int inTime = served.size();
+                othersGoOn.countDown();
+                assertThat(inTime).isLessThanOrEqualTo(1);
+                done.addAll(batch.await(COUNT - done.size(), Duration.ofSeconds(50)));
+                assertThat(done).hasSize(COUNT).allMatch(Completion::isComplete);
+            } finally {
+                othersGoOn.countDown();
             }
             memory.verify();
         }
