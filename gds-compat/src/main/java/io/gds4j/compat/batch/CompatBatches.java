@@ -67,8 +67,9 @@ public final class CompatBatches {
             }
             List<BatchRequest> entries = List.copyOf(requests);
             entries.forEach(this::check);
+            boolean waitsForDisk = waitsForDisk(entries); // not under the lock of the batch: the kernel may answer late
             Submission submission =
-                    ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk(entries)));
+                    ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk));
             try {
                 runners.run(submission);
                 succeeded = true;
