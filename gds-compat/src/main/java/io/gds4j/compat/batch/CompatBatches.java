@@ -149,7 +149,8 @@ public final class CompatBatches {
 
     /** @param quick tells what the thread may read: one with a time limit must not wait for a disk */
     private void help(CompatBatch batch, int minimum, Predicate<List<BatchRequest>> quick) {
-        Submission submission = batch.unserved(minimum);
+        // Another thread makes the CUDA calls of a virtual thread, which gains nothing by helping.
+        Submission submission = Thread.currentThread().isVirtual() ? null : batch.unserved(minimum);
         while (submission != null
                 && !Thread.currentThread().isInterrupted()
                 && runners.help(submission, quick)) {
