@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.engine.lifecycle.JvmEnd;
 import io.gds4j.engine.lifecycle.Traffic;
 import io.gds4j.error.CuFileError;
@@ -26,12 +27,15 @@ import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 
 /** Programs for child JVMs. The first argument selects one, the second names a file. */
 final class ChildScenario {
     private static final int SIZE = 3_000_000;
     private static final int THREADS = 4;
     private static final int ROUNDS = 1000;
+    private static final long SLOW_NANOS = 2_500_000_000L;
 
     private ChildScenario() {
     }
@@ -44,6 +48,7 @@ final class ChildScenario {
             case "exit-while-main-reads" -> exitWhileMainReads(file);
             case "exit-with-a-stuck-read" -> exitWithAStuckRead(file, MemoryKind.HOST, 10);
             case "exit-with-a-stuck-gpu-read" -> exitWithAStuckRead(file, MemoryKind.CUDA_DEVICE, 11);
+            case "exit-while-a-gpu-is-made" -> exitWhileAGpuIsMade(12);
             case "forget-everything" -> forgetEverything(file);
             case "write-past-the-limit" -> writePastTheLimit(file);
             case "read-as-a-stranger" -> readAsAStranger(file);
@@ -132,6 +137,28 @@ final class ChildScenario {
         Thread.ofPlatform().start(() -> handle.read(memory.range(), 0));
         gate.awaitArrival();
         System.out.println(System.currentTimeMillis());
+        System.exit(status);
+    }
+
+    /** The driver takes its time for the context of a second GPU. */
+    private static void exitWhileAGpuIsMade(int status) throws InterruptedException {
+        CountDownLatch making = new CountDownLatch(1);
+        AtomicBoolean slow = new AtomicBoolean();
+        FakeCuda cuda = new FakeCuda(2, 64L << 20);
+        CudaAvailability gpus = new CountedCuda(cuda, call -> {
+            if (call.equals("devicePrimaryCtxRetain") && slow.get()) {
+                making.countDown();
+                LockSupport.parkNanos(SLOW_NANOS);
+                System.out.println("made");
+            }
+        }).over(cuda.available());
+        CuFileDriver driver = CuFileDriver.open(new CompatBackend(
+                CuFileConfig.builder().withoutEnvironment().set(CuFileKeys.MAX_IO_THREADS, 0L).build(),
+                FfmPosix.instance(), gpus));
+        driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 0);
+        slow.set(true);
+        Thread.ofPlatform().start(() -> driver.allocator().prepare(MemoryKind.CUDA_DEVICE, 1));
+        making.await();
         System.exit(status);
     }
 

@@ -48,7 +48,7 @@ import org.junit.jupiter.api.Test;
 class FragmentsTest extends RandomFragments {
     private static final int KIB = 1024;
 
-    private final FakeCuda cuda = new FakeCuda(2, 64 << 20);
+    private final FakeCuda cuda = new FakeCuda(5, 64 << 20);
 
     @Override
     CudaAvailability.Available available() {
@@ -140,7 +140,7 @@ class FragmentsTest extends RandomFragments {
             kernels = cuda.fragmentKernels();
             engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC);
             copies = fragments(0, 64, 32 * KIB, 2);
-            copies.set(63, new ScatterCopy(63 * 32 * KIB, 32 * KIB, memories.getLast(), 5)); // or one kernel serves the read
+            copies.set(63, new ScatterCopy(63 * 32 * KIB, 32 * KIB, memories.get(2), 5)); // or one kernel serves the read
             assertThat(handle.readScattered(2 << 20, 2 << 20, copies)).isEqualTo(2 << 20);
             readModel(2 << 20, copies);
             engine = cuda.calls(CudaFunction.MEMCPY_HTOD_ASYNC) - engine;

@@ -54,6 +54,14 @@ class ProcessEndTest {
         assertThat(exit).isBetween(Duration.ofMillis(900), Duration.ofMillis(4900));
     }
 
+    /** The tear-down of the CUDA driver must not meet its own calls, of which some take seconds. */
+    @Test
+    void exitWaitsForAGpuThatIsMade() {
+        ChildJvm.End end = child().run("exit-while-a-gpu-is-made", file.toString());
+        assertThat(end.status()).as("%s", end).isEqualTo(12);
+        assertThat(end.output()).as("%s", end).isEqualToIgnoringNewLines("made");
+    }
+
     @ParameterizedTest
     @CsvSource({"exit-with-reads-in-flight, 7", "exit-with-gpu-reads-in-flight, 8"})
     void requestsAreRefusedAtExitAndTheStatusIsKept(String scenario, int status) {

@@ -37,7 +37,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 
 /**
- * Random fragments and ranges of the host's memory and of two GPUs, or one, beside a model of all bytes. With
+ * Random fragments and ranges of the host's memory and of all GPUs beside a model of all bytes. With
  * {@code -Dgds4j.property.ranges=N} each test moves N of them at least.
  */
 abstract class RandomFragments {
@@ -72,6 +72,9 @@ abstract class RandomFragments {
         int other = Math.min(1, available().deviceCount() - 1);
         memories.add(driver.allocator().allocate(MemoryKind.CUDA_DEVICE, MEMORY, other));
         memories.add(driver.allocator().allocate(MemoryKind.HOST, MEMORY, 0));
+        for (int device = 2; device < available().deviceCount(); device++) {
+            memories.add(driver.allocator().allocate(MemoryKind.CUDA_DEVICE, MEMORY, device));
+        }
         model = new byte[memories.size()][];
         for (int i = 0; i < model.length; i++) {
             model[i] = RandomBytes.of(20 + i, MEMORY);

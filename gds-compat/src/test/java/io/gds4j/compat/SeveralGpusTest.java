@@ -39,7 +39,7 @@ import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
-/** Scattered reads and writes of two to four GPUs of the fake driver, of pools of all sizes and by several callers, beside a model of bytes. */
+/** Scattered reads and writes of two to eight GPUs of the fake driver, of pools of all sizes and by several callers, beside a model of bytes. */
 @Timeout(300)
 class SeveralGpusTest {
     private static final int SIZE = (5 << 20) + 777;
@@ -115,7 +115,7 @@ class SeveralGpusTest {
     }
 
     private void round(SplittableRandom random, String name) throws Exception {
-        int gpus = 2 + random.nextInt(3);
+        int gpus = 2 + random.nextInt(7);
         FakeCuda cuda = new FakeCuda(gpus, 64L << 20);
         FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
         List<Long> slabs = of(random, SLABS_KB);

@@ -67,8 +67,9 @@ public final class CompatBatches {
             }
             List<BatchRequest> entries = List.copyOf(requests);
             entries.forEach(this::check);
+            boolean waitsForDisk = waitsForDisk(entries); // not under the lock of the batch: the kernel may answer late
             Submission submission =
-                    ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk(entries)));
+                    ours.enter(entries.size(), into -> new Submission(into, entries, waitsForDisk));
             try {
                 runners.run(submission);
                 succeeded = true;
@@ -130,8 +131,9 @@ public final class CompatBatches {
                 help(ours, minimum, Submission.ANY);
             } else if (timeout.get().compareTo(LONG) >= 0) {
                 long begun = System.nanoTime();
-                help(ours, minimum, entries -> !waitsForDisk(entries));
-                left = timeout.map(limit -> limit.minusNanos(System.nanoTime() - begun));
+                // The kernel cannot always tell what is cached: a stretch may take longer than expected, but no other one follows it.
+                help(ours, minimum, entries -> left(timeout.get(), begun).isPositive() && !waitsForDisk(entries));
+                left = Optional.of(left(timeout.get(), begun));
             }
             List<BatchEvent> events = ours.take(minimum, maximum, left);
             succeeded = true;
@@ -141,9 +143,14 @@ public final class CompatBatches {
         }
     }
 
+    private static Duration left(Duration timeout, long begun) {
+        return timeout.minusNanos(System.nanoTime() - begun);
+    }
+
     /** @param quick tells what the thread may read: one with a time limit must not wait for a disk */
     private void help(CompatBatch batch, int minimum, Predicate<List<BatchRequest>> quick) {
-        Submission submission = batch.unserved(minimum);
+        // Another thread makes the CUDA calls of a virtual thread, which gains nothing by helping.
+        Submission submission = Thread.currentThread().isVirtual() ? null : batch.unserved(minimum);
         while (submission != null
                 && !Thread.currentThread().isInterrupted()
                 && runners.help(submission, quick)) {

@@ -8,17 +8,24 @@ import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
+import io.gds4j.compat.FakePageCache;
 import io.gds4j.compat.Rig;
+import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
+import java.lang.Thread.State;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -70,6 +77,48 @@ class BatchInFlightTest {
                 assertThat(rest).isNotEmpty().allMatch(Completion::isComplete);
             }
             memory.expect(0, file.expected(0, 4 * LARGE));
+            memory.verify();
+        }
+    }
+
+    /** Entries that it served itself would end with its interrupt, and wait for the calls of other virtual threads. */
+    @Test
+    void interruptOfAWaitingVirtualThreadEndsNoEntry() throws Exception {
+        int stretch = 4 << 20;
+        int count = 6;
+        int step = stretch + Rig.PAGE;
+        FakePageCache cache = FakePageCache.ofFirst(count * step);
+        Set<String> serving = ConcurrentHashMap.newKeySet();
+        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false))) {
+            GuardedFile file = rig.file(count * step);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, count * step);
+            List<Request> requests = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(count)) {
+                for (int i = 0; i < count; i++) {
+                    requests.add(Request.read(handle, memory.range(), stretch, (long) i * step, (long) i * step));
+                    memory.expect(i * step, file.expected(i * step, stretch));
+                }
+                rig.posix().on(PosixCall.PREAD).always().runsFirst(() -> {
+                    serving.add(Thread.currentThread().getName());
+                    hold();
+                });
+                batch.submit(requests);
+                FutureTask<List<Completion>> wait = new FutureTask<>(() -> batch.await(count, LONG));
+                Thread waiter = Thread.ofVirtual().start(wait);
+                while (waiter.getState() != State.WAITING && waiter.getState() != State.TIMED_WAITING) {
+                    Thread.onSpinWait();
+                }
+                waiter.interrupt();
+                while (waiter.isInterrupted() && waiter.isAlive()) {
+                    Thread.onSpinWait(); // until it knows
+                }
+                goOn.countDown();
+                assertThatThrownBy(wait::get).cause().isInstanceOf(CuFileInterruptedException.class);
+                assertThat(batch.await(count, LONG)).hasSize(count).allMatch(Completion::isComplete);
+                assertThat(serving).noneMatch(name -> name.startsWith("gds4j-call"));
+            } finally {
+                goOn.countDown();
+            }
             memory.verify();
         }
     }

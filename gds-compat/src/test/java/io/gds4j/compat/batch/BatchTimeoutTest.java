@@ -7,8 +7,10 @@ import io.gds4j.CuFileBatch.Completion;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileHandle;
 import io.gds4j.compat.FakePageCache;
+import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.GuardedFile;
@@ -16,8 +18,13 @@ import io.gds4j.testkit.GuardedMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
+import java.util.concurrent.FutureTask;
 import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.locks.LockSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 
@@ -62,6 +69,88 @@ class BatchTimeoutTest {
             } finally {
                 diskAnswers.countDown();
             }
+            memory.verify();
+        }
+    }
+
+    /** Cached bytes may come slowly, and of some files the kernel does not tell what is cached. */
+    @Test
+    void waitingThreadTakesNoStretchOnceItsTimeIsOver() {
+        FakePageCache cache = FakePageCache.ofFirst(COUNT * STEP);
+        CountDownLatch othersGoOn = new CountDownLatch(1);
+        Set<Integer> served = ConcurrentHashMap.newKeySet();
+        Duration limit = Duration.ofMillis(500);
+        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 4096L))) {
+            GuardedFile file = rig.file(COUNT * STEP);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * STEP);
+            Thread waiter = Thread.currentThread();
+            List<Request> requests = new ArrayList<>();
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
+                for (int i = 0; i < COUNT; i++) {
+                    int stretch = i;
+                    requests.add(Request.read(handle, memory.range(), STRETCH, (long) i * STEP, (long) i * STEP));
+                    memory.expect(i * STEP, file.expected(i * STEP, STRETCH));
+                    rig.posix().on(PosixCall.PREAD).covering((long) i * STEP + STRETCH / 2).always().runsFirst(() -> {
+                        if (Thread.currentThread() == waiter) {
+                            served.add(stretch);
+                            LockSupport.parkNanos(limit.toNanos());
+                        } else {
+                            await(othersGoOn);
+                        }
+                    });
+                }
+                batch.submit(requests);
+                List<Completion> done = new ArrayList<>(batch.await(COUNT, limit));
+                int inTime = served.size();
+                othersGoOn.countDown();
+                assertThat(inTime).isLessThanOrEqualTo(1);
+                done.addAll(batch.await(COUNT - done.size(), Duration.ofSeconds(50)));
+                assertThat(done).hasSize(COUNT).allMatch(Completion::isComplete);
+            } finally {
+                othersGoOn.countDown();
+            }
+            memory.verify();
+        }
+    }
+
+    /** The kernel may answer late, of a file on a network for example. */
+    @Test
+    void submitThatAsksTheKernelKeepsNoThreadThatWaits() throws Exception {
+        FakePageCache cache = FakePageCache.ofFirst(STRETCH);
+        AtomicBoolean late = new AtomicBoolean();
+        CountDownLatch asked = new CountDownLatch(1);
+        CountDownLatch answers = new CountDownLatch(1);
+        Posix posix = PosixOverlay.of((call, arguments, kernel) -> {
+            if (call.getName().equals("cachedPages") && late.get()) {
+                asked.countDown();
+                await(answers);
+            }
+            return cache.answer(call, arguments, kernel);
+        });
+        try (Rig rig = Rig.onGpuOver(posix, builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false))) {
+            GuardedFile file = rig.file(STRETCH);
+            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, STRETCH);
+            try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(1)) {
+                late.set(true);
+                FutureTask<Void> submit = new FutureTask<>(
+                        () -> batch.submit(List.of(Request.read(handle, memory.range(), ENTRY, 0, 0))), null);
+                Thread.ofPlatform().start(submit);
+                await(asked);
+                FutureTask<List<Completion>> poll = new FutureTask<>(() -> batch.await(1, Duration.ofMillis(1)));
+                Thread.ofPlatform().start(poll);
+                try {
+                    assertThat(poll.get(20, TimeUnit.SECONDS)).isEmpty();
+                } finally {
+                    late.set(false);
+                    answers.countDown();
+                    submit.get();
+                }
+                assertThat(batch.await(1, Duration.ofSeconds(50))).hasSize(1).allMatch(Completion::isComplete);
+            }
+            memory.expect(0, file.expected(0, ENTRY));
             memory.verify();
         }
     }

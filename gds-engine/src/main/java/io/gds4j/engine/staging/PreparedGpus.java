@@ -8,6 +8,7 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /** The CUDA contexts that a session's requests have used. Thread-safe. */
@@ -22,6 +23,10 @@ public final class PreparedGpus {
 
     /** GPUs that were prepared by their numbers, whose links to each other are known. */
     private final Map<Integer, PreparedGpu> linked = new TreeMap<>();
+
+    /** Number of calls of {@link #prepare}. A GPU is known only once its context is made. */
+    private final AtomicInteger preparing = new AtomicInteger();
+
     private volatile Helpers helpers = (gpu, work) -> {
         // until there are threads that help
     };
@@ -121,10 +126,15 @@ public final class PreparedGpus {
      * @throws CuFileException DEVICE_NOT_FOUND if there is no such GPU; CUDA_DRIVER_ERROR if the driver refuses
      */
     public void prepare(int gpu) {
-        expect(gpu);
-        PreparedGpu prepared = of(contexts.primary(gpu));
-        prepared.prepare();
-        link(gpu, prepared);
+        preparing.incrementAndGet();
+        try {
+            expect(gpu);
+            PreparedGpu prepared = of(contexts.primary(gpu));
+            prepared.prepare();
+            link(gpu, prepared);
+        } finally {
+            preparing.decrementAndGet();
+        }
     }
 
     /** Measures the links to the GPUs that were prepared before, now that nothing else uses them. */
@@ -153,10 +163,13 @@ public final class PreparedGpus {
         }
     }
 
-    /** Returns whether a GPU is in use for which not all is made: that may take seconds in the CUDA driver. */
+    /**
+     * Returns whether a GPU is in use for which not all is made, its context included: that may take seconds in the CUDA driver.
+     */
     public boolean isPreparing() {
         PreparedGpu[] all = known;
-        return pool.servesGpus() && (all.length == 0 || !Arrays.stream(all).allMatch(PreparedGpu::isPrepared));
+        return preparing.get() > 0
+                || pool.servesGpus() && (all.length == 0 || !Arrays.stream(all).allMatch(PreparedGpu::isPrepared));
     }
 
     /** Frees everything but slabs; no request may be at work. */
