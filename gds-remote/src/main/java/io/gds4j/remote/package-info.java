@@ -10,4 +10,4 @@ import org.jspecify.annotations.NullMarked;
 //   HttpSourceTest: FirstRequest, HttpConnections, NativeClient, NativeExchange
 //   ObjectPathTest: HttpFileSystem, HttpPath, HttpProvider, Reach, SourceChannel
 //   HttpSourceFaultTest: RangeBody, RangePart, RemoteFailure
-//   S3FilesTest, S3ChecksumTest: S3Listing, S3Requests, S3Upload
+//   S3FilesTest: S3Listing, S3Requests, S3Upload
