@@ -44,23 +44,15 @@ class BatchTimeoutTest {
         FakePageCache cache = FakePageCache.ofFirst(COUNT * STEP);
         cache.drop(STEP, (COUNT - 2) * STEP - Rig.PAGE);
         CountDownLatch diskAnswers = new CountDownLatch(1);
-        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
-                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
-                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L))
-                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 4096L))) {
+        try (Rig rig = rigForStretches(cache)) {
             GuardedFile file = rig.file(COUNT * STEP);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * STEP);
-            List<Request> requests = new ArrayList<>();
             try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
-                for (int i = 0; i < COUNT; i++) {
-                    requests.add(Request.read(handle, memory.range(), STRETCH, (long) i * STEP, (long) i * STEP));
-                    memory.expect(i * STEP, file.expected(i * STEP, STRETCH));
-                    if (i > 0 && i < COUNT - 1) {
-                        rig.posix().on(PosixCall.PREAD).covering((long) i * STEP + STRETCH / 2).always()
-                                .runsFirst(() -> await(diskAnswers));
-                    }
+                for (int i = 1; i < COUNT - 1; i++) {
+                    rig.posix().on(PosixCall.PREAD).covering((long) i * STEP + STRETCH / 2).always()
+                            .runsFirst(() -> await(diskAnswers));
                 }
-                batch.submit(requests);
+                batch.submit(stretches(handle, file, memory));
                 List<Completion> done = new ArrayList<>(batch.await(COUNT, Duration.ofMillis(550)));
                 assertThat(done).hasSizeLessThan(COUNT);
                 diskAnswers.countDown();
@@ -80,19 +72,13 @@ class BatchTimeoutTest {
         CountDownLatch othersGoOn = new CountDownLatch(1);
         Set<Integer> served = ConcurrentHashMap.newKeySet();
         Duration limit = Duration.ofMillis(500);
-        try (Rig rig = Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
-                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
-                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L))
-                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 4096L))) {
+        try (Rig rig = rigForStretches(cache)) {
             GuardedFile file = rig.file(COUNT * STEP);
             GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, COUNT * STEP);
             Thread waiter = Thread.currentThread();
-            List<Request> requests = new ArrayList<>();
             try (CuFileHandle handle = rig.open(file); CuFileBatch batch = rig.driver().batch(COUNT)) {
                 for (int i = 0; i < COUNT; i++) {
                     int stretch = i;
-                    requests.add(Request.read(handle, memory.range(), STRETCH, (long) i * STEP, (long) i * STEP));
-                    memory.expect(i * STEP, file.expected(i * STEP, STRETCH));
                     rig.posix().on(PosixCall.PREAD).covering((long) i * STEP + STRETCH / 2).always().runsFirst(() -> {
                         if (Thread.currentThread() == waiter) {
                             served.add(stretch);
@@ -102,7 +88,7 @@ class BatchTimeoutTest {
                         }
                     });
                 }
-                batch.submit(requests);
+                batch.submit(stretches(handle, file, memory));
                 List<Completion> done = new ArrayList<>(batch.await(COUNT, limit));
                 int inTime = served.size();
                 othersGoOn.countDown();
@@ -184,6 +170,23 @@ class BatchTimeoutTest {
             }
             memory.verify();
         }
+    }
+
+    private static Rig rigForStretches(FakePageCache cache) {
+        return Rig.onGpuOver(cache.posix(), builder -> builder.set(CuFileKeys.FORCE_ODIRECT_MODE, false)
+                .set(CuFileKeys.POSIX_POOL_SLAB_SIZE_KB, List.of(4L, 4096L))
+                .set(CuFileKeys.POSIX_POOL_SLAB_COUNT, List.of(8L, 16L))
+                .set(CuFileKeys.MAX_DIRECT_IO_SIZE_KB, 4096L));
+    }
+
+    /** Returns a request for each stretch; memory expects their bytes. */
+    private static List<Request> stretches(CuFileHandle handle, GuardedFile file, GuardedMemory memory) {
+        List<Request> requests = new ArrayList<>();
+        for (int i = 0; i < COUNT; i++) {
+            requests.add(Request.read(handle, memory.range(), STRETCH, (long) i * STEP, (long) i * STEP));
+            memory.expect(i * STEP, file.expected(i * STEP, STRETCH));
+        }
+        return requests;
     }
 
     private static void await(CountDownLatch latch) {
