@@ -6,7 +6,7 @@
 #
 # Needs a GPU, libcufile, java 25. Class paths: see test-jvm.sh.
 #
-#   JOBS=5 (JVMs at a time) SECONDS_EACH=90 GROUPS_OF_CONTRACT="Read Write ..."
+#   JOBS=5 (JVMs at a time) SECONDS_EACH=90 GROUPS_OF_CONTRACT="Read Write ..." JAVA_OPTS (options of the JVMs)
 #   LIBRARIES="1.15.1=FOLDER 1.20.0=FOLDER"   several libcufile, each with a column; a folder has libcufile.so.0
 set -u
 . "$(dirname "$0")/test-jvm.sh"
@@ -19,7 +19,7 @@ groups=${GROUPS_OF_CONTRACT:-Read Scatter Vector Later Write DataMatrix Threads 
 one() { # name of the column, class, group, folder of the library or nothing
     mkdir -p "$reports/$1/$3"
     [ -z "${4:-}" ] || export LD_LIBRARY_PATH=$4:${LD_LIBRARY_PATH:-}
-    timeout -s KILL "$SECONDS_EACH" "$java" -cp "$class_path" --enable-native-access=ALL-UNNAMED \
+    timeout -s KILL "$SECONDS_EACH" "$java" ${JAVA_OPTS:-} -cp "$class_path" --enable-native-access=ALL-UNNAMED \
         org.junit.platform.console.ConsoleLauncher execute --include-tag gpu --details=tree --details-theme=ascii \
         --disable-banner --disable-ansi-colors --reports-dir "$reports/$1/$3" \
         --select-unique-id "[engine:junit-jupiter]/[class:$2]/[nested-class:$3]" >"$reports/$1/$3/output.txt" 2>&1

@@ -25,7 +25,7 @@
 set -u
 here=$(dirname "$0")
 . "$here/test-jvm.sh"
-modules="gds-native gds-engine gds-libcufile gds-compat gds-jcuda gds-loader gds-dataset gds-interop gds-remote gds-testkit gds-testkit-contract gds-tools samples"
+modules="gds-native gds-engine gds-libcufile gds-compat gds-jcuda gds-loader gds-dataset gds-interop gds-rdma gds-remote gds-testkit gds-testkit-contract gds-tools samples"
 selection=. properties=() seconds=20
 for word in "$@"; do
     case $word in

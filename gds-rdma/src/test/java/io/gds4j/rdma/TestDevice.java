@@ -24,6 +24,11 @@ record TestDevice(RdmaDevices devices, String name, int gidIndex) {
                 System.getProperty("gds4j.rdma.device", "rxe0"), Integer.getInteger("gds4j.rdma.gid", 1));
     }
 
+    /** Whether the device is Soft-RoCE, which differs from adapters in some points. */
+    boolean isSoft() {
+        return name.startsWith("rxe");
+    }
+
     ProtectionDomain open() {
         return devices.open(name);
     }

@@ -1,6 +1,8 @@
 package io.gds4j.rdma;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
@@ -20,7 +22,7 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Tag;
 import org.junit.jupiter.api.Test;
 
-/** The contract on Soft-RoCE, in the guest of dev/guest.sh: it checks regions to the byte, and windows by their keys alone. */
+/** The contract on a device: Soft-RoCE in the guest of dev/guest.sh, which checks windows by their keys alone, or an adapter. */
 @Tag("rdma")
 class WireRdmaTest extends RdmaContract {
     private static final TestDevice TESTED = TestDevice.ofGuest();
@@ -37,11 +39,12 @@ class WireRdmaTest extends RdmaContract {
 
     @Override
     boolean windowsHaveBounds() {
-        return false;
+        return !TESTED.isSoft();
     }
 
     @Test
     void deviceSaysWhatItIs() {
+        assumeTrue(TESTED.isSoft(), "only Soft-RoCE's ports and windows are known");
         RdmaDevice device = domain.device();
         assertThat(device.windows()).contains(WindowType.TYPE_2);
         assertThat(device.atomics()).isTrue();
@@ -55,7 +58,9 @@ class WireRdmaTest extends RdmaContract {
 
     @Test
     void otherDeviceIsReachedByTheCable() {
-        try (ProtectionDomain other = tested().devices().open("rxe1");
+        String second = System.getProperty("gds4j.rdma.other", "rxe1");
+        assumeFalse(second.isEmpty(), "no second device is named");
+        try (ProtectionDomain other = tested().devices().open(second);
                 MemoryRegion region = other.register(there.range(), ALL);
                 QueuePair far = queuePair(other, QueuePairType.RC);
                 QueuePair near = queuePair(domain, QueuePairType.RC)) {
@@ -70,6 +75,7 @@ class WireRdmaTest extends RdmaContract {
     /** rdma-core 44 has no function for it, whatever the kernel can. */
     @Test
     void deviceThatCannotReregisterSaysSo() {
+        assumeTrue(TESTED.isSoft(), "adapters can");
         assertThat(Failures.expect(
                 CuFileError.IO_NOT_SUPPORTED, Errno.EOPNOTSUPP,
                 () -> target.reregister(EnumSet.of(RdmaAccess.LOCAL_WRITE))))
