@@ -1,0 +1,90 @@
+#!/bin/bash
+# Changes the classes of a package one instruction at a time, by PIT, and prints the changes that no test sees: its mutation score.
+#
+#   dev/mutants.sh PACKAGE ...     of those below; all without an argument, in an hour or two
+#
+# Prints each survivor: file and line, mutator, change, and why it lives: survived, no test runs the line, the tests hang (timeout), or the JVM
+# died. A mutant counts as killed only if a test failed. Mutants that behave as the program does are listed with a reason in
+# dev/mutants/equivalent.txt and do not count. Status 5 if fewer than 90 % are killed.
+#
+#   ONLY=CLASS          mutates a class of the package only
+#   MVN="mvn -o"        another Maven
+#   REPORTS=FOLDER      keeps PIT's reports as PACKAGE.xml and what it said as PACKAGE.txt (a new folder)
+#
+# The modules that a module needs come from the local repository: mvn install -DskipTests -DskipITs.
+set -u
+cd "$(dirname "$0")/.." || exit 4
+. dev/java.sh
+need_java
+JAVA_HOME=$(dirname "$(dirname "$(readlink -f "$(command -v "$java")")")")
+export JAVA_HOME
+REPORTS=$(mkdir -p "${REPORTS:=$(mktemp -d)}" && cd "$REPORTS" && pwd) || exit 4
+
+# The module, the classes and the test classes of a package. Test classes are those that state what the package does; more of them cost
+# their time for each survivor.
+declare -A module classes tests
+package() {
+    module[$1]=$2 classes[$1]=$3 tests[$1]=$4
+    packages+=("$1")
+}
+packages=()
+package compat.plan gds-compat 'plan.*' \
+    'plan.*Test deliver.*Test KernelErrorsTest'
+package compat.deliver gds-compat 'deliver.*' \
+    'deliver.*Test FragmentsTest ScatteredReadTest GatheredReadsTest KernelErrorsTest PlannedFaultsTest'
+package compat.transfer gds-compat 'transfer.*' \
+    'plan.*Test deliver.*Test batch.SmallBatchesTest ScatteredReadTest GatheredReadsTest KernelErrorsTest PreparationTest'
+package libcufile.stream gds-libcufile 'stream.*' \
+    'stream.*Test'
+package libcufile.batch gds-libcufile 'batch.*' \
+    'batch.*Test'
+package loader.load gds-loader 'internal.load.*' \
+    'internal.*Test LoadTest LoadFailureTest SharedExtentsTest TensorOrderTest FakeGpuLoadTest ParallelLoadTest'
+package loader.parallel gds-loader 'parallel.*' \
+    'parallel.*Test'
+package remote gds-remote 'ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource S3Upload' \
+    'HttpSourceTest HttpSourceFaultTest AttemptsTest S3FilesTest S3FaultTest S3ChecksumTest'
+package dataset gds-dataset 'RecordOrder Permutation Itinerary Share BatchPlanner' \
+    'RecordOrderTest ItineraryTest BatchPlannerTest'
+
+# Words with a prefix, joined by commas.
+join() {
+    local prefix=$1 words
+    read -ra words <<<"$2"
+    (IFS=, && echo "${words[*]/#/$prefix}")
+}
+
+run() {
+    local name=$1 in=${module[$1]} prefix=io.gds4j.${1%%.*}. of=${classes[$1]}
+    local source=$in/src/main/java status=0 began=$SECONDS
+    [ -z "${ONLY:-}" ] || of=${of%%[A-Z*]*}$ONLY
+    rm -f "$in/target/pit-reports/mutations.xml"
+    # Nested classes belong to their class.
+    ${MVN:-./mvnw} -B -Pmutants -pl "$in" test-compile org.pitest:pitest-maven:mutationCoverage -Dspotless.check.skip=true \
+        -DtargetClasses="$(set -f && join "$prefix" "$of $(for one in $of; do [[ $one == *\* ]] || printf '%s$* ' "$one"; done)")" \
+        -DtargetTests="$(set -f && join "$prefix" "${tests[$name]}")" >"$REPORTS/$name.txt" 2>&1
+    if ! cp "$in/target/pit-reports/mutations.xml" "$REPORTS/$name.xml" 2>/dev/null; then
+        echo "$0: no report of $name: $REPORTS/$name.txt" >&2
+        exit 6
+    fi
+    grep 'Tests failing without mutation' -A20 "$REPORTS/$name.txt" | head -20
+    awk -v name="$name" -v source="$source" -v seconds=$((SECONDS - began)) -v table="$REPORTS/table" -f dev/mutants/survivors.awk \
+        dev/mutants/equivalent.txt "$REPORTS/$name.xml" || status=$?
+    return $status
+}
+
+[ $# = 0 ] && set -- "${packages[@]}"
+rm -f "$REPORTS/table"
+all=0
+for name; do
+    if [ -z "${module[$name]:-}" ]; then
+        echo "$0: no package $name; there are: ${packages[*]}" >&2
+        exit 2
+    fi
+    run "$name" || all=5
+done
+printf '| package | mutants | killed | survived | no test | timeout | JVM died | equivalent | score | seconds |\n'
+printf '|---|---:|---:|---:|---:|---:|---:|---:|---:|---:|\n'
+cat "$REPORTS/table"
+echo "said: $REPORTS"
+exit $all
