@@ -9,7 +9,12 @@ import java.util.List;
 import java.util.Random;
 import java.util.stream.LongStream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
+/** Orders of records. A search for a place that never ends fails by the limit. */
+@Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD)
 class RecordOrderTest {
     private static final long SEED = Long.getLong("gds4j.property.seed", System.nanoTime());
 
@@ -53,6 +58,48 @@ class RecordOrderTest {
         assertThat(Permutation.invert(Permutation.apply(index, records, key), records, key)).isEqualTo(index);
     }
 
+    /** A program that resumes with a later version must meet the same order. The numbers come from another program. */
+    @ParameterizedTest(name = "seed {0}, blocks {1} x {2}, {3} records, epoch {4}")
+    @CsvSource({
+            "42, 0, 0, 12, 0, 7 10 6 11 4 9 1 2 5 8 0 3",
+            "42, 0, 0, 12, 1, 7 1 4 8 0 10 3 5 2 9 6 11",
+            "-1, 0, 0, 10, 7, 6 5 3 4 0 8 7 1 2 9",
+            "7, 0, 0, 1, 0, 0",
+            "7, 0, 0, 2, 3, 1 0",
+            "42, 3, 1, 11, 0, 9 10 0 1 2 6 7 8 3 4 5",
+            "42, 3, 2, 11, 0, 10 2 9 0 1 8 6 7 4 5 3",
+            "42, 3, 3, 11, 5, 6 7 10 9 1 2 8 0 3 4 5",
+            "5, 4, 7, 11, 0, 3 6 7 8 0 4 10 1 2 9 5",
+            "5, 100, 2, 11, 0, 3 9 10 4 0 7 6 1 2 5 8"
+    })
+    void orderOfASeedStaysForEver(long seed, long block, long window, int records, long epoch, String numbers) {
+        RecordOrder order = block == 0 ? RecordOrder.shuffled(seed) : RecordOrder.shuffledBlocks(seed, block, window);
+        assertThat(epoch(order, records, epoch))
+                .isEqualTo(Arrays.stream(numbers.split(" ")).mapToLong(Long::parseLong).toArray());
+    }
+
+    @Test
+    void orderOfTheLargestDataSetStaysForEver() {
+        long records = Long.MAX_VALUE - 3;
+        RecordOrder order = RecordOrder.shuffled(42);
+        assertThat(LongStream.of(0, 1, records - 1).map(index -> order.recordAt(index, records, 0)))
+                .containsExactly(66550256369366398L, 6880025302078595663L, 1574565307478970809L);
+    }
+
+    @Test
+    void blocksAndWindowsOfHugeDataSetsDoNotOverflow() {
+        long records = Long.MAX_VALUE;
+        for (long block : new long[]{1, records / 2, records - 1, records}) {
+            for (long window : new long[]{1, 2, records}) {
+                RecordOrder order = RecordOrder.shuffledBlocks(3, block, window);
+                assertThat(LongStream.of(0, 1, records / 2, records - 1)
+                        .map(index -> order.recordAt(index, records, 0)))
+                        .as("blocks of %d, windows of %d", block, window)
+                        .allMatch(record -> record >= 0 && record < records).doesNotHaveDuplicates();
+            }
+        }
+    }
+
     @Test
     void seedAndEpochDecideTheOrder() {
         long[] first = epoch(RecordOrder.shuffled(1), 1000, 0);
@@ -92,9 +139,23 @@ class RecordOrderTest {
         }
     }
 
-    @Test
-    void emptyBlocksAreRefused() {
-        assertThatThrownBy(() -> RecordOrder.shuffledBlocks(1, 0, 1)).isInstanceOf(CuFileException.class)
-                .hasMessageContaining("blocks of 0 records, windows of 1 blocks, allowed: 1 or more");
+    @ParameterizedTest
+    @CsvSource({"0, 1", "1, 0", "-1, 1", "1, -1"})
+    void emptyBlocksAreRefused(long block, long window) {
+        assertThatThrownBy(() -> RecordOrder.shuffledBlocks(1, block, window)).isInstanceOf(CuFileException.class)
+                .hasMessageContaining(
+                        "blocks of %d records, windows of %d blocks, allowed: 1 or more".formatted(block, window));
+    }
+
+    @ParameterizedTest
+    @CsvSource({"0, 1, true", "4, 5, true", "-1, 1, false", "1, 1, false", "5, 5, false", "0, 0, false",
+            "0, -1, false"})
+    void rankIsOneOfTheWorld(int rank, int world, boolean allowed) {
+        if (allowed) {
+            assertThat(new Share(rank, world)).extracting(Share::rank, Share::world).containsExactly(rank, world);
+        } else {
+            assertThatThrownBy(() -> new Share(rank, world)).isInstanceOf(CuFileException.class).hasMessageContaining(
+                    "rank is %d of %d, allowed: 0 to %d of 1 or more".formatted(rank, world, Math.max(0, world - 1)));
+        }
     }
 }
