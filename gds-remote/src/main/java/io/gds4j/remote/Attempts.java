@@ -6,6 +6,7 @@ import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpHeaders;
 import java.net.http.HttpTimeoutException;
+import java.security.KeyStoreException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
 import java.time.DateTimeException;
@@ -207,7 +208,7 @@ final class Attempts {
         for (Throwable each = why; each != null; each = each.getCause()) {
             String message = String.valueOf(each.getMessage());
             if (each instanceof CertificateException || each instanceof CertPathValidatorException
-                    || each instanceof SSLPeerUnverifiedException || each instanceof Error
+                    || each instanceof KeyStoreException || each instanceof SSLPeerUnverifiedException || each instanceof Error
                     || message.toLowerCase(Locale.ROOT).contains("unrecognized ssl message")
                     || message.contains("Received fatal alert: ") && !message.endsWith("internal_error")
                     || message.startsWith("Tunnel failed, got: 4")) {

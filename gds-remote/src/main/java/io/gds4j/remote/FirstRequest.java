@@ -241,6 +241,6 @@ final class FirstRequest {
     }
 
     private CuFileException failure(int errno, String why, @Nullable Throwable cause) {
-        return RemoteFailure.of(uri, 0, HEAD_BYTES, errno, why, cause);
+        return RemoteFailure.of(uri, 0, HEAD_BYTES, errno, why + connections.remark(place, cause), cause);
     }
 }

@@ -3,6 +3,7 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
+import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
@@ -37,6 +38,7 @@ final class HttpConnections {
     private final Signer signer;
     private final ConnectionCount count;
     private final List<SharedClient> clients;
+    private volatile boolean answered;
     private final AtomicInteger made = new AtomicInteger();
 
     /** Connections to take away. */
@@ -119,7 +121,9 @@ final class HttpConnections {
             answer = client.send(request, handler);
             while (true) {
                 try {
-                    return answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
+                    HttpResponse<T> whole = answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
+                    answered = true;
+                    return whole;
                 } catch (TimeoutException e) {
                     attempts.progress(bytes.getAsLong());
                 }
@@ -135,6 +139,14 @@ final class HttpConnections {
                 answer.cancel(true);
             }
         }
+    }
+
+    /** Returns a remark on a failure: a port of TLS closes plain connections without an answer. Empty if a server has answered. */
+    String remark(URI uri, @Nullable Throwable failure) {
+        boolean isClosed = failure instanceof IOException && !RemoteFailure.isUnsent(failure)
+                && !(failure instanceof HttpTimeoutException || failure instanceof SocketTimeoutException);
+        return isClosed && !answered && "http".equalsIgnoreCase(uri.getScheme())
+                ? ": perhaps this port wants https" : "";
     }
 
     private static <T> T late(CompletableFuture<T> answer, Duration grace, InterruptedException interrupted)

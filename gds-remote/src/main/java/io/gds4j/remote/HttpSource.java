@@ -265,8 +265,9 @@ public final class HttpSource implements RangeSource {
             throw RemoteFailure.of(
                     uri, offset, size, Errno.EIO, "status %s with a bad Location".formatted(status), null);
         }
+        String meaning = RemoteFailure.meaning(status, response.headers(), response.body());
         String refusal = location.isEmpty()
-                ? RemoteFailure.meaning(status, response.headers(), response.body()) + " without Location"
+                ? meaning + (meaning.contains(" region ") ? "" : ": the answer has no Location")
                 : ObjectName.refusal(place, to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);

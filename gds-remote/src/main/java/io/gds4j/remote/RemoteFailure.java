@@ -9,6 +9,7 @@ import java.net.UnknownHostException;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpHeaders;
 import java.nio.channels.UnresolvedAddressException;
+import java.security.KeyStoreException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
 import java.util.Optional;
@@ -58,7 +59,7 @@ final class RemoteFailure {
         String told = matcher.find() ? matcher.group(1) : "";
         return headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[A-Za-z0-9-]{1,64}"))
                 .or(() -> told.isEmpty() ? Optional.empty() : Optional.of(told))
-                .map(", the bucket is in region "::concat).orElse("");
+                .map(", the bucket is in region %s: set AWS_REGION"::formatted).orElse("");
     }
 
     /** Returns the code of an S3 server's error; empty if the body has none, or is missing: the JDK has none of a proxy's tunnel. */
@@ -90,9 +91,12 @@ final class RemoteFailure {
             if (each instanceof UnresolvedAddressException || each instanceof UnknownHostException) {
                 return "the host is unknown";
             }
+            if (each instanceof KeyStoreException) {
+                return String.valueOf(each.getMessage());
+            }
             if (each instanceof CertificateException || each instanceof CertPathValidatorException) {
-                return "the server's certificate is refused: %s; the JVM's truststore or HttpOptions.withTls names others"
-                        .formatted(each.getMessage());
+                return "the server's certificate is refused: %s; the JVM's truststore or HttpOptions.withTls names others%s"
+                        .formatted(each.getMessage(), Authorities.remark());
             }
         }
         String text = why.getClass().getSimpleName() + (why.getMessage() == null ? "" : ": " + why.getMessage());

@@ -3,6 +3,8 @@ package io.gds4j.remote;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
+import java.security.KeyStoreException;
+import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import org.jspecify.annotations.Nullable;
 
@@ -17,6 +19,12 @@ final class SharedClient implements Client {
 
     @Override
     public <T> CompletableFuture<HttpResponse<T>> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+        Optional<String> problem = options.tls().isEmpty() && "https".equalsIgnoreCase(request.uri().getScheme())
+                ? Authorities.problem() : Optional.empty();
+        if (problem.isPresent()) {
+            // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
+            return CompletableFuture.failedFuture(new KeyStoreException(problem.get()));
+        }
         return get().sendAsync(request, handler);
     }
 

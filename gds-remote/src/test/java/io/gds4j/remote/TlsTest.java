@@ -144,6 +144,25 @@ class TlsTest {
         assertThat(connections).hasValue(1);
     }
 
+    @Test
+    void plainRequestToAPortOfTlsHintsAtHttps() throws Exception {
+        try (ServerSocket resetting = new ServerSocket(0, 0, InetAddress.getLoopbackAddress())) {
+            threads.submit(() -> resetAll(resetting));
+            URI plain = URI.create("http://127.0.0.1:%s/object".formatted(resetting.getLocalPort()));
+            assertThatThrownBy(() -> HttpSource.open(plain, OPTIONS)).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("(3 attempts): perhaps this port wants https");
+        }
+    }
+
+    private Void resetAll(ServerSocket server) throws IOException {
+        while (true) {
+            try (Socket client = server.accept()) {
+                client.getInputStream().read();
+                client.setSoLinger(true, 0);
+            }
+        }
+    }
+
     /** The client of the JDK has no body of such an answer, which was a NullPointerException. */
     @Test
     void proxyOfATunnelThatWantsCredentialsIsAskedOnce() throws Exception {

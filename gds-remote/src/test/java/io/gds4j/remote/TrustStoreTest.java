@@ -26,6 +26,7 @@ import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Servers are trusted as the JVM's truststore says, whichever client asks them. A truststore is that of a process, so each asks in one. */
@@ -110,21 +111,49 @@ class TrustStoreTest {
     @ParameterizedTest
     @ValueSource(strings = {"any", "jdk"})
     void onlyServersThatTheTruststoreNamesAreRead(String client) throws Exception {
-        List<String> command = new ArrayList<>(List.of(
-                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
-                "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED", "-Dgds4j.http=" + client,
+        List<String> lines = read(SERVERS, "-Dgds4j.http=" + client,
                 "-Djavax.net.ssl.trustStore=" + folder.resolve("trusted"),
-                "-Djavax.net.ssl.trustStorePassword=" + PASSWORD, "-cp", System.getProperty("java.class.path"),
-                Reader.class.getName()));
-        SERVERS.forEach(server -> command.add("https://localhost:%s/x".formatted(server.getAddress().getPort())));
-        Process reader = new ProcessBuilder(command).redirectErrorStream(true).start();
-        String printed = new String(reader.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
-        assertThat(reader.waitFor()).as(printed).isZero();
-        assertThat(printed.lines()).as(printed).hasSize(4);
-        List<String> lines = printed.lines().toList();
+                "-Djavax.net.ssl.trustStorePassword=" + PASSWORD);
+        assertThat(lines).hasSize(4);
         assertThat(lines.getFirst()).isEqualTo("read " + Arrays.hashCode(BYTES));
         assertThat(lines.subList(1, 4)).allMatch(line -> line.contains("the server's certificate is refused"))
                 .noneMatch(line -> line.contains("attempts"));
+    }
+
+    /** The JDK names its own classes only, and attempts handshakes that no repetition can mend. */
+    @ParameterizedTest(name = "{0}, {1}, {2}")
+    @CsvSource({
+            "any, trusted, '', has no certificate that can be read; javax.net.ssl.trustStorePassword may be missing",
+            "jdk, trusted, '', has no certificate that can be read; javax.net.ssl.trustStorePassword may be missing",
+            "any, trusted, other1, cannot be read: keystore password was incorrect",
+            "jdk, trusted, other1, cannot be read: keystore password was incorrect",
+            "any, authority.pem, changeit, cannot be read: ", "any, absent, changeit, does not exist"})
+    void truststoreWithoutAReadableCertificateIsNamed(String client, String file, String password, String why)
+            throws Exception {
+        Path store = folder.resolve(file);
+        if (file.endsWith("pem")) {
+            Files.writeString(store, "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
+        }
+        List<String> options = new ArrayList<>(List.of("-Dgds4j.http=" + client, "-Djavax.net.ssl.trustStore=" + store));
+        if (!password.isEmpty()) {
+            options.add("-Djavax.net.ssl.trustStorePassword=" + password);
+        }
+        assertThat(read(SERVERS.subList(0, 1), options.toArray(String[]::new))).singleElement().asString()
+                .contains("https://localhost:", "the truststore " + store + " " + why)
+                .doesNotContain("attempts", "Exception");
+    }
+
+    private static List<String> read(List<HttpsServer> servers, String... options) throws Exception {
+        List<String> command = new ArrayList<>(List.of(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED"));
+        command.addAll(List.of(options));
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), Reader.class.getName()));
+        servers.forEach(server -> command.add("https://localhost:%s/x".formatted(server.getAddress().getPort())));
+        Process reader = new ProcessBuilder(command).redirectErrorStream(true).start();
+        String printed = new String(reader.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(reader.waitFor()).as(printed).isZero();
+        return printed.lines().toList();
     }
 
     /** The process that reads. */

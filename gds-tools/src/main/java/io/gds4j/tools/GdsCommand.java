@@ -238,6 +238,10 @@ public final class GdsCommand implements Runnable {
             if (suggestions.isEmpty()) {
                 suggestions = unmatched.getSuggestions();
             }
+            if (suggestions.contains(first.replaceFirst("=.*", ""))) { // it stands behind --
+                suggestions = List.of();
+                message = "one argument too many: '%s'".formatted(withoutSecrets(first));
+            }
             if (failure.getCommandLine().getParent() == null && !first.startsWith("-")) {
                 message = "unknown command '" + withoutSecrets(first) + "'";
             }

@@ -71,6 +71,8 @@ class CommandLineTest {
                     laod                      | unknown command 'laod'; did you mean load?
                     help laod                 | there is no help on 'laod'; did you mean load?
                     load x --tragte host      | did you mean --target?
+                    load -- x -q              | one argument too many: '-q' (gds load
+                    load -- x --target=host   | one argument too many: '--target=host' (gds load
                     load x --tragte=host      | did you mean --target?
                     chekc --jsno              | did you mean check
                     --no-such-option          | Unknown option: '--no-such-option'
