@@ -107,6 +107,25 @@ class DistributedCheckpointTest {
         assertThat(failure().getMessage()).contains("the file of rank 0 is missing");
     }
 
+    /** PyTorch writes no file for ranks whose slices are copies: here the second rank of each pair of a mesh of 2 by 2. */
+    @Test
+    void ranksWithoutAFileAreNamedIfEverySliceIsCovered() {
+        shard(1, "[2,4]", 8, at("[0,0]"));
+        shard(3, "[2,4]", 8, "{\"w\": {\"saved_offsets\": [2,0]}}");
+        Checkpoint checkpoint = Checkpoint.open(folder);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("w[0:2,0:4]", "w[2:4,0:4]", "b");
+        assertThat(checkpoint.metadata()).containsEntry("w.global_shape", "[4, 4]");
+        assertThat(checkpoint.warnings()).singleElement().asString().contains("there is no file of rank 1: ");
+    }
+
+    @Test
+    void sliceThatNoFileHasIsNamedWithTheRanksThatHaveNone() {
+        shard(1, "[2,2]", 4, at("[0,0]"));
+        shard(3, "[2,2]", 4, "{\"w\": {\"saved_offsets\": [2,0]}}");
+        shard(6, "[2,2]", 4, "{\"w\": {\"saved_offsets\": [2,2]}}");
+        assertThat(failure().getMessage()).contains("no file has [0:2,2:4], nor is there one of ranks 1, 3, 4");
+    }
+
     @Test
     void emptySlicesLeaveTheTensorWhole() {
         shard(1, "[1,4]", 4, at("[0,0]"));
@@ -163,7 +182,8 @@ class DistributedCheckpointTest {
         shard(1, "[2]", 2, at("[0]"));
         shard(2, "[1]", 1, at("[1]"));
         shard(3, "[1]", 1, at("[3]"));
-        assertThat(failure().getMessage()).contains("the slices of tensor 'w' overlap and leave a gap");
+        assertThat(failure().getMessage()).contains("the slices of tensor 'w' overlap and leave a gap",
+                "no file has [2:3]");
     }
 
     @Test

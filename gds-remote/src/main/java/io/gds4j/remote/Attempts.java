@@ -208,7 +208,8 @@ final class Attempts {
         for (Throwable each = why; each != null; each = each.getCause()) {
             String message = String.valueOf(each.getMessage());
             if (each instanceof CertificateException || each instanceof CertPathValidatorException
-                    || each instanceof KeyStoreException || each instanceof SSLPeerUnverifiedException || each instanceof Error
+                    || each instanceof KeyStoreException || each instanceof SSLPeerUnverifiedException
+                    || each instanceof Error
                     || message.toLowerCase(Locale.ROOT).contains("unrecognized ssl message")
                     || message.contains("Received fatal alert: ") && !message.endsWith("internal_error")
                     || message.startsWith("Tunnel failed, got: 4")) {

@@ -97,7 +97,8 @@ final class Authorities {
     /** Returns what is to know of a truststore that the JVM was told and passed over; empty if there is nothing. */
     static String remark() {
         String told = System.getProperty(TRUSTSTORE, "NONE");
-        return told.equals("NONE") || Files.exists(Path.of(told)) ? "" : "; the truststore %s does not exist".formatted(name());
+        return told.equals("NONE") || Files.exists(Path.of(told)) ? ""
+                : "; the truststore %s does not exist".formatted(name());
     }
 
     private static String name() {

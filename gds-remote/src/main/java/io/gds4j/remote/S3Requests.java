@@ -119,7 +119,8 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     HttpResponse<byte[]> send(
             String method, URI uri, MemorySegment body, Map<String, String> headers, Runnable mayBeDoneTwice) {
         Attempts attempts = new Attempts(
-                options, uri, (errno, why, cause) -> failure(method, uri, errno, why + connections.remark(uri, cause), cause));
+                options, uri,
+                (errno, why, cause) -> failure(method, uri, errno, why + connections.remark(uri, cause), cause));
         Map<String, String> all = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         all.putAll(options.headers());
         all.putAll(headers);

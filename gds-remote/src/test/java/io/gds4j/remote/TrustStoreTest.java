@@ -134,7 +134,8 @@ class TrustStoreTest {
         if (file.endsWith("pem")) {
             Files.writeString(store, "-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n");
         }
-        List<String> options = new ArrayList<>(List.of("-Dgds4j.http=" + client, "-Djavax.net.ssl.trustStore=" + store));
+        List<String> options =
+                new ArrayList<>(List.of("-Dgds4j.http=" + client, "-Djavax.net.ssl.trustStore=" + store));
         if (!password.isEmpty()) {
             options.add("-Djavax.net.ssl.trustStorePassword=" + password);
         }

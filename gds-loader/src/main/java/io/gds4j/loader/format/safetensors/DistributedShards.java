@@ -1,5 +1,6 @@
 package io.gds4j.loader.format.safetensors;
 
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointRule;
@@ -11,16 +12,19 @@ import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
+import java.util.BitSet;
 import java.util.Collections;
 import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.NavigableSet;
+import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collector;
 import java.util.stream.Collectors;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
@@ -38,21 +42,30 @@ final class DistributedShards {
     static final CheckpointRule RULE = new CheckpointRule("DistributedShards", "broken distributed checkpoint");
     private static final String KEY = SafetensorsText.SHARDING;
     private static final String VERSION_KEY = "DCP_VERSION";
+    private static final Collector<CharSequence, ?, String> RANGES = Collectors.joining(",", "[", "]");
     /** Name of a rank's file; ranks count from 1 here. */
     private static final String NAME = "shard-(\\d{5})-.*";
     /** Each doubles the corners of a slice; device meshes have two or three. */
     private static final int MAX_CUT_DIMENSIONS = 8;
     private static final int JSON_START = 8;
+    /** Comparisons of slices that name a gap: slices of a hostile file overlap each other. */
+    private static final int MAX_LOOKS_FOR_GAPS = 1_000_000;
 
     /** A part of a tensor, in a file. */
     private record Slice(int file, TensorInfo tensor, List<Long> begin) {
+        long end(int dimension) {
+            return begin.get(dimension) + tensor.shape().get(dimension);
+        }
     }
 
     private final List<CheckpointFile> files;
+    private final List<Integer> absent;
     private final Map<String, List<Slice>> slices = new LinkedHashMap<>();
+    private int looksForGaps = MAX_LOOKS_FOR_GAPS;
 
     private DistributedShards(List<CheckpointFile> files) {
         this.files = files;
+        this.absent = absent();
     }
 
     /** Returns whether a metadata key tells what is in each rank's file. */
@@ -71,28 +84,26 @@ final class DistributedShards {
         return files;
     }
 
-    /** Checks that ranks are numbered without a gap; the number of all ranks is in no file. */
-    private void requireRanks() {
+    /**
+     * Returns the ranks below the last one that have no file. PyTorch writes none for a rank whose slices are all copies of those of
+     * lower ranks, so that these may be complete without it. The number of all ranks is in no file.
+     */
+    private List<Integer> absent() {
         Pattern pattern = Pattern.compile(NAME, Pattern.DOTALL);
-        Set<Integer> ranks = new TreeSet<>();
+        BitSet ranks = new BitSet();
         for (CheckpointFile file : files) {
             Matcher name = pattern.matcher(String.valueOf(file.path().getFileName()));
             if (!name.matches()) {
-                return;
+                return List.of();
             }
-            ranks.add(Integer.parseInt(name.group(1)));
+            ranks.set(Integer.parseInt(name.group(1)));
         }
-        int next = 1;
-        for (int rank : ranks) {
-            if (rank != next) {
-                throw broken(
-                        files.getFirst(),
-                        null,
-                        "the file of rank %s is missing: there are %s ranks up to %s"
-                                .formatted(next - 1, ranks.size(), rank - 1));
-            }
-            next++;
-        }
+        return IntStream.range(1, ranks.length()).filter(rank -> !ranks.get(rank)).mapToObj(rank -> rank - 1).toList();
+    }
+
+    private static String listed(List<Integer> ranks) {
+        return (ranks.size() == 1 ? "rank " : "ranks ")
+                + InertText.list(ranks.stream().map(String::valueOf).toList());
     }
 
     private List<CheckpointFile> named() {
@@ -118,15 +129,25 @@ final class DistributedShards {
                 tensors.get(part.file).add(whole ? part.tensor : renamed(part));
             }
         });
-        requireRanks(); // last: messages about slices name the tensor
+        List<String> warnings = new ArrayList<>(files.getFirst().warnings());
+        if (!absent.isEmpty()) {
+            // last: messages about slices name the tensor
+            if (absent.getFirst() == 0) {
+                throw broken(files.getFirst(), null, "the file of %s is missing; ranks that others copy are higher ones"
+                        .formatted(listed(absent)));
+            }
+            warnings.add(("there is no file of %s: the slices of each tensor are complete, "
+                    + "but a tensor that only such a file had would be missing").formatted(listed(absent)));
+        }
         List<CheckpointFile> named = new ArrayList<>(files.size());
         for (int i = 0; i < files.size(); i++) {
             CheckpointFile file = files.get(i);
-            Metadata metadata = i == 0
-                    ? Metadata.merged(List.of(file.typedMetadata(), Metadata.ofStrings(shapes)))
-                    : file.typedMetadata();
-            named.add(file.with(tensors.get(i), metadata));
+            named.add(file.with(tensors.get(i), file.typedMetadata()));
         }
+        CheckpointFile first = named.getFirst();
+        named.set(0, new CheckpointFile(
+                first.path(), first.version(), first.dataOffset(), first.tensors(),
+                Metadata.merged(List.of(first.typedMetadata(), Metadata.ofStrings(shapes))), warnings));
         return named;
     }
 
@@ -140,10 +161,9 @@ final class DistributedShards {
         TensorInfo tensor = slice.tensor;
         List<String> ranges = new ArrayList<>();
         for (int i = 0; i < tensor.shape().size(); i++) {
-            long begin = slice.begin.get(i);
-            ranges.add(begin + ":" + (begin + tensor.shape().get(i)));
+            ranges.add(slice.begin.get(i) + ":" + slice.end(i));
         }
-        String name = tensor.name() + ranges.stream().collect(Collectors.joining(",", "[", "]"));
+        String name = tensor.name() + ranges.stream().collect(RANGES);
         return new TensorInfo(
                 name,
                 tensor.dtype(),
@@ -208,7 +228,7 @@ final class DistributedShards {
                                         other.tensor.file().getFileName()));
             }
             for (int i = 0; i < shape.size(); i++) {
-                shape.set(i, Math.max(shape.get(i), part.begin.get(i) + part.tensor.shape().get(i)));
+                shape.set(i, Math.max(shape.get(i), part.end(i)));
             }
             bytes += part.tensor.length();
         }
@@ -217,15 +237,48 @@ final class DistributedShards {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
-                    "the slices of tensor %s have %s bytes, but its global shape %s needs %s; a shard is missing or slices overlap"
+                    "the slices of tensor %s have %s bytes, but its global shape %s needs %s; %s"
                             .formatted(
                                     CheckpointException.quote(name),
                                     bytes,
                                     shape,
-                                    needed.isEmpty() ? "more than 64 bits can count" : needed.getAsLong()));
+                                    needed.isEmpty() ? "more than 64 bits can count" : needed.getAsLong(),
+                                    uncovered(parts, shape)));
         }
         checkTiling(name, shape, parts);
         return shape;
+    }
+
+    /** Names the first elements that no slice has, and the ranks without a file. */
+    private String uncovered(List<Slice> parts, List<Long> shape) {
+        String ranks = absent.isEmpty() ? "" : ", nor is there one of " + listed(absent);
+        return gap(parts, shape, 0)
+                .map(gap -> "a shard is missing: no file has " + gap.stream().collect(RANGES) + ranks)
+                .orElse("a shard is missing or slices overlap");
+    }
+
+    /** Returns the ranges of a dimension and those below it where slices, which all have the place above it, leave a gap. */
+    private Optional<List<String>> gap(List<Slice> parts, List<Long> shape, int dimension) {
+        if (parts.isEmpty()) {
+            return Optional.of(shape.stream().skip(dimension).map(size -> "0:" + size).toList());
+        }
+        looksForGaps -= parts.size();
+        if (dimension == shape.size() || looksForGaps < 0) {
+            return Optional.empty();
+        }
+        NavigableSet<Long> cuts = new TreeSet<>(List.of(0L, shape.get(dimension)));
+        parts.forEach(part -> cuts.addAll(List.of(part.begin.get(dimension), part.end(dimension))));
+        for (long from : cuts.headSet(cuts.last())) {
+            List<Slice> here = parts.stream()
+                    .filter(part -> part.begin.get(dimension) <= from && from < part.end(dimension)).toList();
+            Optional<List<String>> gap = gap(here, shape, dimension + 1);
+            if (gap.isPresent()) {
+                List<String> ranges = new ArrayList<>(List.of(from + ":" + cuts.higher(from)));
+                ranges.addAll(gap.get());
+                return Optional.of(ranges);
+            }
+        }
+        return Optional.empty();
     }
 
     /**
@@ -253,7 +306,8 @@ final class DistributedShards {
             throw broken(
                     files.get(parts.getFirst().file),
                     name,
-                    "the slices of tensor %s overlap and leave a gap".formatted(CheckpointException.quote(name)));
+                    "the slices of tensor %s overlap and leave a gap: %s"
+                            .formatted(CheckpointException.quote(name), uncovered(parts, shape)));
         }
     }
 
