@@ -27,6 +27,7 @@ import java.util.function.LongSupplier;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -125,11 +126,12 @@ class GpuTransfersTest {
 
     /** The end of the file ends the piece first, and its copy fails then. */
     @ParameterizedTest
-    @ValueSource(ints = {77, Rig.PIECE / 2, Rig.PIECE + 4097})
-    void copyThatFailsLateEndsTheReadAtTheEndOfTheFile(int size) {
+    @CsvSource({"77, CUDA_DEVICE", "32768, CUDA_DEVICE", "69633, CUDA_DEVICE", "69633, CUDA_POOL", "69633, CUDA_VMM",
+            "69633, CUDA_MANAGED"})
+    void copyThatFailsLateEndsTheReadAtTheEndOfTheFile(int size, MemoryKind kind) {
         try (Rig rig = Rig.onGpu()) {
             GuardedFile file = rig.file(size);
-            GuardedMemory memory = rig.memory(MemoryKind.CUDA_DEVICE, SIZE);
+            GuardedMemory memory = rig.memory(kind, SIZE);
             int last = size / Rig.PIECE;
             List<ScatterCopy> halves = List.of(
                     new ScatterCopy(0, SIZE / 2, memory.range(), 0),

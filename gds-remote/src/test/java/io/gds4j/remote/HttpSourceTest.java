@@ -242,6 +242,22 @@ class HttpSourceTest {
         assertThat(e.getMessage()).containsAnyOf("Content-Range", "the object changed");
     }
 
+    /** The body has the length that was asked for, so that nothing else tells of another range. */
+    @ParameterizedTest
+    @CsvSource({"1, 0", "-1, 0", "0, 1", "0, -1", "1, 1", "-1, -1"})
+    void bodyOfAnotherRangeIsRefused(int later, int longer) {
+        CuFileException e = failure(OPTIONS, (exchange, request) -> {
+            int[] range = RangeServer.range(exchange, SIZE);
+            exchange.getResponseHeaders().set("ETag", "\"v1\"");
+            exchange.getResponseHeaders().set("Content-Range",
+                    "bytes %d-%d/%d".formatted(range[0] + later, range[1] + longer, SIZE));
+            exchange.sendResponseHeaders(206, range[1] - range[0] + 1);
+            exchange.getResponseBody().write(BYTES, range[0], range[1] - range[0] + 1);
+            return true;
+        });
+        assertThat(e.getMessage()).contains("Content-Range is 'bytes", "instead of bytes");
+    }
+
     @Test
     void bodyLongerThanItsRangeIsRefused() {
         CuFileException e = failure(OPTIONS, (exchange, request) -> {

@@ -12,16 +12,21 @@ import io.gds4j.compat.Rig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.ffi.posix.PosixFault;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.concurrent.atomic.AtomicLong;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** Direct batches go through io_uring if it is preferred and allowed, else through threads. */
@@ -92,6 +97,91 @@ class UringTransfersTest {
             assertThat(rig.posix().calls(PosixCall.PWRITE)).as("by itself: the part of a page").isOne();
             assertThat(rig.driver().bytesByPath().get(IoPath.COMPAT_DIRECT)).isEqualTo((COUNT - 1L) * SIZE);
         }
+    }
+
+    /** The other write is of a part of a page, so that it goes through the page cache, which direct I/O does not see. */
+    @ParameterizedTest
+    @EnumSource(WayToWrite.class)
+    void pageOfAWriteInFlightIsNotWrittenByAnother(WayToWrite way) throws InterruptedException {
+        try (Rig rig = Rig.onGpu(builder -> builder.set(CuFileKeys.PREFER_IOURING, way == WayToWrite.URING))) {
+            if (way == WayToWrite.URING) {
+                assumeTrue(rig.driver().statistics().engine().ioUring().equals("on"), "io_uring is not tested");
+            }
+            GuardedFile file = rig.file(2 * SIZE);
+            GuardedMemory memory = rig.memory(way.kind, 2 * SIZE);
+            GuardedMemory other = rig.host(100);
+            try (CuFileHandle handle = rig.open(file);
+                    CuFileHandle second = rig.open(file);
+                    CuFileBatch batch = rig.driver().batch(2)) {
+                AtomicLong written = new AtomicLong(-1);
+                AtomicInteger meanwhile = new AtomicInteger(-1);
+                Thread writer = new Thread(() -> written.set(second.write(other.range(), 100, SIZE + 10, 0)));
+                PosixFault held = rig.posix().on(way.call).when(call -> way == WayToWrite.URING || call.isDirect());
+                held.runsFirst(() -> {
+                    writer.start();
+                    while (writer.isAlive() && writer.getState() != Thread.State.WAITING) {
+                        Thread.onSpinWait();
+                    }
+                    meanwhile.set(rig.writes(false).size());
+                });
+                way.write(handle, batch, memory);
+                writer.join();
+                assertThat(meanwhile.get()).as("writes through the page cache meanwhile").isZero();
+                assertThat(written.get()).isEqualTo(100);
+            }
+            file.expectWrite(0, memory.expected(0, 2 * SIZE));
+            file.expectWrite(SIZE + 10, other.expected(0, 100));
+            file.verify();
+        }
+    }
+
+    private enum WayToWrite {
+        AT_ONCE(PosixCall.PWRITE, MemoryKind.HOST) {
+            @Override
+            void write(CuFileHandle handle, CuFileBatch batch, GuardedMemory memory) {
+                assertThat(handle.write(memory.range(), 0)).isEqualTo(2 * SIZE);
+            }
+        },
+        AT_ONCE_FROM_A_GPU(PosixCall.PWRITE, MemoryKind.CUDA_DEVICE) {
+            @Override
+            void write(CuFileHandle handle, CuFileBatch batch, GuardedMemory memory) {
+                AT_ONCE.write(handle, batch, memory);
+            }
+        },
+        SCATTERED(PosixCall.PWRITE, MemoryKind.CUDA_DEVICE) {
+            @Override
+            void write(CuFileHandle handle, CuFileBatch batch, GuardedMemory memory) {
+                List<ScatterCopy> halves = List.of(
+                        new ScatterCopy(0, SIZE, memory.range(), 0),
+                        new ScatterCopy(SIZE, SIZE, memory.range(), SIZE));
+                assertThat(handle.writeScattered(0, 2 * SIZE, halves)).isEqualTo(2 * SIZE);
+            }
+        },
+        BATCH(PosixCall.PWRITE, MemoryKind.HOST) {
+            @Override
+            void write(CuFileHandle handle, CuFileBatch batch, GuardedMemory memory) {
+                assertThat(batch.transferAll(List.of(
+                        Request.write(handle, memory.range(), 2 * SIZE, 0, 0)))).allMatch(Completion::isComplete);
+            }
+        },
+        URING(PosixCall.IO_URING_ENTER, MemoryKind.HOST) {
+            @Override
+            void write(CuFileHandle handle, CuFileBatch batch, GuardedMemory memory) {
+                assertThat(batch.transferAll(List.of(
+                        Request.write(handle, memory.range(), SIZE, 0, 0),
+                        Request.write(handle, memory.range(), SIZE, SIZE, SIZE)))).allMatch(Completion::isComplete);
+            }
+        };
+
+        private final PosixCall call;
+        private final MemoryKind kind;
+
+        WayToWrite(PosixCall call, MemoryKind kind) {
+            this.call = call;
+            this.kind = kind;
+        }
+
+        abstract void write(CuFileHandle handle, CuFileBatch batch, GuardedMemory memory);
     }
 
     @Test

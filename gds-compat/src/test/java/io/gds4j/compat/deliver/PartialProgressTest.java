@@ -2,6 +2,7 @@ package io.gds4j.compat.deliver;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assertions.entry;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.compat.Rig;
@@ -12,6 +13,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.ffi.posix.PosixFault;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.statistics.IoPath;
 import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
@@ -66,6 +68,34 @@ class PartialProgressTest {
                 writeWhole(handle, file, rig.host(SIZE));
             }
             assertThat(fault.hits()).isPositive();
+        }
+    }
+
+    /** The rest is not aligned: where it went direct, too, the kernel would refuse it, and with it all direct I/O of the file. */
+    @ParameterizedTest
+    @CsvSource({"PREAD, HOST", "PWRITE, HOST", "PREAD, CUDA_DEVICE", "PWRITE, CUDA_DEVICE"})
+    void requestsStayDirectAfterAShortOne(PosixCall call, MemoryKind kind) {
+        try (Rig rig = Rig.onGpu()) {
+            GuardedFile file = rig.file(2 * Rig.PIECE);
+            GuardedMemory memory = rig.memory(kind, 2 * Rig.PIECE);
+            PosixFault fault = rig.posix().on(call).direct().isShort(100);
+            try (CuFileHandle handle = rig.open(file)) {
+                for (int round = 0; round < 2; round++) {
+                    if (call == PosixCall.PREAD) {
+                        assertThat(handle.read(memory.range(), 0)).isEqualTo(2 * Rig.PIECE);
+                        memory.expect(0, file.expected(0, 2 * Rig.PIECE));
+                    } else {
+                        assertThat(handle.write(memory.range(), 0)).isEqualTo(2 * Rig.PIECE);
+                        file.expectWrite(0, memory.expected(0, 2 * Rig.PIECE));
+                    }
+                }
+                assertThat(handle.ioPath().path()).isEqualTo(IoPath.COMPAT_DIRECT);
+            }
+            memory.verify();
+            file.verify();
+            assertThat(fault.hits()).isOne();
+            assertThat(rig.driver().bytesByPath()).containsOnly(
+                    entry(IoPath.COMPAT_BUFFERED, Rig.PIECE - 100L), entry(IoPath.COMPAT_DIRECT, 3L * Rig.PIECE + 100));
         }
     }
 

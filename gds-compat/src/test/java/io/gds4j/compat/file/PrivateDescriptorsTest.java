@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
+import io.gds4j.compat.AsAnotherUser;
 import io.gds4j.compat.PosixLocks;
 import io.gds4j.compat.PosixOverlay;
 import io.gds4j.compat.Rig;
@@ -24,6 +25,7 @@ import io.gds4j.testkit.RawDescriptors;
 import io.gds4j.testkit.RawDescriptors.Access;
 import io.gds4j.testkit.RawDescriptors.Flag;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.channels.FileChannel;
@@ -43,6 +45,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executor;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
+import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -439,6 +442,54 @@ class PrivateDescriptorsTest {
                 readWhole(inUse, file, rig.host(SIZE));
             }
             assertThat(rig.posix().openDescriptors()).isEqualTo(before);
+        }
+    }
+
+    /** The kernel decides at each open, as it does for other programs: an open handle gives nobody access to the file. */
+    @ParameterizedTest
+    @ValueSource(strings = {"READ", "WRITE", "READ,WRITE"})
+    void fileWhoseModeForbidsItIsNotOpenedAgain(String access, @TempDir Path folder)
+            throws IOException, InterruptedException {
+        Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxr-xr-x"));
+        Path path = Files.write(folder.resolve("file"), new byte[100]);
+        Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("rw-rw-rw-"));
+        OpenOption[] options =
+                Stream.of(access.split(",")).map(StandardOpenOption::valueOf).toArray(OpenOption[]::new);
+        try (Rig rig = Rig.onHost(); CuFileHandle first = rig.driver().openFile(path, options)) {
+            AsAnotherUser.run(() -> rig.driver().openFile(path, options).close());
+            Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("---------"));
+            AsAnotherUser.run(
+                    () -> Failures.expectErrno(Errno.EACCES, () -> rig.driver().openFile(path, options)));
+            assertThat(first.isOpen()).isTrue();
+        }
+    }
+
+    /** Another program may put something else in the place of the file between the look at it and its opening. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void whatIsNoFileWhenItIsOpenedIsClosedAgain(boolean device) {
+        try (Rig rig = Rig.onHost()) {
+            GuardedFile file = rig.file(SIZE);
+            int before = rig.posix().openDescriptors();
+            PosixFault replaced = rig.posix().on(PosixCall.OPEN).path(file.path().toString());
+            replaced.runsFirst(() -> replace(file.path(), device));
+            Failures.expect(CuFileError.INVALID_FILE_TYPE,
+                    () -> rig.driver().openFile(file.path(), StandardOpenOption.READ));
+            assertThat(replaced.hits()).isOne();
+            assertThat(rig.posix().openDescriptors()).isEqualTo(before);
+        }
+    }
+
+    private static void replace(Path file, boolean device) {
+        try {
+            Files.delete(file);
+            if (device) {
+                Files.createSymbolicLink(file, Path.of("/dev/null"));
+            } else {
+                Files.createDirectory(file);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
         }
     }
 

@@ -480,7 +480,7 @@ class CudaStreamCopiesTest {
     }
 
     @Test
-    void waitingStreamTakesItsMostOperationsAtOnce() throws Exception {
+    void waitingStreamTakesItsMostOperationsAtOnceAndNoMore() throws Exception {
         streams.inContext(() -> {
             long raw = streams.make();
             MemorySegment gate = streams.bytes(Integer.BYTES);
@@ -491,9 +491,20 @@ class CudaStreamCopiesTest {
                     all.add(streams.cells(i % 2 == 0 ? 66_000 : 3000, i * 70_000L, i * 70_000L));
                     stream.write(handle, memory.range(), all.getLast());
                 }
-                assertThat(cuda.queueEntries(raw)).isLessThan(1024);
+                int entries = cuda.queueEntries(raw);
+                CuFileStream.Cells more = streams.cells(3000, 0, 0);
+                Thread next = Thread.ofPlatform().start(() -> stream.write(handle, memory.range(), more));
+                while (next.isAlive() && next.getState() != Thread.State.WAITING
+                        && next.getState() != Thread.State.TIMED_WAITING) {
+                    Thread.onSpinWait();
+                }
+                int later = cuda.queueEntries(raw);
                 gate.set(ValueLayout.JAVA_INT, 0, 1);
+                next.join();
+                assertThat(entries).isLessThan(1024);
+                assertThat(later).as("entries while one operation more waits").isEqualTo(entries);
                 assertThat(cuda.streamSynchronize(raw)).isZero();
+                assertThat(result(more)).isEqualTo(3000);
             }
             assertThat(all).extracting(FakeStreams::result).containsOnly(66_000L, 3000L);
         });

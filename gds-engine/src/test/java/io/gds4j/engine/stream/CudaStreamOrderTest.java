@@ -22,7 +22,9 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.util.Arrays;
+import java.util.List;
 import java.util.concurrent.CountDownLatch;
+import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
@@ -172,6 +174,30 @@ class CudaStreamOrderTest {
         closeOrder();
         assertThat(order.pending()).isZero();
         assertThat(result(request)).isEqualTo(SIZE);
+    }
+
+    /** Each operation has a cell of its copies until the stream has passed it. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void operationBeyondTheMostWaitsUntilOneIsServed(boolean staged) throws InterruptedException {
+        CountDownLatch moves = new CountDownLatch(1);
+        mover.runsFirst(() -> await(moves));
+        NotedTransfer transfer = new NotedTransfer(staged);
+        List<StreamRequest> requests = Stream.generate(this::request).limit(StagingSlabs.CELLS + 1).toList();
+        requests.subList(0, StagingSlabs.CELLS).forEach(request -> order.submit(read(request, transfer)));
+        Thread next = Thread.ofPlatform().start(() -> order.submit(read(requests.getLast(), transfer)));
+        while (next.isAlive() && next.getState() != Thread.State.WAITING
+                && next.getState() != Thread.State.TIMED_WAITING) {
+            Thread.onSpinWait();
+        }
+        long pending = order.pending();
+        moves.countDown();
+        next.join();
+        assertThat(pending).isEqualTo(StagingSlabs.CELLS);
+        synchronise();
+        assertThat(requests).extracting(NotedTransfer::result).containsOnly((long) SIZE);
+        closeOrder();
+        assertThat(transfer.uses()).isZero();
     }
 
     private static void await(CountDownLatch latch) {

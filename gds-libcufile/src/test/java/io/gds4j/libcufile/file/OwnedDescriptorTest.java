@@ -2,6 +2,7 @@ package io.gds4j.libcufile.file;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FaultyPosix;
 import io.gds4j.ffi.posix.FfmPosix;
@@ -9,7 +10,9 @@ import io.gds4j.ffi.posix.PosixCall;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixFault;
 import io.gds4j.spi.FileSource;
+import io.gds4j.testkit.Failures;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import org.junit.jupiter.api.Test;
@@ -30,6 +33,23 @@ class OwnedDescriptorTest {
                 posix, new FileSource.Named(file, true, true, false, false, false, false, false, false));
         posix.close(opened.fd());
         assertThat(leased.hits()).isEqualTo(1);
+        assertThat(posix.openDescriptors()).isZero();
+    }
+
+    /** Another program may put something else in the place of the file between the look at it and its opening. */
+    @Test
+    void whatIsNoFileWhenItIsOpenedIsClosedAgain(@TempDir Path folder) throws IOException {
+        Path file = Files.createFile(folder.resolve("replaced"));
+        posix.on(PosixCall.OPEN).runsFirst(() -> {
+            try {
+                Files.delete(file);
+                Files.createDirectory(file);
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> OwnedDescriptor.open(
+                posix, new FileSource.Named(file, true, false, false, false, false, false, false, false)));
         assertThat(posix.openDescriptors()).isZero();
     }
 }

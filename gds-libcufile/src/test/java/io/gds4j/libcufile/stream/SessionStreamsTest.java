@@ -11,12 +11,14 @@ import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.libcufile.FakeMachine;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.MemorySegment;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
@@ -368,9 +370,12 @@ class SessionStreamsTest extends StreamRig {
         assertThat(direct.fake.violations()).isEmpty();
     }
 
+    /** Each half of a slab serves several pieces, which differ: one that came into a half before its turn would be seen. */
     @ParameterizedTest
-    @ValueSource(ints = {1, 511, 65536, 2 * HALF + 77})
-    void operationReachesMemoryOfAnotherGpu(int size) {
+    @CsvSource({"CUDA_DEVICE, 1", "CUDA_DEVICE, 511", "CUDA_DEVICE, 65536", "CUDA_DEVICE, 7340109",
+            "CUDA_POOL, 7340109",
+            "CUDA_VMM, 7340109", "CUDA_MANAGED, 7340109"})
+    void operationReachesMemoryOfAnotherGpu(MemoryKind kind, int size) {
         FakeMachine two = FakeMachine.withTwoGpus();
         CuFileBackend there = two.backend();
         there.driverOpen();
@@ -380,26 +385,47 @@ class SessionStreamsTest extends StreamRig {
         two.cuda.streamCreate(cell, Cuda.STREAM_NON_BLOCKING);
         long stream = cell[0];
         BackendFile file = there.handleRegister(source(path));
-        try (MemoryAllocation memory = there.allocator().allocate(MemoryKind.CUDA_DEVICE, size, 1);
-                MemoryAllocation back = there.allocator().allocate(MemoryKind.CUDA_DEVICE, size, 1)) {
-            there.allocator().fill(memory.range(), (byte) 9);
+        byte[] content = RandomBytes.of(size, size);
+        int left = size / 3; // the fragments lie the other way round
+        try (MemoryAllocation memory = there.allocator().allocate(kind, size, 1);
+                MemoryAllocation back = there.allocator().allocate(kind, size, 1);
+                MemoryAllocation parts = there.allocator().allocate(kind, size, 1)) {
+            there.allocator().copyFromHost(MemorySegment.ofArray(content), memory.range());
             Operation write = new Operation(size, 7, 0);
             there.writeAsync(write.of(file, memory.range(), stream));
             Operation read = new Operation(size, 7, 0);
             there.readAsync(read.of(file, back.range(), stream));
+            List<ScatterCopy> fragments = left == 0
+                    ? List.of(new ScatterCopy(0, size, parts.range(), 0))
+                    : List.of(new ScatterCopy(0, left, parts.range(), size - left),
+                            new ScatterCopy(left, size - left, parts.range(), 0));
+            Operation scattered = new Operation(size, 7, 0);
+            there.readAsync(scattered.of(file, parts.range(), stream).scattered(fragments));
+            Operation gathered = new Operation(size, 7 + size, 0);
+            there.writeAsync(gathered.of(file, parts.range(), stream).scattered(fragments));
+            Operation last = new Operation(size, 7 + size, 0);
+            there.readAsync(last.of(file, memory.range(), stream));
             two.cuda.streamSynchronize(stream);
             there.streamDeregister(stream);
-            byte[] bytes = new byte[size];
-            there.allocator().copyToHost(back.range(), MemorySegment.ofArray(bytes));
-            assertThat(write.moved()).isEqualTo(size);
-            assertThat(read.moved()).isEqualTo(size);
-            assertThat(bytes).containsOnly(9);
+            assertThat(List.of(write, read, scattered, gathered, last)).extracting(Operation::moved)
+                    .containsOnly((long) size);
+            assertThat(bytes(there, back)).isEqualTo(content);
+            assertThat(bytes(there, memory)).isEqualTo(content);
+            byte[] moved = bytes(there, parts);
+            assertThat(Arrays.mismatch(moved, size - left, size, content, 0, left)).isEqualTo(-1);
+            assertThat(Arrays.mismatch(moved, 0, size - left, content, left, size)).isEqualTo(-1);
         }
         two.cuda.streamDestroy(stream);
         two.cuda.ctxPopCurrent(cell);
         there.driverClose();
         assertThat(two.fake.violations()).isEmpty();
         assertThat(two.cuda.violations()).isEmpty();
+    }
+
+    private static byte[] bytes(CuFileBackend backend, MemoryAllocation memory) {
+        byte[] bytes = new byte[(int) memory.range().length()];
+        backend.allocator().copyToHost(memory.range(), MemorySegment.ofArray(bytes));
+        return bytes;
     }
 
     @Test

@@ -13,6 +13,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Objects;
@@ -22,6 +23,7 @@ import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /** A save that ends after any of its calls, by a crash or a failure, leaves the old or the new checkpoint. */
@@ -301,6 +303,35 @@ class SaveCrashTest {
         assertThat(Tensors.seedOf(folder, OLD, NEW)).isEqualTo(NEW);
         assertNextSaveCleansUp(folder, newShard);
         remove(folder);
+    }
+
+    /** Direct I/O of some file systems ends on a block, past the last byte. */
+    @ParameterizedTest
+    @CsvSource({"false, false", "true, false", "false, true"})
+    void fileThatBecameLongerThanItsContentIsCut(boolean sharded, boolean inPlace) throws IOException {
+        Path folder = newFolder();
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("header")) {
+                lengthen(folder);
+            }
+            if (inPlace && name.equals("rename")) {
+                throw WatchedCalls.refusal(Errno.ENOSYS);
+            }
+        });
+        save(folder, NEW, sharded ? SHARDS : ONE_FILE, calls);
+        assertThat(calls.names()).filteredOn("truncate"::equals).hasSize(sharded ? 2 : inPlace ? 3 : 1);
+        assertThat(Tensors.seedOf(folder, NEW)).isEqualTo(NEW);
+        remove(folder);
+    }
+
+    private static void lengthen(Path folder) {
+        try (Stream<Path> files = Files.list(folder)) {
+            for (Path file : files.filter(each -> !each.toString().endsWith(".lock")).toList()) {
+                Files.write(file, new byte[100], StandardOpenOption.APPEND);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
     }
 
     @Test

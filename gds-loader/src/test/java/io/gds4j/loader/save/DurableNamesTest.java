@@ -1,0 +1,121 @@
+package io.gds4j.loader.save;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.CuFileDriver;
+import io.gds4j.ffi.posix.FaultyPosix;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.PosixCall;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.ffi.posix.PosixRequest;
+import io.gds4j.testkit.ReferenceBackend;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.Comparator;
+import java.util.List;
+import java.util.Objects;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Consumer;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.BeforeEach;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.EnumSource;
+
+/**
+ * A save that has returned is there after a power cut. The model of the disk loses each name that is in a folder which nothing has
+ * forced since: journals of real file systems force it with others.
+ */
+class DurableNamesTest {
+    private static final long SEED = 7;
+
+    private final FaultyPosix posix = new FaultyPosix(FfmPosix.instance());
+    private final FileCalls calls = new SystemFileCalls(() -> posix);
+    private final Set<Path> losable = ConcurrentHashMap.newKeySet();
+
+    @TempDir
+    private Path root;
+
+    /** Who saves. */
+    private enum Saver {
+        ONE_FILE, SHARDS, COLLECTIVE, RANKS
+    }
+
+    @BeforeEach
+    void watch() {
+        for (PosixCall call : new PosixCall[]{PosixCall.MKDIR, PosixCall.LINK, PosixCall.OPEN}) {
+            posix.on(call).when(request -> {
+                boolean makes = call != PosixCall.OPEN || (request.flags() & PosixConstants.O_CREAT) != 0;
+                if (makes && Files.notExists(Path.of(request.path()))) {
+                    losable.add(Path.of(request.path()));
+                }
+                return false;
+            }).runsFirst(DurableNamesTest::nothing);
+        }
+        watch(PosixCall.RENAME, request -> losable.add(Path.of(request.path())));
+        watch(PosixCall.FSYNC, request -> losable.removeIf(
+                name -> Objects.equals(name.getParent(), Path.of(request.path()))));
+    }
+
+    private void watch(PosixCall call, Consumer<PosixRequest> noted) {
+        posix.on(call).when(request -> {
+            noted.accept(request);
+            return false;
+        }).runsFirst(DurableNamesTest::nothing);
+    }
+
+    private static void nothing() {
+        // the fault only looks on
+    }
+
+    @ParameterizedTest
+    @EnumSource(Saver.class)
+    void powerCutBehindASaveLosesNothingOfNewFolders(Saver saver) {
+        Path folder = root.resolve("a/b/c");
+        save(saver, folder);
+        assertThat(posix.calls(PosixCall.MKDIR)).isGreaterThanOrEqualTo(3);
+        losable.forEach(DurableNamesTest::remove);
+        assertThat(folder).exists();
+        assertThat(Tensors.seedOf(folder, SEED)).isEqualTo(SEED);
+    }
+
+    private void save(Saver saver, Path folder) {
+        try (CuFileDriver driver = CuFileDriver.open(new ReferenceBackend());
+                Tensors tensors = Tensors.small(driver, SEED)) {
+            SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(saver == Saver.SHARDS ? 100_000 : 1L << 30);
+            switch (saver) {
+                case ONE_FILE, SHARDS -> tensors.plan().options(options).toFolder(folder)
+                        .start(driver, SaveListener.NONE, calls).await();
+                case COLLECTIVE -> {
+                    CollectiveSave writer =
+                            CollectiveSave.of(tensors.plan().toFolder(folder), "step", 0, 1).with(calls);
+                    writer.write(driver);
+                    writer.commit(driver);
+                }
+                case RANKS -> {
+                    try (ShardedSave save = ShardedSave.begin(folder, calls)) {
+                        Path part = ShardedSave.part(save.temporary(), 0, 1);
+                        tensors.plan().toFile(part).save(driver);
+                        save.commit(List.of(part));
+                    }
+                }
+            }
+        }
+    }
+
+    private static void remove(Path tree) {
+        if (Files.notExists(tree)) {
+            return;
+        }
+        try (Stream<Path> all = Files.walk(tree)) {
+            for (Path each : all.sorted(Comparator.reverseOrder()).toList()) {
+                Files.delete(each);
+            }
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
