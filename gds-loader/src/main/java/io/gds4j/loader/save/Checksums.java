@@ -58,18 +58,19 @@ final class Checksums {
          *
          * @param piece number of the piece that contains it, or {@link #HEAD}
          */
-        void add(int piece, int tensor, MemoryRange memory, long offset, long length) {
+        void add(int piece, int tensor, MemoryRange memory) {
             if (!wanted) {
                 return;
             }
             crc.reset();
+            long length = memory.length();
             Optional<MemorySegment> segment = memory.segment();
             for (long at = 0; at < length; at += WriteRange.BUFFER) {
                 long bytes = Math.min(WriteRange.BUFFER, length - at);
                 if (segment.isPresent()) {
-                    crc.update(segment.get().asSlice(offset + at, bytes).asByteBuffer());
+                    crc.update(segment.get().asSlice(at, bytes).asByteBuffer());
                 } else {
-                    updateByCopy(memory.slice(offset + at, bytes));
+                    updateByCopy(memory.slice(at, bytes));
                 }
             }
             List<Part> parts = piece == HEAD ? head : partsOfPieces.get(piece);

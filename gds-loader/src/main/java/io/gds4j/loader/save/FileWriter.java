@@ -233,7 +233,7 @@ final class FileWriter implements AutoCloseable {
                     : tensors.memory(piece.file(), piece.tensor()).orElse(null);
             if (whole != null && (!staged || checksums.canRead(whole))) {
                 long offset = piece.begin() - file.begin(piece.tensor());
-                calculator.add(number, piece.tensor(), whole.range(), offset, piece.length());
+                calculator.add(number, piece.tensor(), whole.range().slice(offset, piece.length()));
                 outputs.write(piece.file(), whole, piece.length(), piece.begin(), offset);
             } else {
                 MemoryRange memory = buffer(Math.max(piece.length(), WriteRange.BUFFER));
@@ -273,7 +273,7 @@ final class FileWriter implements AutoCloseable {
         }
 
         private void join(int number, WriteRange piece, MemoryRange to) {
-            tensors.copy(piece, to, (tensor, part) -> calculator.add(number, tensor, part, 0, part.length()));
+            tensors.copy(piece, to, (tensor, part) -> calculator.add(number, tensor, part));
         }
 
         private MemoryRange buffer(long bytes) {

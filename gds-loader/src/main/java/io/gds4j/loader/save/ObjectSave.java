@@ -202,8 +202,7 @@ final class ObjectSave extends SaveJob {
 
             @Override
             public void work(int piece) {
-                tensors.copy(pieces.get(piece), memory.range(), (tensor, part) -> calculator.add(
-                        piece, tensor, part, 0, part.length()));
+                tensors.copy(pieces.get(piece), memory.range(), (tensor, part) -> calculator.add(piece, tensor, part));
             }
 
             @Override
