@@ -199,12 +199,13 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     BufferWindow rebind(WindowKey old, long offset, long length, Set<BufferRight> wanted) {
-        WindowKey key = newKey(offset, length, wanted);
-        if (!windows.replace(old, key)) {
-            throw CuFileException.of(
-                    CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed");
+        if (old.isAlive()) {
+            WindowKey key = newKey(offset, length, wanted);
+            if (windows.replace(old, key)) {
+                return new BufferWindow(this, key);
+            }
         }
-        return new BufferWindow(this, key);
+        throw CuFileException.of(CuFileError.MEMORY_NOT_REGISTERED, REGISTER, old + " is closed");
     }
 
     void kill(WindowKey key) {
@@ -212,6 +213,9 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
     }
 
     private WindowKey newKey(long offset, long length, Set<BufferRight> wanted) {
+        if (!isOpen()) {
+            throw closed();
+        }
         if (offset < 0 || length < 1) {
             throw Failures.invalid(
                     REGISTER,
@@ -230,9 +234,6 @@ public final class CuFileBuffer implements RegisteredMemory, AutoCloseable {
                     CuFileError.PERMISSION_DENIED,
                     REGISTER,
                     "rights are %s, allowed: those of the buffer, %s".formatted(wanted, rights()));
-        }
-        if (!isOpen()) {
-            throw closed();
         }
         return new WindowKey(use.session().nextWindow(), offset, length, bits);
     }

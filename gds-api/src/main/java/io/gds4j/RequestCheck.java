@@ -34,9 +34,9 @@ record RequestCheck(
         long length = memory.range().length();
         if (!TransferArguments.isWithin(length, size, bufferOffset)) {
             boolean registered = memory instanceof RegisteredMemory;
-            throw failure(registered ? CuFileError.INVALID_MAPPING_RANGE : CuFileError.CUDA_POINTER_RANGE_ERROR)
-                    .detail(TransferArguments.pastMemory(length, size, bufferOffset))
-                    .build();
+            throw refused(memory,
+                    registered ? CuFileError.INVALID_MAPPING_RANGE : CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    TransferArguments.pastMemory(length, size, bufferOffset));
         }
         checkAccess(memory);
     }
@@ -52,12 +52,18 @@ record RequestCheck(
     /** Checks that the memory allows the request. */
     void checkAccess(IoMemory memory) {
         if (!MemoryUse.allows(memory, write)) {
-            throw failure(CuFileError.PERMISSION_DENIED)
-                    .detail(memory instanceof RegisteredMemory
-                            ? "%s does not have the right %s".formatted(memory, BufferRight.of(write))
-                            : "the memory is a read-only segment")
-                    .build();
+            throw refused(memory, CuFileError.PERMISSION_DENIED, memory instanceof RegisteredMemory
+                    ? "%s does not have the right %s".formatted(memory, BufferRight.of(write))
+                    : "the memory is a read-only segment");
         }
+    }
+
+    /** Returns that the memory is closed, if it is: then a program must mend that first. Else the failure. */
+    private CuFileException refused(IoMemory memory, CuFileError error, String detail) {
+        boolean closed = memory instanceof RegisteredMemory registered && !registered.isOpen();
+        return failure(closed ? CuFileError.MEMORY_NOT_REGISTERED : error)
+                .detail(closed ? memory + " is no longer registered" : detail)
+                .build();
     }
 
     CuFileException.Builder failure(CuFileError error) {
