@@ -10,6 +10,8 @@ import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 
 /** The number of threads that there are for requests, by machine and configuration. */
 class ParallelismTest {
@@ -60,6 +62,12 @@ class ParallelismTest {
             assertThat(Parallelism.of(config, 16).workers()).isZero();
             assertThat(Parallelism.of(config, 16).shares(1000, 1L << 40)).isFalse();
         }
+    }
+
+    @ParameterizedTest
+    @CsvSource({"1, 2, 100, true", "1, 2, 99, false", "1, 1, 100, false", "0, 2, 100, false", "3, 9, 1000, true"})
+    void workersHelpWithSeveralPiecesOfLargeRequests(int workers, long pieces, long bytes, boolean shares) {
+        assertThat(new Parallelism(workers, workers + 1, 100, 8).shares(pieces, bytes)).isEqualTo(shares);
     }
 
     private CuFileConfig file(String text) throws IOException {
