@@ -7,7 +7,7 @@
 # COMMIT is a tag or commit; without it the one that last changed docs/api.
 set -euo pipefail
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
-modules=${MODULES:-gds-api gds-native gds-loader gds-dataset gds-interop gds-rdma gds-remote gds-aws gds-jcuda gds-testkit gds-testkit-contract}
+modules=${MODULES:-gds-api gds-native gds-loader gds-dataset gds-interop gds-rdma gds-remote gds-aws gds-jcuda gds-testkit}
 commit=${1:-$(git -C "$root" log -1 --format=%H -- docs/api)}
 scratch=$(mktemp -d)
 trap 'rm -rf "$scratch"' EXIT

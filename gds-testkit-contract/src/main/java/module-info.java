@@ -1,4 +1,4 @@
-/** The contract suite that every backend is held to. */
+/** The contract suite that every backend is held to, and the campaign of random operations; not published. */
 module io.gds4j.testkit.contract {
     requires static transitive org.jspecify;
     requires transitive io.gds4j;
@@ -9,6 +9,7 @@ module io.gds4j.testkit.contract {
     requires transitive org.assertj.core;
 
     exports io.gds4j.testkit.contract;
+    exports io.gds4j.testkit.random;
 
     opens io.gds4j.testkit.contract;
 }

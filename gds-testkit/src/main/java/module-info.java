@@ -5,5 +5,4 @@ module io.gds4j.testkit {
     requires transitive org.junit.jupiter.api;
 
     exports io.gds4j.testkit;
-    exports io.gds4j.testkit.random;
 }

@@ -106,14 +106,13 @@ class ArchitectureTest {
                                 Rooms.JCUDA_INTEROP, Rooms.JCUDA, Rooms.RDMA, "javax.crypto..", Rooms.SAMPLES)),
                 Arguments.of(
                         "gds-testkit",
-                        Rooms.TESTKIT,
-                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, "io.gds4j.testkit",
-                                "io.gds4j.testkit.random", "org.junit..")),
+                        new String[]{Rooms.TESTKIT},
+                        Rooms.apiAnd(Rooms.INTERNAL, Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, Rooms.TESTKIT,
+                                "org.junit..")),
                 Arguments.of(
                         "gds-testkit-contract",
-                        new String[]{Rooms.CONTRACT},
-                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, "io.gds4j.testkit", Rooms.CONTRACT,
-                                "org.junit..",
+                        Rooms.CONTRACT,
+                        Rooms.apiAnd(Rooms.JDK, Rooms.MANAGEMENT, Rooms.JSPECIFY, "io.gds4j.testkit..", "org.junit..",
                                 "org.assertj..")));
     }
 
@@ -267,8 +266,8 @@ class ArchitectureTest {
                 .contains("io.gds4j.ffi.posix", "io.gds4j.ffi.cuda", "io.gds4j.engine.memory", "io.gds4j.compat")
                 .contains(Rooms.LOADER_PACKAGES)
                 .contains(Rooms.DATASET_PACKAGES)
-                .contains(Rooms.REMOTE, Rooms.RDMA, Rooms.AWS, "io.gds4j.testkit", Rooms.CONTRACT, "io.gds4j.samples",
-                        "io.gds4j.tools");
+                .contains(Rooms.CONTRACT)
+                .contains(Rooms.REMOTE, Rooms.RDMA, Rooms.AWS, Rooms.TESTKIT, "io.gds4j.samples", "io.gds4j.tools");
     }
 
     /**

@@ -87,8 +87,8 @@ final class Rooms {
     static final String REMOTE = "io.gds4j.remote";
     static final String AWS = "io.gds4j.remote.aws";
     static final String FORMATS = "io.gds4j.loader.format..";
-    static final String[] TESTKIT = {"io.gds4j.testkit", "io.gds4j.testkit.random"};
-    static final String CONTRACT = "io.gds4j.testkit.contract";
+    static final String TESTKIT = "io.gds4j.testkit";
+    static final String[] CONTRACT = {"io.gds4j.testkit.contract", "io.gds4j.testkit.random"};
     static final String TOOLS = "io.gds4j.tools..";
     static final String SAMPLES = "io.gds4j.samples..";
 

@@ -1,4 +1,4 @@
-package io.gds4j.testkit;
+package io.gds4j.testkit.random;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
@@ -9,7 +9,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.ForwardingBackend;
-import io.gds4j.testkit.random.Campaign;
+import io.gds4j.testkit.ReferenceBackend;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
