@@ -40,7 +40,6 @@ final class Attempts {
     private int failures;
     private int redirects;
     private @Nullable String lastFailure;
-    private boolean answerLost;
 
     /** Makes the exception that ends the attempts. */
     @FunctionalInterface
@@ -133,11 +132,6 @@ final class Attempts {
         progressAt = System.nanoTime();
     }
 
-    /** Returns whether an attempt had no answer, although the server may have done what it asked for. */
-    boolean answerLost() {
-        return answerLost;
-    }
-
     /** Counts a redirect that is followed. */
     void redirected() {
         redirects++;
@@ -169,7 +163,6 @@ final class Attempts {
      * @throws CuFileException if no further attempt is allowed
      */
     long failed(String why, int errno, @Nullable Throwable cause, long pauseNanos) {
-        answerLost |= errno == Errno.ETIMEDOUT || cause != null && !RemoteFailure.isUnsent(cause);
         failures++;
         if (failures >= options.attempts()) {
             throw failure.of(errno, "%s (%s attempts)".formatted(why, failures), cause);

@@ -21,6 +21,7 @@ final class CountedBody implements BodyPublisher {
 
     private final AtomicLong bytes = new AtomicLong();
     private final long length;
+    private volatile boolean isUsed;
     private volatile MemorySegment content;
 
     /** A use of the bytes by a native client. */
@@ -39,6 +40,11 @@ final class CountedBody implements BodyPublisher {
         return bytes.get();
     }
 
+    /** Returns whether a client has begun to send the request. */
+    boolean isUsed() {
+        return isUsed;
+    }
+
     /** Takes the number of bytes that a native client has sent. */
     void sent(long count) {
         bytes.set(count);
@@ -46,6 +52,7 @@ final class CountedBody implements BodyPublisher {
 
     /** Sends the bytes without a copy if they are native. They stay valid until the use ends. */
     synchronized void use(Use use) throws IOException {
+        isUsed = true;
         MemorySegment all = known();
         if (all.isNative()) {
             use.send(all);
@@ -68,6 +75,7 @@ final class CountedBody implements BodyPublisher {
 
     @Override
     public void subscribe(Flow.Subscriber<? super ByteBuffer> subscriber) {
+        isUsed = true;
         BodyPublishers.ofByteArrays(this::slices).subscribe(subscriber);
     }
 

@@ -15,7 +15,8 @@ import java.security.cert.CertificateException;
 import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
-import javax.net.ssl.SSLException;
+import javax.net.ssl.SSLHandshakeException;
+import javax.net.ssl.SSLPeerUnverifiedException;
 import org.jspecify.annotations.Nullable;
 
 /** Makes the exceptions of this module: one line with the URL and the range. */
@@ -77,7 +78,8 @@ final class RemoteFailure {
     static boolean isUnsent(Throwable failure) {
         for (Throwable each = failure; each != null; each = each.getCause()) {
             if (each instanceof ConnectException || each instanceof UnresolvedAddressException
-                    || each instanceof UnknownHostException || each instanceof SSLException
+                    || each instanceof UnknownHostException || each instanceof SSLHandshakeException
+                    || each instanceof SSLPeerUnverifiedException
                     || each instanceof HttpConnectTimeoutException) {
                 return true;
             }

@@ -67,7 +67,7 @@ public final class S3Files {
      * @throws CuFileException INVALID_VALUE for another kind of path; IO_ERROR if the server refuses
      */
     public static void upload(Path file, Path target) throws IOException {
-        upload("S3Files.upload", target, false, (upload, key) -> upload.run(file, key));
+        upload("S3Files.upload", target, false, upload -> upload.run(file));
     }
 
     /**
@@ -81,7 +81,7 @@ public final class S3Files {
      * @throws CuFileException as {@link #upload(Path, Path)}
      */
     public static void upload(RangeSource content, Path target) throws IOException {
-        upload("S3Files.upload", target, false, (upload, key) -> upload.run(content, key));
+        upload("S3Files.upload", target, false, upload -> upload.run(content));
     }
 
     /**
@@ -95,23 +95,23 @@ public final class S3Files {
      *         another one if the server refuses
      */
     public static void uploadNew(Path file, Path target) throws IOException {
-        upload("S3Files.uploadNew", target, true, (upload, key) -> upload.run(file, key));
+        upload("S3Files.uploadNew", target, true, upload -> upload.run(file));
     }
 
     static void uploadNew(RangeSource content, Path target) throws IOException {
-        upload("SourcePath.create", target, true, (upload, key) -> upload.run(content, key));
+        upload("SourcePath.create", target, true, upload -> upload.run(content));
     }
 
     /** Sends what an upload is to send. */
     private interface Sending {
-        void of(S3Upload upload, String key) throws IOException;
+        void of(S3Upload upload) throws IOException;
     }
 
     private static void upload(String function, Path target, boolean onlyNew, Sending sending) throws IOException {
         HttpPath path = object(function, target);
         S3Store store = (S3Store) path.getFileSystem().store();
         try {
-            sending.of(new S3Upload(store.names(), new S3Requests(store.connections()), onlyNew), key(path));
+            sending.of(new S3Upload(store.names(), new S3Requests(store.connections()), key(path), onlyNew));
         } finally {
             path.getFileSystem().forget(path);
         }
@@ -128,7 +128,7 @@ public final class S3Files {
         S3Store store = (S3Store) path.getFileSystem().store();
         URI uri = store.names().url(key(path), Map.of());
         try {
-            new S3Requests(store.connections()).tidy(requests -> requests.send("DELETE", uri, new byte[0]));
+            new S3Requests(store.connections()).tidy(requests -> requests.delete(uri));
         } finally {
             path.getFileSystem().forget(path);
         }

@@ -3,6 +3,7 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.InertText;
 import java.io.ByteArrayOutputStream;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
@@ -16,6 +17,7 @@ import java.time.Duration;
 import java.util.Map;
 import java.util.Optional;
 import java.util.TreeMap;
+import java.util.concurrent.ExecutionException;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.BooleanSupplier;
 import java.util.function.Consumer;
@@ -33,6 +35,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     /** A checksum of the body, which the server compares: a request that has it is signed without a digest of the body. */
     static final String CHECKSUM = "x-amz-checksum-crc32c";
 
+    private static final int DELETED = 204;
     private static final int MAX_ANSWER = 16 << 20;
 
     /** Longest time that S3 may complete an upload, in times without progress. */
@@ -112,12 +115,25 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     }
 
     /**
+     * Deletes something.
+     *
+     * @throws CuFileException if the server refuses, or does not say so as S3 does
+     */
+    void delete(URI uri) {
+        HttpResponse<byte[]> answer = send("DELETE", uri, new byte[0]);
+        if (answer.statusCode() != DELETED) {
+            throw unlike("DELETE", uri, answer, "status " + DELETED);
+        }
+    }
+
+    /**
      * Returns the answer.
      *
-     * @param mayBeDoneTwice runs if the request was repeated although the server may have done it before
+     * @param mayBeDone runs after each attempt that the server may have done without saying so: its answer is missing, or an error of the
+     *            server
      */
     HttpResponse<byte[]> send(
-            String method, URI uri, MemorySegment body, Map<String, String> headers, Runnable mayBeDoneTwice) {
+            String method, URI uri, MemorySegment body, Map<String, String> headers, Runnable mayBeDone) {
         Attempts attempts = new Attempts(
                 options, uri,
                 (errno, why, cause) -> failure(method, uri, errno, why + connections.remark(uri, cause), cause));
@@ -129,7 +145,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
         // No other POST has a body.
         boolean completes = method.equals("POST") && body.byteSize() > 0;
         try {
-            HttpResponse<byte[]> answer = attempts.run(() -> {
+            return attempts.run(() -> {
                 HttpRequest.Builder request = HttpRequest.newBuilder(uri);
                 all.forEach(request::setHeader);
                 connections.signer().headers(method, uri, digest, all).forEach(request::setHeader);
@@ -138,8 +154,9 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
                 BooleanSupplier lives = signsOfLife(received);
                 request.method(method, body.byteSize() == 0 && !method.equals("POST") && !method.equals("PUT")
                         ? BodyPublishers.noBody() : sent);
+                boolean isOpen = true;
                 try {
-                    return Optional.of(checked(method, uri, connections.send(
+                    HttpResponse<byte[]> answer = connections.send(
                             request.build(),
                             BodyHandlers.limiting(info -> collected(received), MAX_ANSWER),
                             () -> {
@@ -147,15 +164,19 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
                                     attempts.restartClock();
                                 }
                                 return sent.bytes();
-                            }, attempts, patience, grace)));
+                            }, attempts, patience, grace);
+                    isOpen = isErrorOfServer(answer);
+                    return Optional.of(checked(method, uri, answer));
+                } catch (ExecutionException e) {
+                    isOpen = !RemoteFailure.isUnsent(e);
+                    throw e;
                 } finally {
+                    if (isOpen && sent.isUsed()) {
+                        mayBeDone.run();
+                    }
                     sent.forget();
                 }
             });
-            if (attempts.answerLost()) {
-                mayBeDoneTwice.run();
-            }
-            return answer;
         } catch (InterruptedException e) {
             throw interrupted(method, uri, e);
         }
@@ -181,6 +202,24 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
             all.writeBytes(bytes);
             received.addAndGet(bytes.length);
         })), end -> all.toByteArray());
+    }
+
+    /** Returns whether a server failed, perhaps after it did what it was asked for. To be too busy is a refusal. */
+    private static boolean isErrorOfServer(HttpResponse<byte[]> answer) {
+        String code = RemoteFailure.code(text(answer));
+        return answer.statusCode() / 100 == 5 && answer.statusCode() != 501 && !code.equals("SlowDown")
+                || code.equals("InternalError");
+    }
+
+    static String text(HttpResponse<byte[]> answer) {
+        return new String(answer.body(), StandardCharsets.UTF_8).strip();
+    }
+
+    /** Returns the failure of a request whose answer is not that of S3: a portal, a proxy or a server of files may send it. */
+    static CuFileException unlike(String method, URI uri, HttpResponse<byte[]> answer, String missing) {
+        String text = text(answer);
+        return failure(method, uri, Errno.EIO, "status %s without %s%s".formatted(
+                answer.statusCode(), missing, text.isEmpty() ? "" : ", but with " + InertText.quote(text)), null);
     }
 
     private static HttpResponse<byte[]> checked(

@@ -24,6 +24,7 @@ import java.util.concurrent.ConcurrentSkipListMap;
 import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.ExecutorService;
 import java.util.concurrent.Executors;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.zip.CRC32C;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
@@ -33,6 +34,9 @@ final class S3Server implements AutoCloseable {
     static final S3Credentials KEYS = S3Credentials.of("AKIDTEST", "hushhush");
     static final String BUCKET = "models";
 
+    static final String COMPLETED =
+            "<CompleteMultipartUploadResult><ETag>&quot;x-2&quot;</ETag></CompleteMultipartUploadResult>";
+
     private final HttpServer server;
     private final String scheme;
     private final ExecutorService threads = Executors.newVirtualThreadPerTaskExecutor();
@@ -41,6 +45,7 @@ final class S3Server implements AutoCloseable {
     private final Map<String, String> marks = new ConcurrentHashMap<>();
     final SortedMap<String, byte[]> objects = new ConcurrentSkipListMap<>();
     final Map<String, SortedMap<Integer, byte[]>> uploads = new ConcurrentHashMap<>();
+    private final AtomicInteger begun = new AtomicInteger();
     final List<String> requests = new CopyOnWriteArrayList<>();
     private volatile RangeServer.@Nullable Fault fault;
 
@@ -182,19 +187,20 @@ final class S3Server implements AutoCloseable {
             }
             case "POST" -> {
                 if (query.containsKey("uploads")) {
-                    marks.put("id/1+&", String.valueOf(exchange.getRequestHeaders().getFirst(MARK)));
-                    uploads.put("id/1+&", new ConcurrentSkipListMap<>());
+                    String id = "id/%s+&".formatted(begun.incrementAndGet());
+                    marks.put(id, String.valueOf(exchange.getRequestHeaders().getFirst(MARK)));
+                    uploads.put(id, new ConcurrentSkipListMap<>());
                     if (checksums.equals(exchange.getRequestHeaders().getFirst("x-amz-checksum-algorithm"))) {
                         exchange.getResponseHeaders().set("x-amz-checksum-algorithm", checksums);
                     }
-                    answer(exchange, 200, "<R><UploadId>id/1+&amp;</UploadId></R>");
+                    answer(exchange, 200, "<R><UploadId>%s</UploadId></R>".formatted(id.replace("&", "&amp;")));
                 } else if (!uploads.containsKey(query.get("uploadId"))) {
                     answer(exchange, 404, "<Error><Code>NoSuchUpload</Code></Error>");
                 } else if (exists(exchange, key)) {
                     return;
                 } else {
                     complete(key, query.get("uploadId"), new String(body, StandardCharsets.UTF_8));
-                    answer(exchange, 200, "<CompleteMultipartUploadResult/>");
+                    answer(exchange, 200, COMPLETED);
                 }
             }
             default -> {

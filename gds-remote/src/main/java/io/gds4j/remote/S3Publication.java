@@ -1,0 +1,151 @@
+package io.gds4j.remote;
+
+import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
+import java.lang.foreign.MemorySegment;
+import java.net.URI;
+import java.net.http.HttpResponse;
+import java.time.Duration;
+import java.util.HashMap;
+import java.util.Map;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.regex.Pattern;
+
+/**
+ * The request that makes an object appear. Its answer may get lost, and a repetition fails then: the mark of the object tells.
+ *
+ * @param onlyNew whether an object that exists already is left as it is, which is an error
+ */
+record S3Publication(S3Target target, boolean onlyNew) {
+    /** Longest time to look for an object if the program is ending. */
+    private static final Duration GLANCE = Duration.ofMillis(200);
+
+    /** What S3 answers when parts have become an object. Status 200 is no proof: S3 has sent it by the time that it fails. */
+    private static final Pattern COMPLETED = Pattern.compile(
+            "(<\\?[^>]*>\\s*)?<(\\w+:)?CompleteMultipartUploadResult\\b.*<(\\w+:)?ETag>[^<]+<.*", Pattern.DOTALL);
+
+    /** What became of the object. */
+    private sealed interface Outcome {
+        /** The server said so, or the object has the mark. */
+        record Stored() implements Outcome {
+        }
+
+        /** The server refused it, each time that it was asked, or it was removed again. */
+        record Refused(CuFileException why) implements Outcome {
+        }
+
+        /** An answer is missing or says nothing, and nothing proves that the object is there. */
+        record Unknown(CuFileException why, Place place) implements Outcome {
+        }
+    }
+
+    /** What the server tells of the object, and how a message says it if the object may be that of this upload. */
+    private enum Place {
+        OURS("the object is there"),
+        NOT_OURS("the object is not there, but may be there later"),
+        UNTOLD("the object may be there all the same: the server does not tell");
+
+        private final String text;
+
+        Place(String text) {
+            this.text = text;
+        }
+    }
+
+    /**
+     * Returns when the object is there.
+     *
+     * @throws CuFileException if the server does not prove that it is; it tells if it may be
+     */
+    void publish(String method, URI uri, MemorySegment body) {
+        Map<String, String> headers = new HashMap<>();
+        if (method.equals("PUT")) {
+            headers.put(S3Target.MARK, target.mark());
+        }
+        if (onlyNew) {
+            headers.put("If-None-Match", "*");
+        }
+        switch (outcome(method, uri, body, headers)) {
+            case Outcome.Stored _ -> {
+                // as it should be
+            }
+            case Outcome.Refused(CuFileException why) -> throw onlyNew && why.errno().orElse(0) == Errno.ESTALE
+                    ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", why)
+                    : why;
+            case Outcome.Unknown(CuFileException why, Place place) -> throw S3Target.told(why, place.text);
+        }
+    }
+
+    private Outcome outcome(String method, URI uri, MemorySegment body, Map<String, String> headers) {
+        AtomicBoolean doubt = new AtomicBoolean();
+        try {
+            HttpResponse<byte[]> answer = target.requests().send(method, uri, body, headers, () -> doubt.set(true));
+            boolean isTold = method.equals("PUT") ? isWhole(answer) : COMPLETED.matcher(S3Requests.text(answer)).matches();
+            if (isTold) {
+                return new Outcome.Stored();
+            }
+            CuFileException unlike = S3Requests.unlike(
+                    method, uri, answer, method.equals("PUT") ? "an ETag" : "a CompleteMultipartUploadResult");
+            Place place = look(target.requests().once(), unlike);
+            return judged(unlike, place, doubt.get() || place == Place.UNTOLD);
+        } catch (CuFileInterruptedException e) {
+            return interrupted(e, doubt.get());
+        } catch (CuFileException e) {
+            if (headers.containsKey("If-None-Match") && e.errno().orElse(0) == Errno.ENOSYS) {
+                Map<String, String> unconditional = new HashMap<>(headers);
+                unconditional.remove("If-None-Match");
+                return outcome(method, uri, body, unconditional);
+            }
+            return judged(e, look(target.requests().once(), e), doubt.get());
+        }
+    }
+
+    /** Returns whether an answer to PUT is one of S3: the ETag, and no page of a portal. */
+    static boolean isWhole(HttpResponse<byte[]> answer) {
+        return answer.statusCode() == 200 && !answer.headers().firstValue("ETag").orElse("").isBlank()
+                && S3Requests.text(answer).isBlank();
+    }
+
+    private static Outcome judged(CuFileException why, Place place, boolean doubt) {
+        return place == Place.OURS ? new Outcome.Stored()
+                : doubt ? new Outcome.Unknown(why, place) : new Outcome.Refused(why);
+    }
+
+    /** Deletes a new object if it appeared although the thread was interrupted meanwhile. */
+    private Outcome interrupted(CuFileInterruptedException why, boolean doubt) {
+        if (!doubt) {
+            return new Outcome.Refused(why);
+        }
+        if (!onlyNew) {
+            return new Outcome.Unknown(why, Place.UNTOLD);
+        }
+        Place[] place = {Place.UNTOLD};
+        try {
+            target.requests().tidy(asking -> {
+                place[0] = look(asking.once(GLANCE), why);
+                if (place[0] == Place.OURS) {
+                    asking.delete(target.url(Map.of()));
+                }
+            });
+            return place[0] == Place.OURS ? new Outcome.Refused(why) : new Outcome.Unknown(why, place[0]);
+        } catch (CuFileException e) {
+            why.addSuppressed(e);
+            return new Outcome.Unknown(why, place[0]);
+        }
+    }
+
+    /** Asks the server whose object is there. A failure to tell is added to that of the upload. */
+    private Place look(S3Requests asking, CuFileException failure) {
+        try {
+            return asking.send("HEAD", target.url(Map.of()), new byte[0]).headers().firstValue(S3Target.MARK)
+                    .map(mark -> mark.equals(target.mark()) ? Place.OURS : Place.NOT_OURS).orElse(Place.UNTOLD);
+        } catch (CuFileException e) {
+            if (e.isNotFound()) {
+                return Place.NOT_OURS;
+            }
+            failure.addSuppressed(e);
+            return Place.UNTOLD;
+        }
+    }
+}
