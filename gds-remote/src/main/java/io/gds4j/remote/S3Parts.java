@@ -179,7 +179,7 @@ record S3Parts(S3Target target, String id, boolean checks) {
         Map<String, String> headers = checks ? Map.of(S3Requests.CHECKSUM, checksum) : Map.of();
         HttpResponse<byte[]> answer = target.requests().send("PUT", part.uri, bytes, headers);
         if (!S3Publication.isWhole(answer)) {
-            throw S3Requests.unlike("PUT", part.uri, answer, "an ETag");
+            throw S3Requests.unlike("PUT", part.uri, answer, S3Publication.WHOLE);
         }
         String told = answer.headers().firstValue(S3Requests.CHECKSUM).orElse(checksum);
         if (checks && !told.equals(checksum)) {

@@ -22,8 +22,11 @@ record S3Publication(S3Target target, boolean onlyNew) {
     private static final Duration GLANCE = Duration.ofMillis(200);
 
     /** What S3 answers when parts have become an object. Status 200 is no proof: S3 has sent it by the time that it fails. */
-    private static final Pattern COMPLETED = Pattern.compile(
-            "(<\\?[^>]*>\\s*)?<(\\w+:)?CompleteMultipartUploadResult\\b.*<(\\w+:)?ETag>[^<]+<.*", Pattern.DOTALL);
+    private static final Pattern COMPLETED =
+            Pattern.compile("(<\\?[^>]*>\\s*)?<(\\w+:)?CompleteMultipartUploadResult\\b.*", Pattern.DOTALL);
+
+    /** What S3 answers when it has a whole object or a part. */
+    static final String WHOLE = "status 200, an ETag and no text";
 
     /** What became of the object. */
     private sealed interface Outcome {
@@ -86,7 +89,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
                 return new Outcome.Stored();
             }
             CuFileException unlike = S3Requests.unlike(
-                    method, uri, answer, method.equals("PUT") ? "an ETag" : "a CompleteMultipartUploadResult");
+                    method, uri, answer, method.equals("PUT") ? WHOLE : "a CompleteMultipartUploadResult");
             Place place = look(target.requests().once(), unlike);
             return judged(unlike, place, doubt.get() || place == Place.UNTOLD);
         } catch (CuFileInterruptedException e) {

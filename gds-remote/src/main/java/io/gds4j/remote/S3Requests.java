@@ -207,8 +207,10 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     /** Returns whether a server failed, perhaps after it did what it was asked for. To be too busy is a refusal. */
     private static boolean isErrorOfServer(HttpResponse<byte[]> answer) {
         String code = RemoteFailure.code(text(answer));
-        return answer.statusCode() / 100 == 5 && answer.statusCode() != 501 && !code.equals("SlowDown")
-                || code.equals("InternalError");
+        return switch (answer.statusCode()) {
+            case 500, 502, 503, 504 -> !code.equals("SlowDown");
+            default -> code.equals("InternalError");
+        };
     }
 
     static String text(HttpResponse<byte[]> answer) {
@@ -216,10 +218,10 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
     }
 
     /** Returns the failure of a request whose answer is not that of S3: a portal, a proxy or a server of files may send it. */
-    static CuFileException unlike(String method, URI uri, HttpResponse<byte[]> answer, String missing) {
+    static CuFileException unlike(String method, URI uri, HttpResponse<byte[]> answer, String expected) {
         String text = text(answer);
-        return failure(method, uri, Errno.EIO, "status %s without %s%s".formatted(
-                answer.statusCode(), missing, text.isEmpty() ? "" : ", but with " + InertText.quote(text)), null);
+        return failure(method, uri, Errno.EIO, "status %s%s, where S3 answers with %s".formatted(
+                answer.statusCode(), text.isEmpty() ? "" : " and " + InertText.quote(text), expected), null);
     }
 
     private static HttpResponse<byte[]> checked(

@@ -194,6 +194,116 @@ class S3FaultTest {
         assertThat(logged(() -> S3Files.upload(file, path("c", OPTIONS)))).as("refused, not lost").isEmpty();
     }
 
+    /** The server makes an upload, answers with an error of its own, and makes another one for the repetition. */
+    @ParameterizedTest
+    @ValueSource(ints = {500, 502, 503, 504})
+    void uploadThatAnErrorHidesIsNamed(int status) throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        AtomicBoolean refuses = new AtomicBoolean();
+        AtomicBoolean failed = new AtomicBoolean();
+        server.on((exchange, request) -> {
+            boolean first = beginsUpload(exchange) && failed.compareAndSet(false, true);
+            if (first) {
+                server.uploads.put("hidden", new ConcurrentSkipListMap<>());
+                S3Server.answer(exchange, status, "<Error><Code>InternalError</Code></Error>");
+            } else if (refuses.get()) {
+                S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
+            }
+            return first || refuses.get();
+        });
+        String named = "an upload without parts may stay at the server: bucket models, key a";
+        assertThat(logged(() -> S3Files.upload(file, path("a", OPTIONS))))
+                .containsExactly("an upload was begun twice, because an answer was missing or an error; " + named);
+        assertThat(server.objects).containsOnlyKeys("a");
+
+        refuses.set(true);
+        failed.set(false);
+        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS))).hasMessageContaining("status 403")
+                .hasMessageContaining(named);
+        assertThat(server.uploads).containsOnlyKeys("hidden");
+    }
+
+    /** Portals, proxies and servers of files answer so, and store nothing. */
+    @ParameterizedTest
+    @CsvSource({"200, '', ''", "200, '<html>Please log in</html>', ''", "200, '<html>Please log in</html>', x", "204, '', ''",
+            "201, '', x"})
+    void answerThatIsNotOfS3IsNoSuccess(int status, String body, String tag) throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[10]);
+        server.on((exchange, request) -> {
+            boolean isPut = exchange.getRequestMethod().equals("PUT");
+            if (isPut) {
+                exchange.getRequestBody().readAllBytes();
+                if (!tag.isEmpty()) {
+                    exchange.getResponseHeaders().set("ETag", tag);
+                }
+                byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
+                exchange.sendResponseHeaders(status, bytes.length == 0 ? -1 : bytes.length);
+                exchange.getResponseBody().write(bytes);
+            }
+            return isPut;
+        });
+        for (Action each : List.<Action>of(() -> S3Files.upload(file, path("a", OPTIONS)),
+                () -> S3Files.uploadNew(file, path("a", OPTIONS)))) {
+            assertThatThrownBy(each::run).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("status " + status).hasMessageContaining(body)
+                    .hasMessageContaining("where S3 answers with status 200, an ETag and no text");
+        }
+        assertThat(server.objects).isEmpty();
+    }
+
+    /** The object is there, and its mark proves whose it is. */
+    @Test
+    void markProvesWhatTheAnswerDoesNotSay() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[10]);
+        server.on((exchange, request) -> {
+            boolean isPut = exchange.getRequestMethod().equals("PUT");
+            if (isPut) {
+                server.serveUnanswered(exchange);
+                exchange.sendResponseHeaders(204, -1);
+            }
+            return isPut;
+        });
+        S3Files.uploadNew(file, path("a", OPTIONS));
+        assertThat(server.objects).containsOnlyKeys("a");
+    }
+
+    /** The first answer is lost, the repetition is refused, and the server does not tell what is there. */
+    @Test
+    void objectThatAnEarlierAttemptMayHaveStoredIsNamed() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        server.on((exchange, request) -> {
+            boolean completes = exchange.getRequestMethod().equals("POST") && !beginsUpload(exchange)
+                    && !server.uploads.isEmpty();
+            boolean looks = exchange.getRequestMethod().equals("HEAD");
+            if (completes) {
+                server.serveUnanswered(exchange);
+                exchange.close();
+            } else if (looks) {
+                exchange.sendResponseHeaders(403, -1);
+            }
+            return completes || looks;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS))).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("status 404").hasMessageContaining("the object may be there all the same");
+        assertThat(server.objects).containsOnlyKeys("a");
+    }
+
+    /** A portal says "yes" to everything. */
+    @Test
+    void whatWasNotDeletedAsS3DoesIsNamed() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        server.on((exchange, request) -> {
+            boolean begins = beginsUpload(exchange);
+            if (!begins) {
+                S3Server.answer(exchange, 200, "<html>Please log in</html>");
+            }
+            return !begins;
+        });
+        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS))).hasMessageContaining("where S3 answers with status 200, an ETag")
+                .hasMessageContaining("its parts stay at the server: bucket models, key a, upload id id/1+&");
+        assertThatThrownBy(() -> S3Files.delete(path("a", OPTIONS))).hasMessageContaining("where S3 answers with status 204");
+    }
+
     private static boolean beginsUpload(HttpExchange exchange) {
         return String.valueOf(exchange.getRequestURI().getQuery()).startsWith("uploads");
     }

@@ -87,6 +87,7 @@ class LoadRemoteTest {
                 Files.createDirectories(file.getParent());
                 Files.write(file, exchange.getRequestBody().readAllBytes());
                 stored.add(file.getFileName().toString());
+                exchange.getResponseHeaders().set("ETag", "\"1\"");
                 exchange.sendResponseHeaders(200, -1);
                 return;
             }

@@ -4,6 +4,7 @@ package io.gds4j.ffi.curl;
 final class CurlOption {
     static final int SSLVERSION = 32;
     static final int NOBODY = 44;
+    static final int FRESH_CONNECT = 74;
     static final int HTTP_VERSION = 84;
     static final int BUFFERSIZE = 98;
     static final int NOSIGNAL = 99;
