@@ -62,6 +62,17 @@ final class CredentialChain implements Supplier<S3Credentials> {
         }
     }
 
+    /** Chains of equal variables find the same, at the same time: their requests share connections. */
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof CredentialChain that && environment.equals(that.environment);
+    }
+
+    @Override
+    public int hashCode() {
+        return environment.hashCode();
+    }
+
     /** Returns the profile. A provider is asked at each request: its files are parsed again only if they changed. */
     private S3Profile profile() {
         S3Profile before = profile;

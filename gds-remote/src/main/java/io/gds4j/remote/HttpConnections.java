@@ -3,6 +3,7 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
+import java.lang.ref.WeakReference;
 import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -10,77 +11,105 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.time.Duration;
-import java.util.List;
+import java.util.HashMap;
+import java.util.Map;
 import java.util.Optional;
 import java.util.Queue;
-import java.util.concurrent.BlockingDeque;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.LinkedBlockingDeque;
+import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.concurrent.atomic.AtomicInteger;
 import java.util.function.LongSupplier;
-import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
- * Connections that sources share: each a client of a native library, or part of a client of the JDK. One thread of such a client reads
- * all its connections, 1 to 1.5 GB/s, so there are several. Thread-safe.
+ * The connections to one server that sources with equal options and credentials share: each a client of a native library, or part of a client
+ * of the JDK. One thread of such a client reads all its connections, 1 to 1.5 GB/s, so there are several. Thread-safe.
  */
 final class HttpConnections {
-    /** Largest number of clients. On two busy processors 16 read 10 % more than two. */
-    private static final int MAX_CLIENTS = 16;
     private static final long POLL_MILLIS = 50;
+
+    /** What sources and paths still have: what is known of a server is forgotten with the last one. */
+    private static final Map<Key, WeakReference<Shared>> KNOWN = new HashMap<>();
 
     private final HttpOptions options;
     private final Signer signer;
-    private final ConnectionCount count;
-    private final List<SharedClient> clients;
-    private volatile boolean answered;
-    private final AtomicInteger made = new AtomicInteger();
+    private final Shared shared;
 
-    /** Connections to take away. */
-    private final AtomicInteger excess = new AtomicInteger();
-
-    /** Each client as often as it may have connections. The last one that was used is first: its connection is open. */
-    private final BlockingDeque<Client> free = new LinkedBlockingDeque<>();
-
-    /** Parts that found no connection. */
-    private final Queue<RangePart> waiting = new ConcurrentLinkedQueue<>();
-
-    /**
-     * @param options settings of all requests
-     * @param signer signs the requests to the server of the URL
-     */
-    HttpConnections(HttpOptions options, Signer signer) {
-        this(options, signer, System::nanoTime);
+    /** @param credentials equal if those of the requests are equal */
+    private record Key(String server, HttpOptions options, Object credentials) {
     }
 
-    HttpConnections(HttpOptions options, Signer signer, LongSupplier clock) {
+    /** What requests to one server with equal options and credentials have in common. */
+    private static final class Shared {
+        final ConnectionCount count;
+        final ClientPool pool;
+
+        /** As many as there may be more requests. */
+        final Semaphore free;
+
+        /** Connections to take away. */
+        final AtomicInteger excess = new AtomicInteger();
+
+        /** Parts that found no connection. */
+        final Queue<RangePart> waiting = new ConcurrentLinkedQueue<>();
+
+        volatile boolean answered;
+
+        Shared(HttpOptions options, Object credentials, LongSupplier clock) {
+            count = new ConnectionCount(options, (long) options.partBytes() * HttpSource.MAX_TIMES, clock);
+            pool = ClientPool.of(options, credentials);
+            free = new Semaphore(count.now());
+        }
+    }
+
+    private HttpConnections(HttpOptions options, Signer signer, Shared shared) {
         this.options = options;
         this.signer = signer;
-        count = new ConnectionCount(options, (long) options.partBytes() * HttpSource.MAX_TIMES, clock);
-        clients = Stream.generate(() -> new SharedClient(options)).limit(Math.min(count.now(), MAX_CLIENTS)).toList();
-        add(count.now());
+        this.shared = shared;
     }
 
-    private void add(int connections) {
-        for (int i = 0; i < connections; i++) {
-            SharedClient ofJdk = clients.get(made.getAndIncrement() % clients.size());
-            release(NativeClient.of(options, ofJdk).orElse(ofJdk));
+    /** Makes connections that others do not share. */
+    HttpConnections(HttpOptions options, Signer signer, LongSupplier clock) {
+        this(options, signer, new Shared(options, signer, clock));
+    }
+
+    /**
+     * Returns the connections to the server of a URL.
+     *
+     * @param signer signs the requests to the server of the URL
+     * @param credentials equal if those of the requests are equal, whichever object signs
+     */
+    static HttpConnections of(URI uri, HttpOptions options, Signer signer, Object credentials) {
+        Key key = new Key(ObjectName.origin(uri), options, credentials);
+        synchronized (KNOWN) {
+            WeakReference<Shared> known = KNOWN.get(key);
+            Shared there = known == null ? null : known.get();
+            if (there == null) {
+                KNOWN.values().removeIf(each -> each.get() == null);
+                there = new Shared(options, credentials, System::nanoTime);
+                KNOWN.put(key, new WeakReference<>(there));
+            }
+            return new HttpConnections(options, signer, there);
         }
+    }
+
+    /** Returns the connections to the server of a URL, for requests that are not signed. */
+    static HttpConnections of(URI uri, HttpOptions options) {
+        return of(uri, options, Signer.NONE, Signer.NONE);
     }
 
     /** Returns how many connections there may be now. */
     int count() {
-        return count.now();
+        return shared.count.now();
     }
 
     /** Returns the bytes of the shortest part of a read now. */
     long leastBytes() {
-        return count.leastBytes();
+        return shared.count.leastBytes();
     }
 
     HttpOptions options() {
@@ -108,21 +137,20 @@ final class HttpConnections {
     <T> HttpResponse<T> send(
             HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts,
             long patience, Duration grace) throws InterruptedException, ExecutionException {
-        Client client = free.pollFirst();
-        if (client == null) {
-            client = free.pollFirst(patience, TimeUnit.NANOSECONDS);
-            if (client == null) {
+        if (!shared.free.tryAcquire()) {
+            if (!shared.free.tryAcquire(patience, TimeUnit.NANOSECONDS)) {
                 throw attempts.noConnection();
             }
             attempts.restartClock();
         }
+        Client client = shared.pool.take();
         @Nullable CompletableFuture<HttpResponse<T>> answer = null;
         try {
             answer = client.send(request, handler);
             while (true) {
                 try {
                     HttpResponse<T> whole = answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
-                    answered = true;
+                    shared.answered = true;
                     return whole;
                 } catch (TimeoutException e) {
                     attempts.progress(bytes.getAsLong());
@@ -145,7 +173,7 @@ final class HttpConnections {
     String remark(URI uri, @Nullable Throwable failure) {
         boolean isClosed = failure instanceof IOException && !RemoteFailure.isUnsent(failure)
                 && !(failure instanceof HttpTimeoutException || failure instanceof SocketTimeoutException);
-        return isClosed && !answered && "http".equalsIgnoreCase(uri.getScheme())
+        return isClosed && !shared.answered && "http".equalsIgnoreCase(uri.getScheme())
                 ? ": perhaps this port wants https" : "";
     }
 
@@ -162,18 +190,18 @@ final class HttpConnections {
 
     /** Takes a connection for a part, or wakes the part once one may be free. */
     Optional<Client> tryAcquire(RangePart part) {
-        Client client = free.pollFirst();
-        if (client == null) {
-            waiting.add(part);
-            client = free.pollFirst(); // released before the part was seen to wait
-            if (client != null) {
+        boolean mayBegin = shared.free.tryAcquire();
+        if (!mayBegin) {
+            shared.waiting.add(part);
+            mayBegin = shared.free.tryAcquire(); // released before the part was seen to wait
+            if (mayBegin) {
                 forget(part);
             }
         }
-        if (client != null) {
-            count.begins();
+        if (mayBegin) {
+            shared.count.begins();
         }
-        return Optional.ofNullable(client);
+        return mayBegin ? Optional.of(shared.pool.take()) : Optional.empty();
     }
 
     /**
@@ -182,29 +210,35 @@ final class HttpConnections {
      * @param isLeast whether the part is the shortest that may be: more connections would let it be shorter
      */
     void release(Client client, long received, boolean isLeast) {
-        int more = count.ends(received, isLeast || !waiting.isEmpty());
-        excess.addAndGet(Math.max(0, -more));
+        int more = shared.count.ends(received, isLeast || !shared.waiting.isEmpty());
+        shared.excess.addAndGet(Math.max(0, -more));
         release(client);
-        add(more);
+        for (int i = 0; i < more; i++) {
+            free();
+        }
     }
 
     /** Releases the connection of a part that its reader gave up. */
     void giveUp(Client client, long received) {
-        count.isGivenUp(received);
+        shared.count.isGivenUp(received);
         release(client);
     }
 
     /** Wakes a part no more. */
     void forget(RangePart part) {
-        waiting.remove(part);
+        shared.waiting.remove(part);
     }
 
     private void release(Client client) {
-        if (excess.getAndUpdate(left -> Math.max(0, left - 1)) > 0) {
-            return; // its thread ends some seconds later
+        shared.pool.give(client);
+        if (shared.excess.getAndUpdate(left -> Math.max(0, left - 1)) == 0) {
+            free();
         }
-        free.addFirst(client);
-        RangePart next = waiting.poll();
+    }
+
+    private void free() {
+        shared.free.release();
+        RangePart next = shared.waiting.poll();
         if (next != null) {
             next.wake();
         }

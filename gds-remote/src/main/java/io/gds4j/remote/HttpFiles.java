@@ -38,6 +38,6 @@ public final class HttpFiles {
         }
         URI plain = ObjectName.ascii(uri);
         return new HttpFileSystem(new HttpStore(
-                plain, new HttpConnections(Objects.requireNonNull(options, "options"), Signer.NONE))).path(plain);
+                plain, HttpConnections.of(plain, Objects.requireNonNull(options, "options")))).path(plain);
     }
 }

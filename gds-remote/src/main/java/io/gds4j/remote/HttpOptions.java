@@ -8,11 +8,13 @@ import java.net.URI;
 import java.net.http.HttpRequest;
 import java.time.Duration;
 import java.util.Collections;
+import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.TreeMap;
 import javax.net.ssl.SSLContext;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Settings of HTTP sources. Immutable; each {@code with} method returns a copy.
@@ -336,6 +338,23 @@ public final class HttpOptions {
                 .flatMap(selector -> selector.select(uri).stream().findFirst())
                 .filter(first -> first.type() == Proxy.Type.HTTP)
                 .map(first -> (InetSocketAddress) first.address());
+    }
+
+    private List<Object> all() {
+        return List.of(
+                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
+                schemeChange, linkLocal, sequential, proxy, tls, cache);
+    }
+
+    /** Equal options share connections; those of proxies and TLS are equal if they are the same objects. */
+    @Override
+    public boolean equals(@Nullable Object other) {
+        return other instanceof HttpOptions that && all().equals(that.all());
+    }
+
+    @Override
+    public int hashCode() {
+        return all().hashCode();
     }
 
     /** Returns a text without the values of headers, which may be credentials. */

@@ -65,9 +65,8 @@ public final class HttpSource implements RangeSource {
     }
 
     /**
-     * Opens an object: asks for its first bytes, and so for its size and version. The source has connections of its own: while it is
-     * read, as many as {@link HttpOptions#connections} says, each with a thread. Many objects of a server share those of one path: open them by
-     * {@link io.gds4j.source.SourcePath#openSource} of paths that {@link HttpFiles#path} resolves.
+     * Opens an object: asks for its first bytes, and so for its size and version. All objects of a server that are opened with equal options
+     * share connections: as many as {@link HttpOptions#connections} says, each with a thread while it is used.
      *
      * @param uri an http or https URL; user and password, if it has them, are sent as Basic authentication
      * @param options settings
@@ -77,13 +76,14 @@ public final class HttpSource implements RangeSource {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
     public static HttpSource open(URI uri, HttpOptions options) {
-        return open(uri, new HttpConnections(Objects.requireNonNull(options, "options"), Signer.NONE));
-    }
-
-    static HttpSource open(URI uri, HttpConnections connections) {
+        Objects.requireNonNull(options, "options");
         if (!ObjectName.isHttp(uri)) {
             throw CuFileException.invalid("HttpSource.open", ObjectName.notHttp(uri));
         }
+        return open(uri, HttpConnections.of(uri, options));
+    }
+
+    static HttpSource open(URI uri, HttpConnections connections) {
         String user = uri.getUserInfo();
         String basic = user == null ? ""
                 : "Basic " + Base64.getEncoder().encodeToString(user.getBytes(StandardCharsets.UTF_8));

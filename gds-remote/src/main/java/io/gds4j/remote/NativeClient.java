@@ -23,7 +23,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class NativeClient implements Client {
     private static final String CHOICE = "gds4j.http";
-    private static final long IDLE_SECONDS = 5;
+    static final long IDLE_SECONDS = 5;
     private static final String PROXY_AUTHORIZATION = "Proxy-Authorization";
 
     /** The library, found once; empty if this system has none that fits. */
@@ -64,6 +64,11 @@ final class NativeClient implements Client {
                 : library().map(library -> new NativeClient(library, options, other));
     }
 
+    /** Returns whether {@link #of} returns a client. */
+    static boolean isUsable(HttpOptions options) {
+        return options.tls().isEmpty() && library().isPresent();
+    }
+
     private static Optional<NativeHttp> library() {
         return "jdk".equals(System.getProperty(CHOICE)) ? Optional.empty() : Library.FOUND;
     }
@@ -85,7 +90,7 @@ final class NativeClient implements Client {
         NativeHttp.Request sent = sent(request, authorities.get(), isTls);
         thread.execute(() -> {
             if (!exchange.isAbandoned() && Thread.currentThread() instanceof WireThread here) {
-                exchange.run(here.wire(library), sent);
+                exchange.run(() -> here.wire(library), sent);
             }
         });
         return exchange.future();

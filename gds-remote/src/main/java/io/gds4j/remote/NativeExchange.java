@@ -13,6 +13,7 @@ import java.util.Map;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.Flow;
+import java.util.function.Supplier;
 import javax.net.ssl.SSLSession;
 import org.jspecify.annotations.Nullable;
 
@@ -70,15 +71,17 @@ final class NativeExchange<T> implements NativeHttp.Answer, Flow.Subscription {
     /**
      * Sends the request and waits for the answer.
      *
+     * @param connection opens a connection, or returns the one that is open
      * @param bodiless the request without its body
      */
-    void run(NativeHttp.Wire wire, NativeHttp.Request bodiless) {
-        future.whenComplete((response, failure) -> {
-            if (future.isCancelled()) {
-                wire.wake();
-            }
-        });
+    void run(Supplier<NativeHttp.Wire> connection, NativeHttp.Request bodiless) {
         try {
+            NativeHttp.Wire wire = connection.get();
+            future.whenComplete((response, failure) -> {
+                if (future.isCancelled()) {
+                    wire.wake();
+                }
+            });
             if (content.isPresent()) {
                 content.get().use(bytes -> wire.send(bodiless.withBody(bytes), this));
             } else {

@@ -6,6 +6,7 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
+import java.util.Locale;
 import java.util.Optional;
 
 /** URLs: how messages show them, and which redirects are followed. */
@@ -117,6 +118,11 @@ final class ObjectName {
         return one.getScheme().equalsIgnoreCase(other.getScheme())
                 && one.getHost().equalsIgnoreCase(other.getHost())
                 && port(one) == port(other);
+    }
+
+    /** Returns what two URLs of the same server have in common. */
+    static String origin(URI uri) {
+        return "%s://%s:%s".formatted(uri.getScheme(), uri.getHost(), port(uri)).toLowerCase(Locale.ROOT);
     }
 
     /** Returns the header {@code Host} that the client sends: the port only if it is not that of the scheme. */

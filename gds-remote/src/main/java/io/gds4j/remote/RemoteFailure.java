@@ -3,12 +3,16 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.SystemReason;
+import java.io.IOException;
 import java.net.ConnectException;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.net.http.HttpConnectTimeoutException;
 import java.net.http.HttpHeaders;
 import java.nio.channels.UnresolvedAddressException;
+import java.nio.channels.FileChannel;
+import java.nio.file.Path;
 import java.security.KeyStoreException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
@@ -87,8 +91,26 @@ final class RemoteFailure {
         return false;
     }
 
+    /** Returns whether a request failed because nothing can be opened. Native libraries and resolvers of names give other reasons then. */
+    private static boolean lacksDescriptors(Throwable why) {
+        for (Throwable each = why; each != null; each = each.getCause()) {
+            if (each instanceof IOException known && SystemReason.TOO_MANY_FILES.in(known)) {
+                return true;
+            }
+        }
+        try {
+            FileChannel.open(Path.of("/dev/null")).close();
+            return false;
+        } catch (IOException e) {
+            return SystemReason.TOO_MANY_FILES.in(e);
+        }
+    }
+
     /** Returns why there was no answer. */
     static String reason(Throwable why, URI uri, HttpOptions options) {
+        if (lacksDescriptors(why)) {
+            return "this process has no file descriptor left: too many open files, ulimit -n is the limit";
+        }
         for (Throwable each = why; each != null; each = each.getCause()) {
             if (each instanceof UnresolvedAddressException || each instanceof UnknownHostException) {
                 return "the host is unknown";

@@ -44,9 +44,9 @@ public final class S3Files {
             throw notAllowed(uri, "; in a key, ? is %3F and # is %23");
         }
         Optional<String> key = ObjectName.unescaped(uri.getRawPath()).filter(text -> !text.contains("//"));
-        HttpConnections connections = new HttpConnections(options.http(),
-                S3Signer.of(options.region(), options.credentials()));
         S3Names names = new S3Names(bucket, options);
+        HttpConnections connections = HttpConnections.of(names.url("", Map.of()), options.http(),
+                S3Signer.of(options.region(), options.credentials()), options.credentials());
         // Every spelling of a key is the same object.
         URI plain = URI.create("s3://" + bucket + ObjectName.escaped(key.orElseThrow(
                 () -> notAllowed(uri, "; a key is UTF-8 and has no empty names"))));

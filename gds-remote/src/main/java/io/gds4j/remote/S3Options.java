@@ -24,6 +24,14 @@ public final class S3Options {
     private final Supplier<S3Credentials> credentials;
     private final HttpOptions http;
 
+    /** Credentials that stay the same. */
+    private record Fixed(S3Credentials keys) implements Supplier<S3Credentials> {
+        @Override
+        public S3Credentials get() {
+            return keys;
+        }
+    }
+
     private S3Options(Builder builder) {
         endpoint = builder.endpoint;
         region = builder.region;
@@ -194,7 +202,7 @@ public final class S3Options {
          */
         public Builder credentials(S3Credentials keys) {
             Objects.requireNonNull(keys, "keys");
-            return credentials(() -> keys);
+            return credentials(new Fixed(keys));
         }
 
         /**

@@ -1,17 +1,38 @@
 package io.gds4j.remote;
 
+import java.io.UncheckedIOException;
+import java.net.ProxySelector;
 import java.net.http.HttpClient;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.security.KeyStoreException;
+import java.security.NoSuchAlgorithmException;
+import java.util.Arrays;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.Executor;
+import java.util.concurrent.TimeUnit;
+import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
-/** The client of the JDK, which several connections share; starts at its first request. Thread-safe. */
+/**
+ * The client of the JDK, which several connections share. Starts at its first request, and ends with its thread and connections some seconds
+ * after the last one. Thread-safe.
+ */
 final class SharedClient implements Client {
+    /** Runs on the JDK's own thread of delays. */
+    private static final Executor LATER =
+            CompletableFuture.delayedExecutor(NativeClient.IDLE_SECONDS, TimeUnit.SECONDS, Runnable::run);
+
     private final HttpOptions options;
     private @Nullable HttpClient client;
+
+    /** What the client took from the JVM when it was made. */
+    private List<@Nullable Object> ofJvm = List.of();
+    private int running;
+    private boolean isWatched;
+    private boolean wasUsed;
 
     SharedClient(HttpOptions options) {
         this.options = options;
@@ -25,25 +46,81 @@ final class SharedClient implements Client {
             // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
             return CompletableFuture.failedFuture(new KeyStoreException(problem.get()));
         }
-        return get().sendAsync(request, handler);
+        HttpClient open;
+        try {
+            open = begin();
+        } catch (UncheckedIOException e) {
+            return CompletableFuture.failedFuture(e.getCause()); // no descriptor is left for its selector
+        }
+        try {
+            CompletableFuture<HttpResponse<T>> answer = open.sendAsync(request, handler);
+            answer.whenComplete((response, failure) -> end());
+            return answer;
+        } catch (RuntimeException | Error e) {
+            end();
+            throw e;
+        }
     }
 
-    /** Returns the client. HTTP/1.1, because HTTP/2 would send all ranges through one connection. */
-    private synchronized HttpClient get() {
+    private synchronized HttpClient begin() {
+        List<@Nullable Object> now = ofJvm();
         HttpClient known = client;
-        if (known == null) {
-            HttpClient.Builder builder = HttpClient.newBuilder()
-                    .version(HttpClient.Version.HTTP_1_1)
-                    .followRedirects(HttpClient.Redirect.NEVER)
-                    .connectTimeout(options.connectTimeout())
-                    // The thread that has read bytes copies them while they are in its cache: 20 % less processor time
-                    // than a thread for each delivery. Nothing of ours blocks it.
-                    .executor(Runnable::run);
-            options.proxy().ifPresent(builder::proxy);
-            options.tls().ifPresent(builder::sslContext);
-            known = builder.build();
+        if (known == null || !now.equals(ofJvm)) {
+            known = made();
             client = known;
+            ofJvm = now;
         }
+        running++;
+        wasUsed = true;
         return known;
+    }
+
+    private synchronized void end() {
+        running--;
+        watch();
+    }
+
+    /** Looks again in some seconds, while there is a client. */
+    private void watch() {
+        if (!isWatched && client != null) {
+            isWatched = true;
+            wasUsed = false;
+            LATER.execute(this::look);
+        }
+    }
+
+    private synchronized void look() {
+        isWatched = false;
+        HttpClient known = client;
+        if (known != null && running == 0 && !wasUsed) {
+            client = null;
+            known.shutdownNow();
+        } else {
+            watch();
+        }
+    }
+
+    /** Returns what a program may replace meanwhile: a client keeps what it was made with. */
+    private List<@Nullable Object> ofJvm() {
+        try {
+            return Arrays.asList(
+                    ProxySelector.getDefault(), options.tls().isPresent() ? null : SSLContext.getDefault());
+        } catch (NoSuchAlgorithmException e) {
+            return List.of(); // the client fails by it, too
+        }
+    }
+
+    /** Makes a client. HTTP/1.1, because HTTP/2 would send all ranges through one connection. */
+    private HttpClient made() {
+        HttpClient.Builder builder = HttpClient.newBuilder()
+                .version(HttpClient.Version.HTTP_1_1)
+                .followRedirects(HttpClient.Redirect.NEVER)
+                .connectTimeout(options.connectTimeout())
+                // The thread that has read bytes copies them while they are in its cache: 20 % less processor time
+                // than a thread for each delivery. Nothing of ours blocks it.
+                .executor(Runnable::run);
+        options.proxy().ifPresent(builder::proxy);
+        options.tls().ifPresent(builder::sslContext);
+        return builder.build();
     }
 }

@@ -308,11 +308,11 @@ class S3FaultTest {
         return String.valueOf(exchange.getRequestURI().getQuery()).startsWith("uploads");
     }
 
-    private interface Action {
+    interface Action {
         void run() throws IOException;
     }
 
-    private static List<String> logged(Action action) throws IOException {
+    static List<String> logged(Action action) throws IOException {
         List<String> lines = new CopyOnWriteArrayList<>();
         Handler handler = new Handler() {
             @Override

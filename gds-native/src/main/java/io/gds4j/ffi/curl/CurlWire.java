@@ -258,13 +258,21 @@ final class CurlWire implements NativeHttp.Wire {
 
     /** Takes a line of the head. An answer other than the number of bytes ends the request. */
     private static long onHeader(long data, long size, long count, long id) {
-        CurlAnswer answer = ANSWERS.get(id);
-        return answer != null && answer.header(NativeSegments.of(data, size * count)) ? size * count : 0;
+        try {
+            CurlAnswer answer = ANSWERS.get(id);
+            return answer != null && answer.header(NativeSegments.of(data, size * count)) ? size * count : 0;
+        } catch (Throwable t) { // a class that cannot be loaded for want of a descriptor would end the program
+            return 0;
+        }
     }
 
     private static long onBody(long data, long size, long count, long id) {
-        CurlAnswer answer = ANSWERS.get(id);
-        return answer != null && answer.body(NativeSegments.of(data, size * count)) ? size * count : 0;
+        try {
+            CurlAnswer answer = ANSWERS.get(id);
+            return answer != null && answer.body(NativeSegments.of(data, size * count)) ? size * count : 0;
+        } catch (Throwable t) {
+            return 0;
+        }
     }
 
     @Override

@@ -1,0 +1,137 @@
+package io.gds4j.remote;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.error.CuFileException;
+import java.io.FileInputStream;
+import java.io.IOException;
+import java.io.InputStream;
+import java.net.URI;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.List;
+import java.util.Map;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
+import org.junit.jupiter.api.AfterEach;
+import org.junit.jupiter.api.Test;
+
+/** Many objects of a server: they share connections, threads and descriptors. */
+class HttpSourcePoolTest {
+    private static final int OBJECTS = 300;
+    private static final byte[] BYTES = RangeServer.random(100);
+
+    private final RangeServer server = new RangeServer();
+    private final Set<Object> connected = ConcurrentHashMap.newKeySet();
+
+    @AfterEach
+    void stop() {
+        server.close();
+    }
+
+    private URI watched(String path) {
+        server.on((exchange, request) -> {
+            connected.add(exchange.getRemoteAddress());
+            return false;
+        });
+        return server.put(path, BYTES);
+    }
+
+    @Test
+    void objectsOfEqualOptionsShareConnections() throws IOException {
+        URI uri = watched("/x");
+        for (int i = 0; i < 20; i++) {
+            HttpOptions equal = HttpOptions.DEFAULTS.withHeader("Key", "one");
+            assertThat(HttpSource.open(uri, equal).size()).isEqualTo(BYTES.length);
+            assertThat(Files.size(HttpFiles.path(uri, equal))).isEqualTo(BYTES.length);
+        }
+        assertThat(connected).hasSize(1);
+        HttpSource.open(uri, HttpOptions.DEFAULTS.withHeader("Key", "other"));
+        assertThat(connected).hasSize(2);
+    }
+
+    @Test
+    void objectsOfEqualCredentialsShareConnections() throws IOException {
+        watched("/bucket/x");
+        for (int i = 0; i < 20; i++) {
+            S3Options equal = S3Options.fromEnvironment(Map.of(
+                    "AWS_ENDPOINT_URL", server.uri("").toString(), "AWS_ACCESS_KEY_ID", "a", "AWS_SECRET_ACCESS_KEY",
+                    "b", "HOME", "/nonexistent"));
+            assertThat(Files.size(S3Files.path(URI.create("s3://bucket/x"), equal))).isEqualTo(BYTES.length);
+        }
+        assertThat(connected).hasSize(1);
+        for (int i = 0; i < 20; i++) {
+            S3Options other = S3Options.fromEnvironment(Map.of("HOME", "/nonexistent")).toBuilder()
+                    .endpoint(server.uri("")).credentials(S3Credentials.of("c", "d")).build();
+            assertThat(Files.size(S3Files.path(URI.create("s3://bucket/x"), other))).isEqualTo(BYTES.length);
+        }
+        assertThat(connected).hasSize(2);
+    }
+
+    /** Each open object kept a thread and three descriptors for 5 s. */
+    @Test
+    void fewDescriptorsSufficeAndTheirLimitIsNamed() throws Exception {
+        server.put("/x", BYTES);
+        Process opener = new ProcessBuilder(
+                "sh", "-c", "ulimit -n 128; exec \"$@\"", "sh",
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-XX:TieredStopAtLevel=1",
+                "-XX:+UseSerialGC", "--enable-native-access=ALL-UNNAMED",
+                "-Dgds4j.http=" + System.getProperty("gds4j.http", "any"), "-cp",
+                System.getProperty("java.class.path"), Opener.class.getName(), server.uri("/x").toString())
+                .redirectErrorStream(true).start();
+        String printed = new String(opener.getInputStream().readAllBytes(), StandardCharsets.UTF_8);
+        assertThat(opener.waitFor()).as(printed).isZero();
+        String[] lines = printed.split("\n");
+        assertThat(Integer.parseInt(lines[0])).as("threads more: %s", printed).isLessThan(8);
+        assertThat(Integer.parseInt(lines[1])).as("descriptors more: %s", printed).isLessThan(16);
+        assertThat(lines[2]).as(printed).contains("this process has no file descriptor left");
+    }
+
+    /** The process that opens many objects, and then one more after all descriptors are in use. */
+    static final class Opener {
+        private static final HttpOptions ONCE = HttpOptions.DEFAULTS.withPatience(
+                HttpOptions.DEFAULTS.stallTimeout(), 1, HttpOptions.DEFAULTS.backoff());
+
+        private static int threads() throws IOException {
+            return Integer.parseInt(Files.readString(Path.of("/proc/self/status"))
+                    .replaceAll("(?s).*Threads:\\s*(\\d+).*", "$1"));
+        }
+
+        private static int descriptors() {
+            String[] names = Path.of("/proc/self/fd").toFile().list();
+            return names == null ? -1 : names.length;
+        }
+
+        private static String failure(URI uri) {
+            try {
+                return String.valueOf(HttpSource.open(uri, ONCE).size());
+            } catch (CuFileException e) {
+                return e.getMessage();
+            }
+        }
+
+        /** Prints threads and descriptors that many objects need, and why one cannot be opened. */
+        public static void main(String[] url) throws IOException {
+            URI uri = URI.create(url[0]);
+            URI closed = URI.create("http://127.0.0.1:1/x");
+            failure(closed); // loads the classes of failures, which needs descriptors
+            int threads = threads();
+            int descriptors = descriptors();
+            for (int i = 0; i < OBJECTS; i++) {
+                HttpSource.open(uri, ONCE);
+            }
+            System.out.println(threads() - threads);
+            System.out.println(descriptors() - descriptors);
+            List<InputStream> all = new ArrayList<>();
+            try {
+                while (true) {
+                    all.add(new FileInputStream("/dev/null"));
+                }
+            } catch (IOException e) {
+                System.out.println(failure(closed));
+            }
+        }
+    }
+}
