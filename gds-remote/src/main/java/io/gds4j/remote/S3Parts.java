@@ -32,6 +32,7 @@ import java.util.regex.Pattern;
  * @param checks whether the server compares a checksum with each part, so that the signature need not cover it
  */
 record S3Parts(S3Target target, String id, boolean checks) {
+
     private static final int MAX_PARTS = 10_000;
     private static final int PAGE = 4096;
 

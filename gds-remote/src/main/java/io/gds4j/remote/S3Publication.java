@@ -84,7 +84,8 @@ record S3Publication(S3Target target, boolean onlyNew) {
         AtomicBoolean doubt = new AtomicBoolean();
         try {
             HttpResponse<byte[]> answer = target.requests().send(method, uri, body, headers, () -> doubt.set(true));
-            boolean isTold = method.equals("PUT") ? isWhole(answer) : COMPLETED.matcher(S3Requests.text(answer)).matches();
+            boolean isTold =
+                    method.equals("PUT") ? isWhole(answer) : COMPLETED.matcher(S3Requests.text(answer)).matches();
             if (isTold) {
                 return new Outcome.Stored();
             }

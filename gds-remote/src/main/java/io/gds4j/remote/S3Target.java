@@ -14,6 +14,7 @@ import java.util.Map;
  * @param mark names the upload that made an object: if the answer is lost, the object still tells
  */
 record S3Target(S3Names names, S3Requests requests, String key, String mark) {
+
     /** The header of the mark. */
     static final String MARK = "x-amz-meta-gds4j-upload";
 

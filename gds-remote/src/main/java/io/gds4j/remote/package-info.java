@@ -10,4 +10,5 @@ import org.jspecify.annotations.NullMarked;
 //   HttpSourceTest: FirstRequest, HttpConnections, NativeClient, NativeExchange
 //   ObjectPathTest: HttpFileSystem, HttpPath, HttpProvider, Reach, SourceChannel
 //   HttpSourceFaultTest: RangeBody, RangePart, RemoteFailure
-//   S3FilesTest: S3Listing, S3Requests, S3Upload
+//   S3FilesTest: FileContent, S3Listing, S3Parts, S3Publication, S3Requests, S3Target, S3Upload
+//   HttpSourcePoolTest: ClientPool, SharedClient

@@ -16,7 +16,8 @@ import java.util.concurrent.CopyOnWriteArrayList;
 final class FaultyProxy implements AutoCloseable {
     /** What happens to a request. */
     enum Fault {
-        NONE, RESET, END, ERROR, REFUSAL, PAGE, EMPTY, DONE_RESET, DONE_END, DONE_ERROR, DONE_EMPTY, DONE_NO_CONTENT, DONE_CUT;
+        NONE, RESET, END, ERROR, REFUSAL, PAGE, EMPTY, DONE_RESET, DONE_END, DONE_ERROR, DONE_EMPTY, DONE_NO_CONTENT,
+        DONE_CUT;
 
         boolean isDone() {
             return this == NONE || name().startsWith("DONE");

@@ -225,7 +225,8 @@ class S3FaultTest {
 
     /** Portals, proxies and servers of files answer so, and store nothing. */
     @ParameterizedTest
-    @CsvSource({"200, '', ''", "200, '<html>Please log in</html>', ''", "200, '<html>Please log in</html>', x", "204, '', ''",
+    @CsvSource({"200, '', ''", "200, '<html>Please log in</html>', ''", "200, '<html>Please log in</html>', x",
+            "204, '', ''",
             "201, '', x"})
     void answerThatIsNotOfS3IsNoSuccess(int status, String body, String tag) throws IOException {
         Path file = Files.write(folder.resolve("file"), new byte[10]);
@@ -299,9 +300,11 @@ class S3FaultTest {
             }
             return !begins;
         });
-        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS))).hasMessageContaining("where S3 answers with status 200, an ETag")
+        assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS)))
+                .hasMessageContaining("where S3 answers with status 200, an ETag")
                 .hasMessageContaining("its parts stay at the server: bucket models, key a, upload id id/1+&");
-        assertThatThrownBy(() -> S3Files.delete(path("a", OPTIONS))).hasMessageContaining("where S3 answers with status 204");
+        assertThatThrownBy(() -> S3Files.delete(path("a", OPTIONS)))
+                .hasMessageContaining("where S3 answers with status 204");
     }
 
     private static boolean beginsUpload(HttpExchange exchange) {
