@@ -40,9 +40,9 @@ final class CountedBody implements BodyPublisher {
         return bytes.get();
     }
 
-    /** Returns whether a client has begun to send the request. */
-    boolean isUsed() {
-        return isUsed;
+    /** Returns whether a client may have begun to send the request. That of the JDK does not ask for a body of 0 bytes. */
+    boolean mayBeSent() {
+        return isUsed || length == 0;
     }
 
     /** Takes the number of bytes that a native client has sent. */

@@ -171,7 +171,7 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
                     isOpen = !RemoteFailure.isUnsent(e);
                     throw e;
                 } finally {
-                    if (isOpen && sent.isUsed()) {
+                    if (isOpen && sent.mayBeSent()) {
                         mayBeDone.run();
                     }
                     sent.forget();
