@@ -54,6 +54,10 @@ final class AllocationBounds {
         int result = contexts.in(context, () -> contexts.cuda().memGetAddressRange(baseAndSize, range.address()));
         long before = range.address() - baseAndSize[0];
         if (result == Cuda.SUCCESS && range.length() > baseAndSize[1] - before) {
+            if (new CudaPointers(contexts.cuda()).isMapped(range.address())) {
+                checkMappings(range, contexts.cuda()); // such as the expandable segments of PyTorch
+                return;
+            }
             throw CuFileException.of(
                     CuFileError.CUDA_POINTER_RANGE_ERROR,
                     REGISTER,

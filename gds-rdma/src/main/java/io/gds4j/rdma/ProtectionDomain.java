@@ -193,7 +193,7 @@ public final class ProtectionDomain implements AutoCloseable {
                 "there is no CUDA driver that knows " + memory));
         CudaPointers pointers = new CudaPointers(contexts.cuda());
         long context = contexts.contextOf(memory.address(), memory.device());
-        int synced = contexts.in(context, () -> pointers.synchronise(memory.address()));
+        int synced = contexts.in(context, () -> pointers.synchronise(memory.address(), memory.length()));
         if (synced != Cuda.ERROR_NOT_SUPPORTED) {
             CudaErrors.check(contexts.cuda(), "cuPointerSetAttribute", synced);
         }

@@ -11,6 +11,7 @@ import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.verbs.SoftVerbs;
 import io.gds4j.memory.DmaBuf;
+import io.gds4j.memory.GrowableMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -99,6 +100,25 @@ class RdmaDevicesTest {
             region.close();
             buffer.close();
             Failures.expect(CuFileError.CUDA_POINTER_INVALID, () -> domain.register(buffer, WRITE));
+        }
+    }
+
+    @Test
+    void memoryThatGrewIsRegisteredAcrossItsMappings() {
+        try (GrowableMemory memory = allocator.growable(8 << 20, 0);
+                ProtectionDomain domain = devices().open("mlx5_0")) {
+            long seam = memory.allocation().range().length();
+            memory.grow(8 << 20);
+            MemoryRange all = memory.allocation().range();
+            MemoryRange part = all.slice(seam - 100, 200);
+            try (DmaBuf buffer = allocator.exportDmaBuf(part); MemoryRegion region = domain.register(buffer, WRITE)) {
+                assertThat(library.calls()).endsWith(
+                        "offset 3996 length 200 iova 0x%x fd %s access 1".formatted(part.address(), buffer.fd()),
+                        "ibv_reg_dmabuf_mr");
+                assertThat(region.isOpen()).isTrue();
+            }
+            domain.register(all, WRITE).close();
+            assertThat(cuda.synced()).containsExactlyInAnyOrder(all.address(), all.address() + seam);
         }
     }
 

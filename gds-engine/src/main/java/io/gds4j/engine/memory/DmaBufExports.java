@@ -12,6 +12,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.memory.DmaBuf;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 
 /** Exports GPU memory to other devices as dma-bufs. */
@@ -41,16 +42,27 @@ final class DmaBufExports {
         long page = posix.pageSize();
         long start = range.address() & -page;
         long size = (range.address() + range.length() - start + page - 1) & -page;
-        checkPages(range, context, start);
+        boolean isMapped = range.kind() == MemoryKind.CUDA_VMM || pointers.isMapped(range.address());
+        if (isMapped) {
+            checkMappings(range);
+        } else {
+            checkPages(range, context, start);
+        }
         int[] fd = new int[1];
         int result = contexts.in(context, () -> {
-            int synced = pointers.synchronise(range.address());
+            int synced = pointers.synchronise(range.address(), range.length());
             return synced != Cuda.SUCCESS && synced != Cuda.ERROR_NOT_SUPPORTED
                     ? synced
                     : cuda.memGetDmaBuf(fd, start, size);
         });
         if (result == Cuda.ERROR_NOT_SUPPORTED) {
             throw refusal(CuFileError.IO_NOT_SUPPORTED, "the driver exports no dma-buf of " + range);
+        }
+        long first = isMapped ? pointers.knownUpTo(range.address(), 1) - range.address() : range.length();
+        if (result == Cuda.ERROR_INVALID_VALUE && first < range.length()) {
+            throw refusal(CuFileError.IO_NOT_SUPPORTED,
+                    "this driver exports single mappings: export the first %s bytes of %s alone".formatted(first,
+                            range));
         }
         if (result != Cuda.SUCCESS) {
             throw CudaErrors.failure(cuda, EXPORT, result).range(-1, size).build();
@@ -86,6 +98,15 @@ final class DmaBufExports {
                     CuFileError.IO_NOT_SUPPORTED,
                     "GPU %s exports no dma-buf: that takes the open kernel modules, and Linux 5.12 or newer"
                             .formatted(device));
+        }
+    }
+
+    /** Refuses a range with a part that is not mapped. Mappings begin at pages; one dma-buf holds several of them. */
+    private void checkMappings(MemoryRange range) {
+        long known = pointers.knownUpTo(range.address(), range.length()) - range.address();
+        if (known < range.length()) {
+            throw refusal(CuFileError.CUDA_POINTER_RANGE_ERROR,
+                    "nothing is mapped at 0x%x, within %s".formatted(range.address() + known, range));
         }
     }
 

@@ -299,6 +299,22 @@ class CudaMemoryTest {
     }
 
     @Test
+    void copiesFromAndToEachMappingOfAnExportWait() {
+        try (GrowableMemory memory = allocator.growable(8 << 20, 0)) {
+            long seam = memory.allocation().range().length();
+            memory.grow(8 << 20);
+            MemoryRange all = memory.allocation().range();
+            MemoryRange told = MemoryRange.ofAddress(all.address(), all.length(), MemoryKind.CUDA_DEVICE);
+            allocator.exportDmaBuf(told).close();
+            assertThat(cuda.synced()).containsExactlyInAnyOrder(all.address(), all.address() + seam);
+            cuda.fail(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, 1, Cuda.ERROR_INVALID_VALUE);
+            CuFileException refused = failure(() -> allocator.exportDmaBuf(all));
+            assertThat(refused.error()).isEqualTo(CuFileError.IO_NOT_SUPPORTED);
+            assertThat(refused.detail()).contains("export the first " + seam + " bytes");
+        }
+    }
+
+    @Test
     void driverWithoutDmaBufIsTheNamedReason() {
         try (MemoryAllocation memory = allocator.allocate(MemoryKind.CUDA_VMM, 1 << 20)) {
             cuda.fail(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, 1, Cuda.ERROR_NOT_SUPPORTED);

@@ -492,6 +492,29 @@ abstract class GpuMemoryContract {
         }
     }
 
+    /** The driver knows each mapping of memory that grew alone: an export holds all of them. */
+    @Test
+    void memoryThatGrewIsExportedAcrossItsMappings() {
+        assumeTrue(GpuCapabilities.of(cuda, 0).dmaBuf(), "no dma-buf here");
+        try (GrowableMemory memory = allocator.growable(64L << 20, 0)) {
+            MemoryRange before = memory.allocation().range();
+            allocator.exportDmaBuf(before).close();
+            long seam = before.length();
+            memory.grow(48L << 20);
+            MemoryRange all = memory.allocation().range();
+            for (MemoryRange part : List.of(
+                    all, all.slice(seam - 4096, 8192), all.slice(seam - 5, 10), all.slice(seam, 1 << 20))) {
+                try (DmaBuf buffer = allocator.exportDmaBuf(part)) {
+                    assertThat(buffer.length()).isEqualTo(part.length());
+                    assertThat(buffer.offset()).isEqualTo(part.address() % posix.pageSize());
+                    assertThat(buffer.size()).isGreaterThanOrEqualTo(buffer.offset() + buffer.length());
+                }
+            }
+            MemoryRange past = MemoryRange.ofAddress(all.address(), all.length() + 4096, MemoryKind.CUDA_VMM);
+            assertThat(failureOf(() -> allocator.exportDmaBuf(past))).isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR);
+        }
+    }
+
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"CUDA_DEVICE", "CUDA_VMM"}, mode = EnumSource.Mode.EXCLUDE)
     void otherMemoryIsNotExportedAndTheRefusalSaysWhy(MemoryKind kind) {

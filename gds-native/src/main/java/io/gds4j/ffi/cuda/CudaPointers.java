@@ -53,19 +53,34 @@ public final class CudaPointers {
         return at;
     }
 
+    /** Returns whether an address is of memory that a program has mapped: the driver knows each of its mappings alone. */
+    public boolean isMapped(long address) {
+        CudaPointer found = classify(address);
+        return found.type() == CudaPointer.Type.DEVICE && found.pool() == 0 && found.context() == 0;
+    }
+
     /**
-     * Makes synchronous copies from and to an allocation complete on return, since another device may read what they wrote
-     * (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). The call is expensive and holds for the life of the allocation. The memory's context must be
-     * current.
+     * Makes synchronous copies from and to memory complete on return, since another device may read what they wrote
+     * (CU_POINTER_ATTRIBUTE_SYNC_MEMOPS). The call is expensive and holds for the life of an allocation, or of each mapping in the range.
+     * The memory's context must be current.
      *
      * @return {@code CUresult}
      */
-    public int synchronise(long address) {
+    public int synchronise(long address, long length) {
         long[] value = new long[1];
-        int asked = cuda.pointerGetAttribute(value, CudaAttributes.POINTER_SYNC_MEMOPS, address);
-        return asked == Cuda.SUCCESS && value[0] != 0
-                ? Cuda.SUCCESS
-                : cuda.pointerSetAttribute(1, CudaAttributes.POINTER_SYNC_MEMOPS, address);
+        long end = address + length;
+        for (long at = address; Long.compareUnsigned(at, end) < 0;) {
+            int asked = cuda.pointerGetAttribute(value, CudaAttributes.POINTER_SYNC_MEMOPS, at);
+            if (asked != Cuda.SUCCESS || value[0] == 0) {
+                int result = cuda.pointerSetAttribute(1, CudaAttributes.POINTER_SYNC_MEMOPS, at);
+                if (result != Cuda.SUCCESS) {
+                    return result;
+                }
+            }
+            long next = knownUpTo(at, 1);
+            at = next == at ? end : next; // a driver that does not tell where memory ends has marked it whole
+        }
+        return Cuda.SUCCESS;
     }
 
     private static CudaPointer unknown(long address) {

@@ -4,6 +4,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.Map;
 import java.util.NavigableMap;
+import java.util.Optional;
 import java.util.TreeMap;
 
 /** Memory that {@link FakeCuda} knows: allocated by it, or host memory registered with it. */
@@ -63,6 +64,16 @@ final class FakeBlock {
 
     boolean holds(long pointer, long length) {
         return pointer >= address && length <= bytes && pointer - address <= bytes - length;
+    }
+
+    /** Returns the first address and the length of what the driver knows around an address: a single mapping of a reservation. */
+    Optional<long[]> known(long pointer) {
+        if (kind != Kind.VMM) {
+            return Optional.of(new long[]{address, bytes});
+        }
+        Map.Entry<Long, FakeMapping> mapping = mappings.floorEntry(pointer);
+        return mapping == null || mapping.getKey() + mapping.getValue().bytes <= pointer
+                ? Optional.empty() : Optional.of(new long[]{mapping.getKey(), mapping.getValue().bytes});
     }
 
     /** False for parts of a reservation that are not mapped or that the device may not touch. */

@@ -165,11 +165,10 @@ public final class FakeCuda extends FakeReservations {
     public int memGetAddressRange(long[] baseAndSize, long pointer) {
         return inContext(CudaFunction.MEM_GET_ADDRESS_RANGE, context -> {
             FakeBlock block = blocks.around(pointer);
-            if (block == null || block.kind == FakeBlock.Kind.HOST_REGISTERED) {
+            if (block == null || block.kind == FakeBlock.Kind.HOST_REGISTERED || block.known(pointer).isEmpty()) {
                 return ERROR_NOT_FOUND;
             }
-            baseAndSize[0] = block.address;
-            baseAndSize[1] = block.bytes;
+            System.arraycopy(block.known(pointer).get(), 0, baseAndSize, 0, 2);
             return SUCCESS;
         });
     }

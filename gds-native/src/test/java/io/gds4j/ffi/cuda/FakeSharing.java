@@ -23,7 +23,7 @@ abstract class FakeSharing extends FakeDevices {
         return List.copyOf(prefetches);
     }
 
-    /** Returns the addresses of allocations whose synchronous copies wait for their end. */
+    /** Returns the addresses of allocations and mappings whose synchronous copies wait for their end. */
     public synchronized Set<Long> synced() {
         return Set.copyOf(synced);
     }
@@ -36,18 +36,18 @@ abstract class FakeSharing extends FakeDevices {
     @Override
     public int pointerGetAttribute(long[] value, int attribute, long pointer) {
         return plain(CudaFunction.POINTER_GET_ATTRIBUTE, () -> {
-            FakeBlock block = blocks.around(pointer);
-            return block == null ? ERROR_INVALID_VALUE : read(block, attribute, value, 0);
+            FakeBlock block = known(pointer);
+            return block == null ? ERROR_INVALID_VALUE : read(block, pointer, attribute, value, 0);
         });
     }
 
     @Override
     public int pointerGetAttributes(long[] values, int[] attributes, long pointer) {
         return plain(CudaFunction.POINTER_GET_ATTRIBUTES, () -> {
-            FakeBlock block = blocks.around(pointer);
+            FakeBlock block = known(pointer);
             for (int i = 0; i < attributes.length; i++) {
                 values[i] = 0;
-                int result = block == null ? SUCCESS : read(block, attributes[i], values, i);
+                int result = block == null ? SUCCESS : read(block, pointer, attributes[i], values, i);
                 if (result != SUCCESS) {
                     return result;
                 }
@@ -56,7 +56,13 @@ abstract class FakeSharing extends FakeDevices {
         });
     }
 
-    private int read(FakeBlock block, int attribute, long[] value, int i) {
+    private FakeBlock known(long pointer) {
+        FakeBlock block = blocks.around(pointer);
+        return block == null || block.known(pointer).isEmpty() ? null : block;
+    }
+
+    private int read(FakeBlock block, long pointer, int attribute, long[] value, int i) {
+        long[] known = block.known(pointer).orElseThrow();
         boolean contextless = block.kind == FakeBlock.Kind.POOL || block.kind == FakeBlock.Kind.VMM;
         switch (attribute) {
             case CudaAttributes.POINTER_CONTEXT -> value[i] = contextless ? 0 : block.context.handle;
@@ -64,12 +70,13 @@ abstract class FakeSharing extends FakeDevices {
                 value[i] = block.kind.isHost()
                         ? CudaAttributes.MEMORY_TYPE_HOST
                         : CudaAttributes.MEMORY_TYPE_DEVICE;
-            case CudaAttributes.POINTER_BUFFER_ID -> value[i] = block.id;
+            case CudaAttributes.POINTER_BUFFER_ID ->
+                value[i] = block.kind == FakeBlock.Kind.VMM ? known[0] : block.id;
             case CudaAttributes.POINTER_IS_MANAGED -> value[i] = block.kind == FakeBlock.Kind.MANAGED ? 1 : 0;
             case CudaAttributes.POINTER_DEVICE_ORDINAL -> value[i] = block.device;
-            case CudaAttributes.POINTER_RANGE_START -> value[i] = block.address;
-            case CudaAttributes.POINTER_RANGE_SIZE -> value[i] = block.bytes;
-            case CudaAttributes.POINTER_SYNC_MEMOPS -> value[i] = synced.contains(block.address) ? 1 : 0;
+            case CudaAttributes.POINTER_RANGE_START -> value[i] = known[0];
+            case CudaAttributes.POINTER_RANGE_SIZE -> value[i] = known[1];
+            case CudaAttributes.POINTER_SYNC_MEMOPS -> value[i] = synced.contains(known[0]) ? 1 : 0;
             case CudaAttributes.POINTER_MEMPOOL_HANDLE ->
                 value[i] = block.kind == FakeBlock.Kind.POOL ? 0x5000 + block.device : 0;
             default -> {
@@ -82,12 +89,12 @@ abstract class FakeSharing extends FakeDevices {
     @Override
     public int pointerSetAttribute(int value, int attribute, long pointer) {
         return plain(CudaFunction.POINTER_SET_ATTRIBUTE, () -> {
-            FakeBlock block = blocks.around(pointer);
+            FakeBlock block = known(pointer);
             if (block == null || attribute != CudaAttributes.POINTER_SYNC_MEMOPS
                     || block.kind == FakeBlock.Kind.MANAGED) {
                 return ERROR_INVALID_VALUE;
             }
-            synced.add(block.address);
+            synced.add(block.known(pointer).orElseThrow()[0]);
             return SUCCESS;
         });
     }
@@ -112,6 +119,9 @@ abstract class FakeSharing extends FakeDevices {
         return inContext(CudaFunction.MEM_GET_HANDLE_FOR_ADDRESS_RANGE, context -> {
             FakeBlock block = blocks.around(pointer);
             if (block == null || bytes <= 0 || pointer % PAGE != 0 || bytes % PAGE != 0) {
+                return ERROR_INVALID_VALUE;
+            }
+            if (!block.isAccessible(pointer, bytes)) {
                 return ERROR_INVALID_VALUE;
             }
             if (block.kind == FakeBlock.Kind.MANAGED || block.kind == FakeBlock.Kind.POOL || block.kind.isHost()) {
