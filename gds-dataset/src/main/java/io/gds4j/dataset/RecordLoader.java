@@ -377,7 +377,8 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
 
         /**
          * Sets the position of the first record. A loader with the same source, order, share, remainder and batch continues exactly
-         * where another stopped.
+         * where another stopped. The position counts records of one rank: with another number of ranks, or with DROP or PAD another
+         * batch, it means other records, and nothing reports that some are repeated or left out.
          *
          * @param value {@link RecordBatch#nextPosition} of the last batch that the program has processed; 0 by default
          * @return this builder
