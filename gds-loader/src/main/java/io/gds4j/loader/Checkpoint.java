@@ -127,6 +127,49 @@ public final class Checkpoint {
     }
 
     /**
+     * Chooses the files of a variant in folders: {@code Checkpoint.variant("fp16").open(path)} reads {@code model.fp16.safetensors}, its
+     * parts, or what {@code model.safetensors.index.fp16.json} names. {@link #open(Path, FileVisitOption...)} reads the files without one.
+     *
+     * @param name what stands before the ending of file names, or the number of a part
+     * @throws CuFileException INVALID_VALUE for a name that is empty or has a slash
+     */
+    public static Variant variant(String name) {
+        if (name.isEmpty() || name.indexOf('/') >= 0) {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, "Checkpoint.variant",
+                    "a variant is a part of file names, such as fp16, not " + CheckpointException.quote(name));
+        }
+        return new Variant(name);
+    }
+
+    /** A variant of the files of a folder, such as one in half precision. Immutable. */
+    public static final class Variant {
+        private final String name;
+
+        private Variant(String name) {
+            this.name = name;
+        }
+
+        /**
+         * Opens a folder of a checkpoint.
+         *
+         * @param links as {@link Checkpoint#open(Path, FileVisitOption...)}
+         * @throws CheckpointException as {@link Checkpoint#open(Path, FileVisitOption...)}; NO_CHECKPOINT for a file, or if no file of the
+         *         folder has the variant
+         * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+         */
+        public Checkpoint open(Path folder, FileVisitOption... links) {
+            Objects.requireNonNull(folder, "folder");
+            boolean follow = List.of(links).contains(FileVisitOption.FOLLOW_LINKS);
+            return read(folder, follow, () -> CheckpointFiles.ofVariant(folder, name, follow));
+        }
+
+        @Override
+        public String toString() {
+            return "Checkpoint.Variant[" + name + ']';
+        }
+    }
+
+    /**
      * Opens a checkpoint of a server: {@code open(SourcePath.of(uri))}. The schemes {@code http}, {@code https} and {@code s3} need the
      * artifact gds-remote, and have its default settings.
      *

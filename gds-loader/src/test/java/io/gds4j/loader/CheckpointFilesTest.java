@@ -7,6 +7,7 @@ import static org.junit.jupiter.api.Assumptions.assumeTrue;
 import static org.junit.jupiter.params.provider.Arguments.arguments;
 
 import io.gds4j.error.CuFileError;
+import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.loader.format.CheckpointException;
@@ -14,6 +15,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import java.io.IOException;
 import java.io.RandomAccessFile;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -242,6 +244,99 @@ class CheckpointFilesTest {
     }
 
     @Test
+    void filesOfAnIndexMayLieBelowItsFolder() throws IOException {
+        Files.createDirectories(model.resolve("sub/deep"));
+        tensors("sub/a.safetensors", "a", "x");
+        tensors("sub/deep/a.safetensors", "b", "a");
+        index("{\"weight_map\":{\"a\":\"sub/a.safetensors\",\"b\":\"sub/deep/a.safetensors\"}}");
+        Checkpoint checkpoint = Checkpoint.open(model);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("a", "b");
+        assertThat(checkpoint.tensors().get("a").file()).isEqualTo(model.resolve("sub/a.safetensors"));
+        assertThat(checkpoint.warnings()).singleElement().asString()
+                .contains("'x' of sub/a.safetensors, 'a' of sub/deep/a.safetensors");
+    }
+
+    @Test
+    void filesOfAnIndexThatLeadOutOfItsFolderAreRefused() throws IOException {
+        Path outside = Files.createDirectory(folder.resolve("outside"));
+        Files.move(tensors("a.safetensors", "a"), outside.resolve("a.safetensors"));
+        Files.createSymbolicLink(model.resolve("sub"), outside);
+        index("{\"weight_map\":{\"a\":\"sub/a.safetensors\"}}");
+        assertThat(failure(model).rule()).isEqualTo(CheckpointRule.LINK_OUTSIDE);
+        assertThat(Checkpoint.open(model, FileVisitOption.FOLLOW_LINKS).tensors()).containsOnlyKeys("a");
+    }
+
+    /** Names of diffusers and transformers: whole files, parts with the variant before or behind the number, indexes. */
+    @ParameterizedTest
+    @CsvSource(delimiter = ';', value = {
+            "unet.safetensors; unet.fp16.safetensors; unet.non_ema.safetensors",
+            "unet.safetensors; unet.fp16-00001-of-00002.safetensors unet.fp16-00002-of-00002.safetensors; -",
+            "unet-00001-of-00002.safetensors unet-00002-of-00002.safetensors; unet.fp16.safetensors; -",
+            "unet-00001-of-00002.safetensors unet-00002-of-00002.safetensors;"
+                    + "unet-00001-of-00002.fp16.safetensors unet-00002-of-00002.fp16.safetensors; -",
+            "unet.safetensors other.safetensors; unet.fp16.safetensors; unet.fp16.ema.safetensors"})
+    void variantsAreLeftOutUnlessOneIsAskedFor(String plain, String half, String further) {
+        List<String> wanted = List.of(plain.split(" "));
+        List<String> variant = List.of(half.split(" "));
+        wanted.forEach(name -> tensors(name, "plain" + wanted.indexOf(name)));
+        variant.forEach(name -> tensors(name, "plain" + variant.indexOf(name), "half"));
+        if (!further.equals("-")) {
+            tensors(further, "plain0");
+        }
+        Checkpoint checkpoint = Checkpoint.open(model);
+        assertThat(checkpoint.files()).extracting(file -> file.path().getFileName().toString())
+                .containsExactlyInAnyOrderElementsOf(wanted);
+        assertThat(checkpoint.warnings()).singleElement().asString().contains("not loaded: ", variant.getFirst());
+        if (variant.size() == 1) {
+            assertThat(Checkpoint.variant("fp16").open(model).files()).singleElement()
+                    .satisfies(file -> assertThat(file.path()).hasFileName(half));
+        }
+    }
+
+    @Test
+    void indexOfAVariantNamesItsFiles() throws IOException {
+        tensors("model.safetensors", "a");
+        tensors("model.fp16-00001-of-00002.safetensors", "a");
+        tensors("model.fp16-00002-of-00002.safetensors", "b", "c");
+        String json = "{\"weight_map\":{\"a\":\"model.fp16-00001-of-00002.safetensors\","
+                + "\"b\":\"model.fp16-00002-of-00002.safetensors\"}}";
+        for (String name : List.of("model.safetensors.index.fp16.json", "model.fp16.safetensors.index.json")) {
+            Path index = Files.writeString(model.resolve(name), json);
+            assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("a");
+            assertThat(Checkpoint.variant("fp16").open(model).tensors()).containsOnlyKeys("a", "b");
+            Files.move(model.resolve("model.safetensors"), model.resolve("unet.safetensors"));
+            Files.move(index, model.resolve(name.replace("model", "unet")));
+            assertThat(Checkpoint.variant("fp16").open(model).tensors()).containsOnlyKeys("a", "b");
+            Files.move(model.resolve("unet.safetensors"), model.resolve("model.safetensors"));
+            Files.delete(model.resolve(name.replace("model", "unet")));
+        }
+    }
+
+    @Test
+    void variantThatAFolderLacksIsNamed() {
+        Path file = tensors("model.safetensors", "a");
+        CheckpointException e = catchThrowableOfType(CheckpointException.class,
+                () -> Checkpoint.variant("fp16").open(model));
+        assertThat(e.rule()).isEqualTo(CheckpointRule.NO_CHECKPOINT);
+        assertThat(e.getMessage()).contains("no file of the variant 'fp16'");
+        e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.variant("fp16").open(file));
+        assertThat(e.getMessage()).contains("a variant is chosen in a folder");
+        for (String wrong : List.of("", "../x")) {
+            CuFileException refused =
+                    catchThrowableOfType(CuFileException.class, () -> Checkpoint.variant(wrong));
+            assertThat(refused.error()).isEqualTo(CuFileError.INVALID_VALUE);
+        }
+    }
+
+    /** Numbers are no variants: versions, layers. */
+    @Test
+    void filesWithNumbersInTheirNamesAreAllLoaded() {
+        tensors("v1.safetensors", "a");
+        tensors("v1.5.safetensors", "b");
+        assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("a", "b");
+    }
+
+    @Test
     void folderWithoutIndexIsItsModelFile() {
         tensors("model.safetensors", "a");
         tensors("another.safetensors", "a");
@@ -349,7 +444,10 @@ class CheckpointFilesTest {
                         "'a' occurs twice"),
                 arguments("{\"weight_map\":{\"a\":\"../a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "../a"),
                 arguments("{\"weight_map\":{\"a\":\"/a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "own folder"),
-                arguments("{\"weight_map\":{\"a\":\"sub/a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "sub/a"),
+                arguments("{\"weight_map\":{\"a\":\"sub/../../a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME,
+                        "sub/.."),
+                arguments("{\"weight_map\":{\"a\":\"sub//a.safetensors\"}}", CheckpointRule.INDEX_FILE_NAME, "sub//a"),
+                arguments("{\"weight_map\":{\"a\":\"sub/a.safetensors\"}}", CheckpointRule.MISSING_SHARD, "sub/a"),
                 arguments("{\"weight_map\":{\"a\":\"..\"}}", CheckpointRule.INDEX_FILE_NAME, "'..'"),
                 arguments("{\"weight_map\":{\"a\":\".\"}}", CheckpointRule.INDEX_FILE_NAME, "'.'"),
                 arguments("{\"weight_map\":{\"a\":\"\"}}", CheckpointRule.INDEX_FILE_NAME, "''"),

@@ -54,7 +54,7 @@ final class ConvertCommand implements Callable<Integer> {
     private String destination;
 
     @Mixin
-    private final LinksOption links = new LinksOption();
+    private final OpeningOptions opening = new OpeningOptions();
 
     @Option(names = "--max-shard", paramLabel = "BYTES", converter = SizeConverter.class,
             description = "Largest sum of tensor bytes in a file. Default: 50,000,000,000.")
@@ -69,6 +69,11 @@ final class ConvertCommand implements Callable<Integer> {
             description = "Write the CRC32C of each tensor into the headers, then read the files back past the page cache and"
                     + " compare.")
     private boolean checksums;
+
+    @Option(names = "--all-names",
+            description = "Write tensors that share bytes, such as tied weights, once for each name. Default: once, with the"
+                    + " further names in the metadata, where only gds4j finds them.")
+    private boolean allNames;
 
     @Option(names = "--gpu", paramLabel = "N", converter = DeviceConverter.class,
             description = "Copy by way of the memory of this GPU. Default: host memory.")
@@ -88,7 +93,9 @@ final class ConvertCommand implements Callable<Integer> {
         SaveOptions layout = options();
         return Report.of(
                 report.of("convert", List.of(from, folder)), output.of(terminal, "convert"),
-                to -> new ConvertRun(from, links.value(), folder, backend.value(), layout, to).run().code());
+                to -> new ConvertRun(
+                        from, opening.value(), folder, backend.value(), layout,
+                        allNames ? ConvertRun.TiedWeights.ALL_NAMES : ConvertRun.TiedWeights.ONCE, to).run().code());
     }
 
     private SaveOptions options() {

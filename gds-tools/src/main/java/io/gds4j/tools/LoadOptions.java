@@ -55,7 +55,7 @@ final class LoadOptions {
     private final DirectStorageOption directStorage = new DirectStorageOption();
 
     @Mixin
-    private final LinksOption links = new LinksOption();
+    private final OpeningOptions opening = new OpeningOptions();
 
     @Option(names = "--tensor", paramLabel = "REGEX", converter = PatternConverter.class,
             description = "Load only tensors whose name contains a match of this regular expression.")
@@ -66,7 +66,7 @@ final class LoadOptions {
         CommandFailure.usageIf(heads != null && (parallel == null || !parallel.divides()),
                 "--heads is for slices: it needs --parallel column or --parallel plan:FILE");
         return new LoadArguments(
-                CheckpointPath.of(path, environment), links.value(), List.copyOf(targets), parallel,
+                CheckpointPath.of(path, environment), opening.value(), List.copyOf(targets), parallel,
                 Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, verify, digest, list);
     }
 }

@@ -7,6 +7,7 @@ import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.internal.file.OpenedFile;
+import io.gds4j.loader.internal.file.RankName;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.file.FileSystemException;
@@ -126,7 +127,9 @@ public final class CheckpointException extends CuFileException {
                 -1,
                 tensor,
                 0,
-                "tensor %s is also in %s; name one of the files, or an index that chooses"
+                (RankName.areOfOneSet(file, other)
+                        ? "tensor %s is also in %s: by their names each file has the slices of a rank; convert them into one checkpoint"
+                        : "tensor %s is also in %s; name one of the files, or an index that chooses")
                         .formatted(quote(tensor), other));
     }
 

@@ -21,6 +21,8 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -29,16 +31,20 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class CheckpointFolder {
+    private static final String INDEX = ".index.json";
+    private static final String PART = "-\\d{1,9}-of-\\d{1,9}";
     private final Path path;
     private final List<Path> entries;
+    private final @Nullable Pattern variant;
     private final Map<CheckpointFormat, List<Path>> recognized = new HashMap<>();
     private final Map<Path, CuFileException> unreadable = new LinkedHashMap<>();
     /** The first bytes of the regular files; read once for all formats. */
     private @Nullable List<Head> heads;
 
-    private CheckpointFolder(Path path, List<Path> entries) {
+    private CheckpointFolder(Path path, List<Path> entries, @Nullable Pattern variant) {
         this.path = path;
         this.entries = List.copyOf(entries);
+        this.variant = variant;
     }
 
     /**
@@ -60,7 +66,28 @@ public final class CheckpointFolder {
             throw CheckpointException.of(path, e);
         }
         Collections.sort(entries);
-        return new CheckpointFolder(path, entries);
+        return new CheckpointFolder(path, entries, null);
+    }
+
+    /**
+     * Returns this folder as formats see it for a variant: {@code model.fp16.safetensors} is there as {@code model.safetensors},
+     * {@code model.safetensors.index.fp16.json} as its index, and files without the variant are not there.
+     *
+     * @param variant what stands before the ending or the number of a part, such as {@code fp16}
+     */
+    public CheckpointFolder ofVariant(String variant) {
+        return new CheckpointFolder(path, entries, Pattern.compile(
+                "(.*)\\." + Pattern.quote(variant) + "((?:" + PART + ")?\\.[^.].*)", Pattern.DOTALL));
+    }
+
+    /** Returns the name under which formats see an entry; empty for an entry without the variant. */
+    private String seenAs(Path entry) {
+        String name = String.valueOf(entry.getFileName());
+        if (variant == null) {
+            return name;
+        }
+        Matcher matcher = variant.matcher(name);
+        return matcher.matches() ? matcher.group(1) + matcher.group(2) : "";
     }
 
     /** Returns the path of the folder. */
@@ -75,7 +102,8 @@ public final class CheckpointFolder {
 
     /** Returns the entries whose names end with {@code suffix}. */
     public List<Path> endingWith(String suffix) {
-        return entries.stream().filter(entry -> entry.toString().endsWith(suffix)).toList();
+        return entries.stream()
+                .filter(entry -> !seenAs(entry).isEmpty() && seenAs(entry).endsWith(suffix)).toList();
     }
 
     /**
@@ -88,27 +116,78 @@ public final class CheckpointFolder {
      *         {@link ShardIndex#files}
      */
     public Optional<CheckpointParts> named(String name, String indexSuffix) {
-        Path single = path.resolve(name);
-        Path usual = path.resolve(name + ".index.json");
-        boolean whole = entries.contains(single);
-        if (entries.contains(usual)) {
-            ShardIndex index = ShardIndex.read(usual);
-            if (!whole || index.missing().isEmpty()) {
+        Optional<Path> single = seenAs(name);
+        Optional<Path> usual = seenAs(name + INDEX);
+        if (usual.isPresent()) {
+            ShardIndex index = ShardIndex.read(usual.get());
+            if (single.isEmpty() || index.missing().isEmpty()) {
                 return Optional.of(CheckpointParts.of(index));
             }
         }
-        if (whole) {
-            return Optional.of(CheckpointParts.of(List.of(single)));
+        if (single.isPresent()) {
+            return Optional.of(CheckpointParts.of(List.of(single.get())));
         }
-        List<Path> indexes = endingWith(indexSuffix);
+        List<Path> indexes = new ArrayList<>(endingWith(indexSuffix));
+        if (!indexes.isEmpty()) {
+            List<Path> others = new ArrayList<>(indexes);
+            others.addAll(endingWith(indexSuffix.replace(INDEX, "")));
+            indexes.retainAll(withoutVariants(others));
+        }
         if (indexes.size() > 1) {
             throw CheckpointException.of(
                     CheckpointRule.NO_CHECKPOINT,
                     path,
                     "the folder has %s indexes and none is %s; name one of them"
-                            .formatted(indexes.size(), usual.getFileName()));
+                            .formatted(indexes.size(), name + INDEX));
         }
         return indexes.stream().findFirst().map(index -> CheckpointParts.of(ShardIndex.read(index)));
+    }
+
+    private Optional<Path> seenAs(String name) {
+        for (Path entry : entries) {
+            if (seenAs(entry).equals(name)) {
+                return Optional.of(entry);
+            }
+        }
+        return Optional.empty();
+    }
+
+    /** Returns files without variants of others among them: {@code X.fp16.safetensors} beside {@code X.safetensors}, or in parts. */
+    private static List<Path> withoutVariants(List<Path> files) {
+        if (files.size() < 2) {
+            return files;
+        }
+        Set<String> names = new HashSet<>();
+        files.forEach(file -> names.add(withoutPart(file)));
+        return files.stream().filter(file -> !isVariant(withoutPart(file), names)).toList();
+    }
+
+    /** Returns the name of the set of a part or index; for another file its own. */
+    private static String withoutPart(Path file) {
+        return String.valueOf(file.getFileName()).replaceAll(PART + "(?=\\.)", "").replaceFirst("\\.index\\.json$", "");
+    }
+
+    private static boolean isVariant(String name, Set<String> names) {
+        int ending = name.lastIndexOf('.');
+        for (int dot = name.lastIndexOf('.', ending - 1); dot > 0; dot = name.lastIndexOf('.', dot - 1)) {
+            boolean number = name.substring(dot + 1, ending).chars().allMatch(Character::isDigit);
+            if (!number && names.contains(name.substring(0, dot) + name.substring(ending))) {
+                return true;
+            }
+        }
+        return false;
+    }
+
+    /**
+     * Returns files as {@link #complete}, but none that its name tells to be a variant of others: {@code X.fp16.safetensors} beside
+     * {@code X.safetensors}. The variant has the same tensors in another precision.
+     *
+     * @throws CheckpointException as {@link #complete}
+     */
+    public List<Path> completeWithoutVariants(CheckpointFormat format, List<Path> files) {
+        List<Path> all = withoutVariants(together(format, files));
+        PartName.requireComplete(path, all);
+        return List.copyOf(all);
     }
 
     /**
@@ -118,6 +197,12 @@ public final class CheckpointFolder {
      * @throws CheckpointException MISSING_SHARD if a part of a set such as {@code model-00001-of-00003} is missing
      */
     public List<Path> complete(CheckpointFormat format, List<Path> files) {
+        List<Path> all = together(format, files);
+        PartName.requireComplete(path, all);
+        return List.copyOf(all);
+    }
+
+    private List<Path> together(CheckpointFormat format, List<Path> files) {
         if (files.isEmpty()) {
             return files;
         }
@@ -128,13 +213,12 @@ public final class CheckpointFolder {
         }
         List<Path> all = new ArrayList<>();
         for (Path entry : entries) {
-            boolean belongs = hasSuffix(entry, format) || isPartOf(entry, sets);
+            boolean belongs = !seenAs(entry).isEmpty() && (hasSuffix(entry, format) || isPartOf(entry, sets));
             if (chosen.contains(entry) || belongs && !Files.isDirectory(entry)) {
                 all.add(entry);
             }
         }
-        PartName.requireComplete(path, all);
-        return List.copyOf(all);
+        return all;
     }
 
     private static boolean isPartOf(Path file, Set<String> sets) {
@@ -235,7 +319,7 @@ public final class CheckpointFolder {
     private List<Path> recognize(CheckpointFormat format) {
         List<Path> found = new ArrayList<>();
         for (Head head : heads()) {
-            if (format.recognize(head) instanceof Recognition.Recognized) {
+            if (!seenAs(head.path).isEmpty() && format.recognize(head) instanceof Recognition.Recognized) {
                 found.add(head.path);
             }
         }

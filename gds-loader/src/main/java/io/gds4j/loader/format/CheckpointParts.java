@@ -44,7 +44,7 @@ public final class CheckpointParts {
     /**
      * Returns the files that an index names.
      *
-     * @throws CheckpointException MISSING_SHARD or INDEX_FILE_NAME
+     * @throws CheckpointException MISSING_SHARD
      */
     public static CheckpointParts of(ShardIndex index) {
         return new CheckpointParts(index.files(), Optional.of(index));

@@ -13,7 +13,6 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
-import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -34,6 +33,8 @@ public final class ShardIndex {
     private final Path path;
     private final FileVersion version;
     private final Map<String, String> fileOf = new LinkedHashMap<>();
+    /** The paths of the files by their names, in the order of their first occurrence. */
+    private final Map<String, Path> pathOf = new LinkedHashMap<>();
     /** {@code total_size} as written, or null. */
     private @Nullable String totalSize;
 
@@ -131,28 +132,32 @@ public final class ShardIndex {
         while (in.next() == Token.NAME) {
             String tensor = in.text();
             String file = in.string("the file of a tensor in weight_map");
-            if (!isPlainName(file)) {
+            if (!isBelow(file)) {
                 throw CheckpointException.of(
                         CheckpointRule.INDEX_FILE_NAME,
                         path,
                         in.mark(),
                         tensor,
-                        "the file of tensor %s is %s; only file names in the index's own folder are allowed"
+                        "the file of tensor %s is %s; only files in the index's own folder and below it are allowed"
                                 .formatted(CheckpointException.quote(tensor), CheckpointException.quote(file)));
             }
+            pathOf.computeIfAbsent(file, this::resolve);
             if (fileOf.putIfAbsent(tensor, file) != null) {
                 throw in.here("tensor %s occurs twice in weight_map".formatted(CheckpointException.quote(tensor)));
             }
         }
     }
 
-    private static boolean isPlainName(String file) {
-        return !file.isEmpty()
-                && !file.equals(".")
-                && !file.equals("..")
-                && file.indexOf('/') < 0
-                && file.indexOf('\\') < 0
-                && file.indexOf('\0') < 0;
+    private static boolean isBelow(String file) {
+        if (file.indexOf('\\') >= 0 || file.indexOf('\0') >= 0) {
+            return false;
+        }
+        for (String name : file.split("/", -1)) {
+            if (name.isEmpty() || name.equals(".") || name.equals("..")) {
+                return false;
+            }
+        }
+        return true;
     }
 
     /** Returns the path of the index. */
@@ -174,7 +179,7 @@ public final class ShardIndex {
     /**
      * Returns the existing files that the index names, in the order of their first occurrence.
      *
-     * @throws CheckpointException MISSING_SHARD for a file that does not exist, INDEX_FILE_NAME for an impossible name
+     * @throws CheckpointException MISSING_SHARD for a file that does not exist
      */
     public List<Path> files() {
         Optional<String> missing = missing();
@@ -184,22 +189,14 @@ public final class ShardIndex {
                     path,
                     "the index names %s, which does not exist".formatted(CheckpointException.quote(missing.get())));
         }
-        List<Path> files = new ArrayList<>();
-        for (String name : new LinkedHashSet<>(fileOf.values())) {
-            files.add(resolve(name));
-        }
-        return List.copyOf(files);
+        return List.copyOf(pathOf.values());
     }
 
-    /**
-     * Returns the name of the first file that the index names and that does not exist; empty if all files exist.
-     *
-     * @throws CheckpointException INDEX_FILE_NAME for an impossible name
-     */
+    /** Returns the name of the first file that the index names and that does not exist; empty if all files exist. */
     public Optional<String> missing() {
-        for (String name : new LinkedHashSet<>(fileOf.values())) {
-            if (!Files.exists(resolve(name))) {
-                return Optional.of(name);
+        for (Map.Entry<String, Path> file : pathOf.entrySet()) {
+            if (!Files.exists(file.getValue())) {
+                return Optional.of(file.getKey());
             }
         }
         return Optional.empty();
@@ -302,10 +299,12 @@ public final class ShardIndex {
     }
 
     private boolean places(TensorInfo tensor) {
-        return fileName(tensor).equals(fileOf.get(tensor.name()));
+        String file = fileOf.get(tensor.name());
+        return file != null && tensor.file().equals(pathOf.get(file));
     }
 
-    private static String fileName(TensorInfo tensor) {
-        return String.valueOf(tensor.file().getFileName());
+    private String fileName(TensorInfo tensor) {
+        Path folder = path.getParent();
+        return String.valueOf(folder == null ? tensor.file() : folder.relativize(tensor.file()));
     }
 }

@@ -36,6 +36,11 @@ final class SaveFile {
         }
     }
 
+    /** Returns the entries of {@code __metadata__} without the checksums. */
+    Map<String, String> metadata() {
+        return Map.copyOf(metadata);
+    }
+
     List<SaveTensor> tensors() {
         return tensors;
     }

@@ -36,6 +36,7 @@ import java.util.Set;
 import java.util.SortedMap;
 import java.util.TreeMap;
 import java.util.concurrent.CompletableFuture;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Named tensors, and the safetensors files to write them to. Immutable and thread-safe; the tensors' memory must stay allocated
@@ -239,24 +240,39 @@ public final class SavePlan {
          *
          * <p>
          * Tensors of the same type, shape and bytes of a file, such as tied weights, are written once: the metadata entry
-         * {@code gds4j.alias.NAME} has the name of the tensor that is written. Checkpoints that gds4j opens have both names.
+         * {@code gds4j.alias.NAME} has the name of the tensor that is written. Checkpoints that gds4j opens have both names, other
+         * readers see one: {@link SavePlan#furtherNames} tells which they miss, {@link #checkpointWithAllNames} writes each.
          *
          * @throws CuFileException INVALID_VALUE for a tensor name that exists already, and for an array in the metadata that exceeds
          *         a header's 100,000,000 bytes
          */
         public Builder checkpoint(Checkpoint checkpoint) {
+            return checkpoint(checkpoint, new HashMap<>());
+        }
+
+        /**
+         * As {@link #checkpoint}, but writes tensors that share bytes of a file once for each name, as readers without aliases need it.
+         *
+         * @throws CuFileException as {@link #checkpoint}
+         */
+        public Builder checkpointWithAllNames(Checkpoint checkpoint) {
+            return checkpoint(checkpoint, null);
+        }
+
+        /** @param written collects the tensors that are written, to write none twice; null if each name is written */
+        private Builder checkpoint(Checkpoint checkpoint, @Nullable Map<TensorInfo, String> written) {
             Metadata all = checkpoint.typedMetadata();
             for (String key : all.keys()) {
                 if (isCopied(checkpoint, key)) {
                     all.get(key).ifPresent(value -> copy(key, value));
                 }
             }
-            Map<TensorInfo, String> written = new HashMap<>();
             for (CheckpointFile file : checkpoint.files()) {
                 for (TensorInfo info : file.tensors()) {
                     TensorInfo nameless = new TensorInfo("", info.dtype(), info.shape(), info.file(),
                             info.fileOffset(), info.length(), info.order());
-                    String same = info.length() == 0 ? null : written.putIfAbsent(nameless, info.name());
+                    String same =
+                            info.length() == 0 || written == null ? null : written.putIfAbsent(nameless, info.name());
                     if (same == null) {
                         add(info, file.version());
                     } else {
@@ -456,6 +472,13 @@ public final class SavePlan {
     /** Returns the number of tensors. */
     public int tensors() {
         return content.tensors();
+    }
+
+    /** Returns the names, sorted, that metadata gives tensors that are written under another name: other readers do not see them. */
+    public List<String> furtherNames() {
+        return content.files().stream().flatMap(file -> file.metadata().keySet().stream())
+                .filter(key -> key.startsWith(SafetensorsText.ALIAS))
+                .map(key -> key.substring(SafetensorsText.ALIAS.length())).distinct().sorted().toList();
     }
 
     /** Returns the bytes of all tensors, without headers. */

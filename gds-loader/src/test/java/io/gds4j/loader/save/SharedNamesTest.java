@@ -52,6 +52,16 @@ class SharedNamesTest {
     }
 
     @Test
+    void eachNameIsWrittenOnDemand() {
+        SavePlan once = builder().checkpoint(tied).toFolder(folder.resolve("once"));
+        assertThat(once.furtherNames()).containsExactly("head");
+        SavePlan all = builder().checkpointWithAllNames(tied).toFolder(folder.resolve("all"));
+        assertThat(all.furtherNames()).isEmpty();
+        assertThat(all.save(driver).tensors()).isEqualTo(3);
+        assertThat(Checkpoint.open(folder.resolve("all")).metadata().keySet()).noneMatch(key -> key.contains("alias"));
+    }
+
+    @Test
     void tensorOfTwoNamesIsWrittenOnceAndReadByBoth() {
         Path first = folder.resolve("first");
         Path second = folder.resolve("second");

@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.save.ChecksumReport;
@@ -17,6 +18,7 @@ import io.gds4j.remote.S3Files;
 import io.gds4j.source.SourcePath;
 import io.gds4j.tools.load.Growth;
 import io.gds4j.tools.load.OpenedDriver;
+import io.gds4j.tools.load.Opening;
 import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.load.Targets;
@@ -28,7 +30,6 @@ import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
-import java.nio.file.FileVisitOption;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
@@ -43,15 +44,24 @@ import java.util.stream.Collectors;
  * One run of {@code gds convert}.
  *
  * @param source path of the checkpoint
- * @param links whether links may lead out of its folder
+ * @param opening how it is opened
  * @param destination existing or new folder
  * @param backend auto, compat or libcufile
  * @param options layout of the new files
+ * @param tied how tensors of the same bytes are written
  * @param output where the result goes
  */
 public record ConvertRun(
-        Path source, List<FileVisitOption> links, Path destination, String backend, SaveOptions options,
+        Path source, Opening opening, Path destination, String backend, SaveOptions options, TiedWeights tied,
         Output output) {
+
+    /** How tensors of the same bytes of a file are written. */
+    public enum TiedWeights {
+        /** Once, with their further names in the metadata. */
+        ONCE,
+        /** Once for each name. */
+        ALL_NAMES
+    }
 
     private static final double NANOS = 1e9;
     /** Names of different tensors that are shown. */
@@ -61,11 +71,6 @@ public record ConvertRun(
     /** Longest time to remove objects and parts of a store when the process ends. Files are always removed. */
     private static final Duration TO_TIDY_UP = Duration.ofMillis(900);
     private static final Duration UNLIMITED = Duration.ofMillis(Long.MAX_VALUE);
-
-    /** Copies the list. */
-    public ConvertRun {
-        links = List.copyOf(links);
-    }
 
     /** Converts the checkpoint and prints the result. */
     public ExitStatus run() {
@@ -90,10 +95,16 @@ public record ConvertRun(
             Targets.resolve(Target.gpu(gpu));
         }
         long start = System.nanoTime();
-        Checkpoint checkpoint = Checkpoint.open(
-                source, links.toArray(FileVisitOption[]::new));
-        checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
+        Checkpoint checkpoint = opening.open(source);
         SavePlan plan = plan(checkpoint);
+        List<String> warnings = new ArrayList<>(checkpoint.warnings());
+        if (!plan.furtherNames().isEmpty()) {
+            warnings.add(
+                    ("%s: other readers will not see %s, which have the bytes of other tensors and are written once; "
+                            + "--all-names writes each").formatted(Text.name(destination), InertText.list(
+                                    plan.furtherNames().stream().map(InertText::quote).toList())));
+        }
+        warnings.forEach(warning -> output.note(Text.oneLine(warning)));
         Growth.note(output, checkpoint, plan.bytes(), "storage");
         long planned = System.nanoTime();
         try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
@@ -102,7 +113,7 @@ public record ConvertRun(
                     ? Optional.of(verify(plan))
                     : Optional.empty();
             double seconds = (planned - start) / NANOS + report.seconds();
-            print(checkpoint, report, seconds, verification, opened);
+            print(checkpoint, warnings, report, seconds, verification, opened);
             return verification.isEmpty() || verification.get().verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
         }
     }
@@ -145,10 +156,10 @@ public record ConvertRun(
 
     private SavePlan plan(Checkpoint checkpoint) {
         try {
-            return SavePlan.builder()
-                    .checkpoint(checkpoint)
-                    .options(options)
-                    .toFolder(destination);
+            SavePlan.Builder builder = SavePlan.builder().options(options);
+            return (tied == TiedWeights.ONCE
+                    ? builder.checkpoint(checkpoint)
+                    : builder.checkpointWithAllNames(checkpoint)).toFolder(destination);
         } catch (CuFileException e) {
             if (e.error() != CuFileError.INVALID_VALUE) {
                 throw e;
@@ -202,6 +213,7 @@ public record ConvertRun(
 
     private void print(
             Checkpoint checkpoint,
+            List<String> warnings,
             SaveReport report,
             double seconds,
             Optional<ChecksumReport> verification,
@@ -212,7 +224,7 @@ public record ConvertRun(
             object.put("destination", destination.toString());
             object.put("format", checkpoint.format().id());
             object.put("files", report.files());
-            object.put("tensors", report.tensors());
+            object.put("tensors", checkpoint.tensors().size());
             object.put("bytes", report.bytes());
             object.put("seconds", seconds);
             object.put("driverOpenSeconds", opened.seconds());
@@ -223,13 +235,13 @@ public record ConvertRun(
             object.put("bytesAsked", report.bytesAsked());
             object.put("whyNotDirect", report.whyNotDirect().orElse(null));
             verification.ifPresent(known -> object.put("verified", known.verified()));
-            object.put("warnings", checkpoint.warnings());
+            object.put("warnings", warnings);
         }, () -> {
             List<String> lines = new ArrayList<>();
             lines.add(Text.row("checkpoint", Text.name(source)));
             lines.add(Text.row("", "%s, %s, %s".formatted(
                     checkpoint.format().id(),
-                    Units.count(report.tensors(), "tensor"),
+                    Units.count(checkpoint.tensors().size(), "tensor"),
                     Units.bytes(report.bytes()))));
             lines.add(Text.row("written to", Text.name(destination)));
             lines.add(Text.row("", "%s, %s of %s at a multiple of %s".formatted(

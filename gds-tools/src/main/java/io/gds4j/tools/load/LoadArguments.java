@@ -2,7 +2,6 @@ package io.gds4j.tools.load;
 
 import io.gds4j.config.DirectStorage;
 import io.gds4j.loader.parallel.AttentionHeads;
-import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -13,7 +12,7 @@ import org.jspecify.annotations.Nullable;
  * Arguments of {@code gds load}.
  *
  * @param path path of the checkpoint
- * @param links whether links may lead out of the folder
+ * @param opening how it is opened
  * @param targets destinations of the tensors; none for gpu:0 if there is a GPU, else the host
  * @param parallel how the targets share the tensors; null if not requested
  * @param heads attention heads of the model; empty for those that it tells itself
@@ -26,7 +25,7 @@ import org.jspecify.annotations.Nullable;
  */
 public record LoadArguments(
         Path path,
-        List<FileVisitOption> links,
+        Opening opening,
         List<Target> targets,
         @Nullable ParallelMode parallel,
         Optional<AttentionHeads> heads,
@@ -37,7 +36,6 @@ public record LoadArguments(
         boolean digest,
         boolean list) {
     public LoadArguments {
-        links = List.copyOf(links);
         targets = List.copyOf(targets);
     }
 

@@ -18,7 +18,6 @@ import io.gds4j.tools.terminal.Progress;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.io.IOException;
-import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
@@ -216,8 +215,7 @@ public final class LoadRun {
 
     /** Opens the checkpoint and chooses the tensors; prints notes about them. */
     public static LoadPlan plan(LoadArguments arguments, Output output) {
-        Checkpoint checkpoint = Checkpoint.open(
-                arguments.path(), arguments.links().toArray(FileVisitOption[]::new));
+        Checkpoint checkpoint = arguments.opening().open(arguments.path());
         checkpoint.warnings().forEach(warning -> output.note(Text.oneLine(warning)));
         LoadPlan whole = checkpoint.plan().directStorage(arguments.directStorage().orElse(DirectStorage.AUTO));
         if (arguments.tensor() == null) {

@@ -6,6 +6,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import java.util.ArrayDeque;
 import java.util.Deque;
+import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
 
@@ -31,11 +32,30 @@ final class NpyTypes {
             Map.entry("c16", DType.C128),
             Map.entry("c32", DType.opaque("c32", 32)));
 
+    /** Names and letters that numpy.dtype takes for them, on Linux; writers other than NumPy use the names. */
+    private static final Map<String, String> SPELLINGS = spellings(
+            "b1 ? bool bool_", "i1 b int8 byte", "i2 h int16 short", "i4 i int32 intc",
+            "i8 l q p int64 int int_ long longlong intp", "u1 B uint8 ubyte", "u2 H uint16 ushort", "u4 I uint32 uintc",
+            "u8 L Q P uint64 uint ulong ulonglong uintp", "f2 e float16 half", "f4 f float32 single",
+            "f8 d float64 float double", "f16 g float128 longdouble", "c8 F complex64 csingle",
+            "c16 D complex128 complex cdouble", "c32 G complex256 clongdouble", "S1 c", "O object");
+
     /** A description within a structure, and how often it occurs in it. */
     private record Part(Value descr, long count) {
     }
 
     private NpyTypes() {
+    }
+
+    private static Map<String, String> spellings(String... lines) {
+        Map<String, String> plain = new HashMap<>();
+        for (String line : lines) {
+            String[] words = line.split(" ");
+            for (String word : words) {
+                plain.put(word, words[0]);
+            }
+        }
+        return plain;
     }
 
     /** Returns the type of the value of {@code descr}. */
@@ -86,15 +106,20 @@ final class NpyTypes {
 
     private static DType simple(String text) throws Malformed {
         String quoted = CheckpointException.quote(text);
-        if (text.length() < 2) {
+        if (text.isEmpty()) {
             throw broken("has the unknown type " + quoted);
         }
         char order = text.charAt(0);
-        boolean ordered = order == '<' || order == '>' || order == '|' || order == '=';
-        String plain = ordered ? text.substring(1) : text;
+        boolean ordered = text.length() > 1 && (order == '<' || order == '>' || order == '|' || order == '=');
+        String told = ordered ? text.substring(1) : text;
+        String plain = !ordered || told.length() == 1 ? SPELLINGS.getOrDefault(told, told) : told;
         char kind = plain.charAt(0);
         if (kind == 'O') {
             throw broken("has Python objects (type %s), which only Python can read".formatted(quoted));
+        }
+        if (!ordered && (plain.startsWith("datetime64") || plain.startsWith("timedelta64"))) {
+            plain = (kind == 'd' ? "M8" : "m8") + plain.substring(plain.indexOf('4') + 1);
+            kind = plain.charAt(0);
         }
         if ((kind == 'M' || kind == 'm') && plain.startsWith("8", 1)) {
             boolean unit = plain.length() == 2 || plain.charAt(2) == '[' && plain.endsWith("]");

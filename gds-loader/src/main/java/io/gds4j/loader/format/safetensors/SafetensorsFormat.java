@@ -17,7 +17,8 @@ import java.util.Optional;
 /**
  * safetensors: one file, or several with or without an index. Checks every rule of the reference implementation and some more
  * (see {@link CheckpointRule}). In a folder it reads {@code model.safetensors.index.json}; without that {@code model.safetensors};
- * without that the only other index; without one all {@code *.safetensors} files together. Files of {@code torch.distributed.checkpoint} have slices of tensors: their names get the
+ * without that the only other index; without one all {@code *.safetensors} files together, but
+ * no {@code X.fp16.safetensors} beside {@code X.safetensors}. Files of {@code torch.distributed.checkpoint} have slices of tensors: their names get the
  * slice's range, such as {@code w[0:2,0:4]}, and metadata has the whole shape under {@code w.global_shape}.
  *
  * @since 0.1
@@ -118,7 +119,7 @@ public final class SafetensorsFormat implements CheckpointFormat {
             return named;
         }
         List<Path> files = folder.endingWith(SUFFIX);
-        files = folder.complete(this, files.isEmpty() ? folder.recognizedBy(this) : files);
+        files = folder.completeWithoutVariants(this, files.isEmpty() ? folder.recognizedBy(this) : files);
         return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
     }
 }

@@ -82,6 +82,10 @@ public final class TorchFormat implements CheckpointFormat {
         }
         List<String> names = ZipArchive.names(head);
         Optional<String> root = rootOf(names);
+        if (root.isEmpty() && names.stream().anyMatch(name -> name.contains("/.data/"))) {
+            return new Recognition.Unsupported(
+                    "an archive of torch.package", "load its module with torch.package and save the state_dict()");
+        }
         if (root.isEmpty()) {
             return names.stream().anyMatch(TorchFormat::isOfExport) ? exported() : Recognition.UNRECOGNIZED;
         }
@@ -209,7 +213,7 @@ public final class TorchFormat implements CheckpointFormat {
         if (named.isPresent()) {
             return named;
         }
-        List<Path> files = folder.complete(this, folder.recognizedBy(this));
+        List<Path> files = folder.completeWithoutVariants(this, folder.recognizedBy(this));
         return files.isEmpty() ? Optional.empty() : Optional.of(CheckpointParts.of(files));
     }
 }

@@ -80,6 +80,22 @@ public record CheckpointFiles(
         return settled(() -> bound(path, followLinks, () -> look(path, format)));
     }
 
+    /** Finds the files of a variant in a folder, recognises their format and reads their headers. */
+    public static CheckpointFiles ofVariant(Path path, String variant, boolean followLinks) {
+        return settled(() -> bound(path, followLinks, () -> {
+            if (!FormatInput.isFolder(path)) {
+                throw CheckpointException.of(CheckpointRule.NO_CHECKPOINT, path,
+                        "a variant is chosen in a folder, and this is a file: name its folder, or the file alone");
+            }
+            CheckpointFolder folder = CheckpointFolder.open(path).ofVariant(variant);
+            if (folder.endingWith("").isEmpty()) {
+                throw CheckpointException.of(CheckpointRule.NO_CHECKPOINT, path,
+                        "the folder has no file of the variant %s".formatted(CheckpointException.quote(variant)));
+            }
+            return openFolder(folder);
+        }));
+    }
+
     private static CheckpointFiles bound(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {
         if (followLinks) {
             return look.get();
@@ -159,7 +175,9 @@ public record CheckpointFiles(
     }
 
     private static CheckpointFiles read(CheckpointFolder folder, CheckpointFormat format, CheckpointParts parts) {
-        return read(format, parts, NoCheckpoint.leftOut(folder, parts, Formats.all()));
+        List<String> findings = new ArrayList<>(NoCheckpoint.rankAlone(folder.path()));
+        findings.addAll(NoCheckpoint.leftOut(folder, parts, Formats.all()));
+        return read(format, parts, findings);
     }
 
     /** Reads the files that belong to a file which the user named. */

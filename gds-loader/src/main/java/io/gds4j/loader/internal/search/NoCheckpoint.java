@@ -10,6 +10,7 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.PartName;
 import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.internal.file.RankName;
 import java.io.IOException;
 import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryStream;
@@ -209,6 +210,14 @@ public final class NoCheckpoint {
             return List.of("%s: only the file of one rank is loaded, as the name says; open the folder for all ranks"
                     .formatted(file));
         }
-        return List.of();
+        return rankAlone(file);
+    }
+
+    /** Returns a warning for a file or folder of one rank beside those of others. */
+    static List<String> rankAlone(Path path) {
+        return RankName.hasOthers(path)
+                ? List.of(("%s: only what one rank has is loaded, as the name says; "
+                        + "tensors may be its slices: convert those of all ranks into one checkpoint").formatted(path))
+                : List.of();
     }
 }

@@ -527,6 +527,7 @@ class TorchFormatTest {
             "export, torch.export",
             "preview, PYTORCH1",
             "script, TorchScript",
+            "package, an archive of torch.package",
             "big, byte order of the tensors is 'big'",
             "compressed, is compressed (method 8)",
             "encrypted, is encrypted"
@@ -535,6 +536,36 @@ class TorchFormatTest {
         CheckpointException e = failure(unsupported(kind));
         assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
         assertThat(e.getMessage()).contains(message);
+    }
+
+    /** Each file has the slices of a rank, under the names that all have: Meta, DeepSpeed, Megatron. */
+    @ParameterizedTest
+    @CsvSource({"consolidated.00.pth, consolidated.01.pth, consolidated.00.pth",
+            "mp_rank_00_model_states.pt, mp_rank_01_model_states.pt, mp_rank_01_model_states.pt",
+            "mp_rank_00/model.pt, mp_rank_01/model.pt, mp_rank_00",
+            "zero_pp_rank_3_mp_rank_00.pt, zero_pp_rank_0_mp_rank_00.pt, zero_pp_rank_3_mp_rank_00.pt"})
+    void slicesOfRanksAreNoCheckpoint(String one, String other, String named) throws IOException {
+        for (String name : List.of(one, other)) {
+            Path file = folder.resolve("ranks").resolve(name);
+            Files.createDirectories(file.getParent());
+            ZipBytes zip = ZipBytes.asTorch();
+            zip.add("m/data.pkl", PickleBytes.dict().text("a").floats("0", 1).endDict());
+            zip.add("m/data/0", bytes(4));
+            Files.write(file, zip.finish());
+        }
+        Path ranks = folder.resolve("ranks");
+        if (!one.contains("/")) {
+            CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(ranks));
+            assertThat(e.getMessage()).contains("each file has the slices of a rank; convert them")
+                    .doesNotContain("name one of the files");
+        }
+        assertThat(Checkpoint.open(ranks.resolve(named)).warnings()).singleElement().asString()
+                .contains("only what one rank has is loaded");
+        Files.delete(ranks.resolve(named.equals(one) || one.startsWith(named) ? other : one));
+        if (one.contains("/")) {
+            Files.delete(ranks.resolve("mp_rank_01"));
+        }
+        assertThat(Checkpoint.open(ranks.resolve(named)).warnings()).isEmpty();
     }
 
     @Test
@@ -565,6 +596,11 @@ class TorchFormatTest {
             }
             case "preview" -> {
                 return "PYTORCH1 and more".getBytes(StandardCharsets.US_ASCII);
+            }
+            case "package" -> {
+                zip.add("m/.data/extern_modules", bytes(3));
+                zip.add("m/.data/version", bytes(1));
+                zip.add("m/model/model.pkl", pickle);
             }
             case "script" -> {
                 zip.add("m/data/0", bytes(4));
