@@ -6,7 +6,9 @@ import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
@@ -15,8 +17,9 @@ import org.opentest4j.TestAbortedException;
 /** Each defect of dev/planted still fits the sources, so that dev/planted.sh can plant it. */
 class PlantedDefectsTest {
     private static final Path ROOT = Path.of("..").toAbsolutePath().normalize();
-    private static final int DEFECTS = 9;
+    private static final int DEFECTS = 46;
 
+    /** Returns why a patch no longer applies; an empty text if it does. */
     private static String apply(Path patch) throws InterruptedException {
         try {
             Process git = new ProcessBuilder("git", "apply", "--check", patch.toString())
@@ -40,13 +43,37 @@ class PlantedDefectsTest {
             patches = files.sorted().toList();
         }
         assertThat(patches).hasSize(DEFECTS);
+        List<String> stale = new ArrayList<>();
         for (Path patch : patches) {
-            assertThat(apply(patch)).isEmpty();
+            String why = apply(patch);
+            if (!why.isEmpty()) {
+                stale.add(why);
+            }
             List<String> lines = Files.readAllLines(patch);
             assertThat(lines.getFirst()).as("what the defect is").doesNotStartWith("diff").endsWith(".");
             assertThat(lines.stream().filter(line -> line.startsWith("+++ ")))
                     .isNotEmpty()
                     .allSatisfy(line -> assertThat(line).matches("\\+\\+\\+ b/gds-[a-z]+/src/main/java/.*\\.java"));
+            if (lines.get(1).startsWith("Tests: ")) {
+                assertTestsExist(patch, List.of(lines.get(1).split(" ")));
+            }
+        }
+        assertThat(stale).as("patches that no longer apply: renew each so that its defect comes back, or remove it")
+                .isEmpty();
+    }
+
+    /** @param words {@code Tests:}, a module, and classes with or without a method */
+    private static void assertTestsExist(Path patch, List<String> words) throws IOException {
+        assertThat(words).as("tests of %s", patch).hasSizeGreaterThan(2);
+        for (String name : words.subList(2, words.size())) {
+            String[] parts = name.split("\\.");
+            try (Stream<Path> files = Files.walk(ROOT.resolve(words.get(1)).resolve("src/test/java"))) {
+                Optional<Path> source =
+                        files.filter(file -> file.endsWith(parts[0] + ".java")).findAny();
+                assertThat(source).as("test %s of %s", name, patch).isPresent();
+                assertThat(parts.length == 1 || Files.readString(source.get()).contains("void " + parts[1] + "("))
+                        .as("method %s of %s", name, patch).isTrue();
+            }
         }
     }
 }

@@ -85,6 +85,20 @@ class TransferPlannerTest {
         return MemoryRange.ofAddress(1 << 20, bytes, MemoryKind.HOST);
     }
 
+    /** The end of the last piece is no number: the piece ends where the request does. */
+    @ParameterizedTest
+    @CsvSource({"1, 4096", "10, 4096", "4095, 4096", "4096, 4096", "4097, 4096", "10000, 4096", "10000000, 4194304"})
+    void piecesEndWithTheRequestAtTheLargestOffset(long size, long pieceSize) {
+        TransferPlan plan = new TransferPlan().buffered(Long.MAX_VALUE - size, size, pieceSize);
+        long next = Long.MAX_VALUE - size;
+        for (long piece = 0; piece < plan.pieces(); piece++) {
+            assertThat(plan.pieceStart(piece)).isEqualTo(next);
+            next = plan.pieceEnd(piece);
+            assertThat(next).isGreaterThan(plan.pieceStart(piece));
+        }
+        assertThat(next).isEqualTo(Long.MAX_VALUE);
+    }
+
     @ParameterizedTest
     @CsvSource({"4, 0, 16, false", "9, 0, 16, true", "9, 9, 16, false", "1, 0, 1, true"})
     void coldRequestsLargerThanHalfOfTheMemoryLeaveTheCacheToOthers(

@@ -312,13 +312,16 @@ public abstract class WindowContract extends BackendContract {
             BufferWindow window = buffer.window(PAGE, PAGE, READ_INTO);
             CompletableFuture<Long> read = handle.readAsync(window, PAGE, 0, 0);
             gate.awaitArrival();
-            assertThat(window.isUsed()).isTrue();
-            BufferWindow next = window.rebind(0, 10, READ_INTO);
-            next.close();
-            assertThat(window.isOpen()).isFalse();
-            assertThat(window.isUsed()).isTrue();
-            Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> handle.read(window, 0));
-            gate.open();
+            try {
+                assertThat(window.isUsed()).isTrue();
+                BufferWindow next = window.rebind(0, 10, READ_INTO);
+                next.close();
+                assertThat(window.isOpen()).isFalse();
+                assertThat(window.isUsed()).isTrue();
+                Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> handle.read(window, 0));
+            } finally {
+                gate.open(); // else closing the buffer would wait for the read
+            }
             assertThat(read.get(60, TimeUnit.SECONDS)).isEqualTo(PAGE);
             assertThat(window.isUsed()).isFalse();
             memory.expect(PAGE, file.expected(0, PAGE));
@@ -388,7 +391,7 @@ public abstract class WindowContract extends BackendContract {
                     BufferWindow old = window;
                     CompletableFuture<Long> read = handle.readAsync(old, PAGE, 0, 0);
                     window = old.rebind((long) member * PAGE, PAGE, READ_INTO);
-                    assertThat(read.join()).as("a read that had begun").isEqualTo(PAGE);
+                    assertThat(read.get(60, TimeUnit.SECONDS)).as("a read that had begun").isEqualTo(PAGE);
                     Failures.expect(CuFileError.MEMORY_NOT_REGISTERED, () -> handle.read(old, 0));
                 }
                 window.close();
