@@ -1,6 +1,9 @@
 package io.gds4j.internal.lifetime;
 
+import java.lang.ref.WeakReference;
 import java.util.Arrays;
+import java.util.Map;
+import java.util.WeakHashMap;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -9,7 +12,11 @@ import org.jspecify.annotations.Nullable;
  * up its thread's state once and passes it on, since each look-up costs nanoseconds.
  */
 public final class ThreadState {
-    private static final ThreadLocal<ThreadState> CURRENT = ThreadLocal.withInitial(ThreadState::new);
+    /** Holds the state weakly: a thread that lives on would else keep the class loader of gds4j, and all that is static in it. */
+    private static final ThreadLocal<WeakReference<ThreadState>> CURRENT = new ThreadLocal<>();
+
+    /** Keeps the states as long as their threads. */
+    private static final Map<Thread, ThreadState> ALL = new WeakHashMap<>();
 
     private static final long[] NOTHING = {};
 
@@ -25,7 +32,18 @@ public final class ThreadState {
 
     /** {@return the state of the calling thread; must not be passed to another} */
     public static ThreadState current() {
-        return CURRENT.get();
+        WeakReference<ThreadState> known = CURRENT.get();
+        ThreadState state = known == null ? null : known.get();
+        return state == null ? first() : state;
+    }
+
+    private static ThreadState first() {
+        ThreadState made = new ThreadState();
+        synchronized (ALL) {
+            ALL.put(Thread.currentThread(), made);
+        }
+        CURRENT.set(new WeakReference<>(made));
+        return made;
     }
 
     /**

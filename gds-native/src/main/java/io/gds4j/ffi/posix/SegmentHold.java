@@ -28,19 +28,23 @@ public final class SegmentHold {
             "bsearch", FunctionDescriptor.of(JAVA_LONG, ADDRESS, JAVA_LONG, JAVA_LONG, JAVA_LONG, ADDRESS));
     private static final long ANY_ADDRESS = 8;
 
+    /** Made of classes of the JDK only: the stub stays, and would keep the class loader of its code. */
     private static final class Comparison {
+        static final ThreadLocal<Runnable> CURRENT = new ThreadLocal<>();
         static final MemorySegment STUB = stub();
-        static final ThreadLocal<SegmentHold> CURRENT = new ThreadLocal<>();
 
         private static MemorySegment stub() {
             try {
-                MethodHandle compare = MethodHandles.lookup()
-                        .findStatic(
-                                SegmentHold.class,
-                                "compare",
-                                MethodType.methodType(int.class, long.class, long.class));
+                MethodHandles.Lookup lookup = MethodHandles.publicLookup();
+                MethodHandle current = lookup.findVirtual(ThreadLocal.class, "get", MethodType.methodType(Object.class))
+                        .bindTo(CURRENT)
+                        .asType(MethodType.methodType(Runnable.class));
+                MethodHandle run = lookup.findVirtual(Runnable.class, "run", MethodType.methodType(void.class));
+                MethodHandle equal = MethodHandles.filterReturnValue(
+                        MethodHandles.collectArguments(run, 0, current), MethodHandles.zero(int.class));
                 FunctionDescriptor type = FunctionDescriptor.of(JAVA_INT, JAVA_LONG, JAVA_LONG);
-                return Linker.nativeLinker().upcallStub(compare, type, Arena.global());
+                return Linker.nativeLinker().upcallStub(
+                        MethodHandles.dropArguments(equal, 0, long.class, long.class), type, Arena.global());
             } catch (ReflectiveOperationException e) {
                 throw new AssertionError(e);
             }
@@ -66,8 +70,8 @@ public final class SegmentHold {
             throw Linkage.failure(LIBC.problem().get());
         }
         SegmentHold hold = new SegmentHold(work);
-        SegmentHold outer = Comparison.CURRENT.get();
-        Comparison.CURRENT.set(hold);
+        Runnable outer = Comparison.CURRENT.get();
+        Comparison.CURRENT.set(hold::compare);
         try {
             long found = (long) BSEARCH.invokeExact(segment, ANY_ADDRESS, 1L, 1L, Comparison.STUB);
             assert found == ANY_ADDRESS;
@@ -86,14 +90,11 @@ public final class SegmentHold {
     }
 
     /** The comparison of bsearch. An exception that left it would end the process. */
-    @SuppressWarnings("unused") // by the stub
-    private static int compare(long key, long element) {
-        SegmentHold hold = Comparison.CURRENT.get();
+    private void compare() {
         try {
-            hold.work.run();
+            work.run();
         } catch (Throwable t) {
-            hold.thrown = t;
+            thrown = t;
         }
-        return 0;
     }
 }
