@@ -69,6 +69,19 @@ class GgufHeadsTest {
     }
 
     @Test
+    void headsOfKeysThatAreNotToldComeFromShapes() throws IOException {
+        GgufBytes file = llama();
+        file.key("llama.attention.head_count", GgufBytes.UINT32, file.number(4, 4));
+        assertThatThrownBy(() -> keysOfLastRank(model(file), ParallelPlan.llama(), 4))
+                .hasMessageContaining("give --heads");
+        GgufBytes whole = llama();
+        whole.key("llama.attention.head_count", GgufBytes.UINT32, whole.number(4, 4))
+                .tensor("blk.0.attn_v.weight", F32, 8 * 8 * 4, 8, 8)
+                .tensor("blk.0.attn_output.weight", F32, 16 * 8 * 4, 16, 8);
+        assertThat(keysOfLastRank(model(whole), ParallelPlan.llama(), 4)).containsExactly(4L, 8L);
+    }
+
+    @Test
     void unknownHeadsAreRefusedUnlessThePlanHasThem() throws IOException {
         Checkpoint checkpoint = model(llama());
         assertThatThrownBy(() -> keysOfLastRank(checkpoint, ParallelPlan.llama(), 4))

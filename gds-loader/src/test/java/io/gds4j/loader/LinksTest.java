@@ -195,7 +195,7 @@ class LinksTest {
         for (Path path : List.of(snapshot, snapshot.resolve(INDEX), unet, linked, linked.resolve("unet"))) {
             assertThat(Checkpoint.open(path).tensors()).as("%s", path).containsOnlyKeys("w");
         }
-        assertThat(AttentionHeads.of(snapshot, Metadata.of(Map.of()))).hasValue(new AttentionHeads(4, 4));
+        assertThat(AttentionHeads.of(snapshot, Metadata.of(Map.of()))).hasValue(new AttentionHeads(4));
         // blobs of another repository, what is below a blob, and blobs that are elsewhere
         Path other = Files.createDirectories(hub.resolve("models--other/blobs"));
         Files.createDirectory(blobs.resolve("dd"));
@@ -229,7 +229,7 @@ class LinksTest {
                             e -> assertThat(e.rule()).isEqualTo(CheckpointRule.LINK_OUTSIDE))
                     .hasMessageContaining(config.toRealPath().toString());
             assertThat(AttentionHeads.of(path, Metadata.of(Map.of()), FileVisitOption.FOLLOW_LINKS))
-                    .hasValue(new AttentionHeads(4, 4));
+                    .hasValue(new AttentionHeads(4));
         }
     }
 

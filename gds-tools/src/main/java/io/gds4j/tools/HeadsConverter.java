@@ -9,7 +9,7 @@ import picocli.CommandLine.TypeConversionException;
 
 /** Converts numbers of heads, as {@code --heads} takes them. */
 final class HeadsConverter implements ITypeConverter<AttentionHeads> {
-    private static final Pattern HEADS = Pattern.compile("(\\d{1,9})(?:,(\\d{1,9}))?");
+    private static final Pattern HEADS = Pattern.compile("(\\d{1,9})(?:,([1-9]\\d{0,8}))?");
 
     @Override
     public AttentionHeads convert(String value) {
@@ -17,7 +17,9 @@ final class HeadsConverter implements ITypeConverter<AttentionHeads> {
         if (heads.matches()) {
             long query = Long.parseLong(heads.group(1));
             try {
-                return new AttentionHeads(query, heads.group(2) == null ? query : Long.parseLong(heads.group(2)));
+                return heads.group(2) == null
+                        ? new AttentionHeads(query)
+                        : new AttentionHeads(query, Long.parseLong(heads.group(2)));
             } catch (CuFileException e) {
                 // the message below names what is allowed
             }

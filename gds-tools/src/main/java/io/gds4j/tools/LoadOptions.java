@@ -45,7 +45,8 @@ final class LoadOptions {
 
     @Option(names = "--heads", paramLabel = "QUERY[,KEY_VALUE]", converter = HeadsConverter.class,
             description = "Attention heads of the model, such as 32,8, for slices that never cut a head. Default:"
-                    + " those in config.json beside the checkpoint, or in the keys of a GGUF file.")
+                    + " those in config.json beside the checkpoint, or in the keys of a GGUF file. Without KEY_VALUE"
+                    + " the shapes of the layers must tell it.")
     private @Nullable AttentionHeads heads;
 
     @Mixin

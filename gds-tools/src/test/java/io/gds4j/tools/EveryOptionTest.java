@@ -32,10 +32,10 @@ class EveryOptionTest {
             "0 demo -s 1M -d OUT -q",
             "0 load MODEL -t host --verify --digest --stats --backend compat --direct-storage off --follow-links"
                     + " --tensor w --no-progress --report OUT/load.html",
-            "0 load OUT/demo/gds-demo -t host,host --parallel column --heads 4,2 --tensor self_attn --json",
+            "0 load OUT/demo/gds-demo -t host,host --parallel column --heads 8,2 --tensor self_attn --json",
             "0 load MODEL --list -q",
             "0 explain MODEL -t host --backend compat --direct-storage off --follow-links --tensor w --json --no-progress",
-            "0 explain OUT/demo/gds-demo -t host,host --parallel column --heads 4,2 --tensor self_attn -q",
+            "0 explain OUT/demo/gds-demo -t host,host --parallel column --heads 8,2 --tensor self_attn -q",
             "0 convert MODEL OUT/a --align 64 --max-shard 1G --checksums --follow-links --backend compat --stats"
                     + " --report OUT/convert.html --json --no-progress",
             "4 convert MODEL OUT/b --gpu 4095 -q",

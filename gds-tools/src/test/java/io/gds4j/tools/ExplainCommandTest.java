@@ -183,7 +183,7 @@ class ExplainCommandTest {
 
         GdsRun replicated = gds("explain", model.toString(), "-t", "host,host", "--json");
         GdsRun sliced = gds(
-                "explain", model.toString(), "-t", "host,host", "--parallel", "column", "--heads", "4,2", "--tensor",
+                "explain", model.toString(), "-t", "host,host", "--parallel", "column", "--heads", "8,2", "--tensor",
                 "self_attn", "--backend", "compat", "--direct-storage", "off", "--json");
 
         assertThat(replicated.json().get("ranks")).hasSize(2);

@@ -139,7 +139,10 @@ class ParallelLoadCommandTest {
         assertThat(option).isEqualTo(2 * (4 * 16 + 2 * 4 * 16 + 16 * 4));
         heads("{\"num_attention_heads\": 4, \"num_key_value_heads\": 2}");
         assertThat(bytesOfRank(gds(with(command, "--json")))).isEqualTo(option);
-        assertThat(bytesOfRank(gds(with(command, "--heads", "4", "--json")))).isLessThan(option);
+        heads("{\"num_attention_heads\": 4}");
+        assertThat(bytesOfRank(gds(with(command, "--json")))).as("shapes tell the heads of keys").isEqualTo(option);
+        assertThat(bytesOfRank(gds(with(command, "--heads", "4", "--json")))).isEqualTo(option);
+        oneLine(gds(with(command, "--heads", "4,4")), 3, "would have heads of 2 elements, and its queries heads of 4");
     }
 
     private static String[] with(String[] command, String... more) {

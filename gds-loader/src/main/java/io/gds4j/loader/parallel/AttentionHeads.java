@@ -4,6 +4,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
+import java.io.Serializable;
 import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.List;
@@ -13,11 +14,11 @@ import java.util.Optional;
  * The number of attention heads of a model.
  *
  * @param heads query heads, 1 or more
- * @param keyValueHeads heads of keys and values, 1 or more
+ * @param keyValueHeads heads of keys and values; 0 if unknown, so that the shapes of the layers must decide them
  * @param headSize elements of a head of queries or keys, for a check; 0 if unknown
  * @since 0.1
  */
-public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
+public record AttentionHeads(long heads, long keyValueHeads, long headSize) implements Serializable {
 
     private static final long MAX_HEADS = 1L << 20;
     /** Most elements of an array that are compared, one for each layer. */
@@ -29,7 +30,7 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
      * @throws CuFileException INVALID_VALUE for a number out of range
      */
     public AttentionHeads {
-        if (!isCount(heads) || !isCount(keyValueHeads) || headSize < 0) {
+        if (!isCount(heads) || keyValueHeads != 0 && !isCount(keyValueHeads) || headSize < 0) {
             throw CuFileException.invalid("AttentionHeads",
                     "there are %s heads of queries, and %s of keys and values, of %s elements; allowed are 1 to %s heads"
                             .formatted(heads, keyValueHeads, headSize, MAX_HEADS));
@@ -39,6 +40,11 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
     /** Creates numbers of heads of any size. */
     public AttentionHeads(long heads, long keyValueHeads) {
         this(heads, keyValueHeads, 0);
+    }
+
+    /** Creates a number of query heads; the shapes of the layers must decide the heads of keys and values. */
+    public AttentionHeads(long heads) {
+        this(heads, 0, 0);
     }
 
     static boolean isCount(long heads) {
@@ -67,11 +73,10 @@ public record AttentionHeads(long heads, long keyValueHeads, long headSize) {
         }
         String attention = architecture + ".attention.";
         long heads = same(metadata, attention + "head_count");
-        long keyValueHeads = metadata.get(attention + "head_count_kv").isEmpty()
-                ? heads
-                : same(metadata, attention + "head_count_kv");
+        boolean told = metadata.get(attention + "head_count_kv").isPresent();
+        long keyValueHeads = told ? same(metadata, attention + "head_count_kv") : 0;
         long headSize = Math.max(0, same(metadata, attention + "key_length"));
-        return isCount(heads) && isCount(keyValueHeads)
+        return isCount(heads) && (!told || isCount(keyValueHeads))
                 ? Optional.of(new AttentionHeads(heads, keyValueHeads, headSize))
                 : Optional.empty();
     }

@@ -1,23 +1,21 @@
 package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.parallel.Split.Part;
-import java.util.ArrayList;
 import java.util.List;
-import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
 /** The names of layers whose outputs or inputs are attention heads. */
 final class AttentionLayers {
-    private static final Set<String> QUERY = Set.of("q_proj", "wq", "attn_q");
-    private static final Set<String> KEY = Set.of("k_proj", "wk", "attn_k");
-    private static final Set<String> VALUE = Set.of("v_proj", "wv", "attn_v");
+    static final Set<String> QUERY = Set.of("q_proj", "wq", "attn_q");
+    static final Set<String> KEY = Set.of("k_proj", "wk", "attn_k");
+    static final Set<String> VALUE = Set.of("v_proj", "wv", "attn_v");
     /** Outputs of latent attention, which has as many heads of keys as of queries, of other sizes. */
     private static final Set<String> LATENT = Set.of("q_b_proj", "kv_b_proj", "attn_q_b", "attn_kv_b");
-    /** Queries, then keys, then values. */
-    private static final Set<String> FUSED = Set.of("qkv_proj", "attn_qkv");
+    /** Queries, then keys, then values, whose heads have one size. */
+    static final Set<String> FUSED = Set.of("qkv_proj", "attn_qkv");
     /** Query, key and value of each head in turn, if there are as many of each. */
-    private static final Set<String> INTERLEAVED = Set.of("query_key_value");
+    static final Set<String> INTERLEAVED = Set.of("query_key_value");
     /** Fused in an order that differs between models. */
     private static final Set<String> OTHER = Set.of("qkv", "Wqkv", "c_attn", "W_pack");
     /** Layers whose inputs are the heads of queries. */
@@ -28,25 +26,21 @@ final class AttentionLayers {
     private AttentionLayers() {
     }
 
+    /** Returns the layer of a tensor that has heads, such as {@code k_proj} of {@code k_proj.weight}; empty for any other tensor. */
+    static String name(String tensor) {
+        String layer = Layers.parameter(Layers.layer(tensor));
+        String own = Layers.parameter(tensor);
+        return Stream.of(layer, own).filter(AttentionLayers::hasHeads).findFirst().orElse("");
+    }
+
+    private static boolean hasHeads(String layer) {
+        return OUTPUT.contains(layer) || OF_HEADS.stream().anyMatch(names -> names.contains(layer));
+    }
+
     /** Returns whether a tensor's outputs are heads, and the parts of its rule do not tell how many. */
     static boolean lackHeads(String tensor, List<Part> parts) {
-        return parts.stream().anyMatch(part -> part.heads() == 0)
-                && (isOfHeads(Layers.parameter(Layers.layer(tensor))) || isOfHeads(Layers.parameter(tensor)));
-    }
-
-    /** Returns the name of the tensor with the queries for keys; empty for a tensor of another layer. */
-    static Optional<String> queries(String keys) {
-        String layer = Layers.layer(keys);
-        String name = Layers.parameter(layer);
-        return KEY.contains(name)
-                ? Optional.of(layer.substring(0, layer.length() - name.length())
-                        + name.replace('k', 'q')
-                        + keys.substring(layer.length()))
-                : Optional.empty();
-    }
-
-    private static boolean isOfHeads(String layer) {
-        return OF_HEADS.stream().anyMatch(names -> names.contains(layer));
+        String name = name(tensor);
+        return !name.isEmpty() && !OUTPUT.contains(name) && parts.stream().anyMatch(part -> part.heads() == 0);
     }
 
     /** Returns whether a rule may be for outputs that are heads, and does not tell how many. */
@@ -58,38 +52,12 @@ final class AttentionLayers {
 
     /** Returns whether the last component of a pattern, or the last but one, is for layers of a name. */
     private static boolean isFor(ParallelRule rule, String layer) {
-        return glob(Layers.parameter(rule.pattern())).matches(layer)
+        return new ParallelRule(Layers.parameter(rule.pattern()), Split.replicate()).matches(layer)
                 || Layers.parameter(Layers.layer(rule.pattern())).equals(layer);
     }
 
-    private static ParallelRule glob(String component) {
-        return new ParallelRule(component, Split.replicate());
-    }
-
-    /**
-     * Returns a rule with the numbers of heads, if it is for heads and does not have them. A pattern for layers of several names
-     * becomes a rule for each kind of attention layer and the rule itself.
-     */
-    static List<ParallelRule> withHeads(ParallelRule rule, AttentionHeads heads) {
-        String own = Layers.parameter(rule.pattern());
-        if (own.indexOf('*') < 0) {
-            boolean layer = isOfHeads(own) || OUTPUT.contains(own);
-            String name = layer ? own : Layers.parameter(Layers.layer(rule.pattern()));
-            return List.of(new ParallelRule(rule.pattern(), withHeads(rule.split(), name, heads), rule.optional()));
-        }
-        List<ParallelRule> rules = new ArrayList<>();
-        String before = rule.pattern().substring(0, rule.pattern().length() - own.length());
-        Stream.concat(OF_HEADS.stream(), Stream.of(OUTPUT)).flatMap(Set::stream).sorted().forEach(name -> {
-            Split split = withHeads(rule.split(), name, heads);
-            if (!split.equals(rule.split()) && glob(own).matches(name)) {
-                rules.add(new ParallelRule(before + name, split, true));
-            }
-        });
-        rules.add(rule);
-        return rules;
-    }
-
-    private static Split withHeads(Split split, String layer, AttentionHeads heads) {
+    /** Returns the split of a layer with the numbers of heads, unless it has its own. */
+    static Split withHeads(Split split, String layer, AttentionHeads heads) {
         return switch (split) {
             case Split.Column column when column.parts().equals(Split.WHOLE) ->
                 new Split.Column(outputs(layer, heads, column.roundUp()), column.roundUp());
@@ -99,28 +67,29 @@ final class AttentionLayers {
         };
     }
 
-    /** Returns the units of queries. Uneven shares must not part queries from their keys. */
+    /** Returns the units of queries; 0 if unknown. Uneven shares must not part queries from their keys. */
     private static long queries(AttentionHeads heads, boolean roundUp) {
-        return roundUp && heads.heads() % heads.keyValueHeads() == 0 ? heads.keyValueHeads() : heads.heads();
+        boolean grouped = heads.keyValueHeads() == 0 || heads.heads() % heads.keyValueHeads() == 0;
+        return roundUp && grouped ? heads.keyValueHeads() : heads.heads();
     }
 
     private static List<Part> outputs(String layer, AttentionHeads heads, boolean roundUp) {
         long queries = queries(heads, roundUp);
-        Part query = new Part(heads.heads(), queries, heads.headSize());
-        Part key = new Part(heads.keyValueHeads(), heads.keyValueHeads(), heads.headSize());
-        if (FUSED.contains(layer)) {
-            return List.of(query, key, key);
+        long keys = heads.keyValueHeads();
+        if (FUSED.contains(layer) && keys > 0) {
+            Part key = new Part(keys, keys, heads.headSize());
+            return List.of(new Part(heads.heads(), queries, heads.headSize()), key, key);
         }
         if (QUERY.contains(layer)) {
             return List.of(new Part(1, queries, heads.headSize()));
         }
         if (KEY.contains(layer)) {
-            return List.of(new Part(1, heads.keyValueHeads(), heads.headSize()));
+            return List.of(new Part(1, keys, heads.headSize()));
         }
         if (VALUE.contains(layer)) {
-            return List.of(new Part(1, heads.keyValueHeads()));
+            return List.of(new Part(1, keys));
         }
-        boolean equal = INTERLEAVED.contains(layer) && heads.heads() == heads.keyValueHeads();
+        boolean equal = INTERLEAVED.contains(layer) && heads.heads() == keys;
         return LATENT.contains(layer) || equal ? List.of(new Part(1, heads.heads())) : Split.WHOLE;
     }
 }

@@ -83,9 +83,7 @@ final class Layers {
         if (scaled != null) {
             return scaled;
         }
-        return FOLLOWING.contains(parameter)
-                ? MAIN.stream().filter(siblings::containsKey).findFirst().map(siblings::get).orElse(null)
-                : null;
+        return FOLLOWING.contains(parameter) ? main(siblings) : null;
     }
 
     /** Returns the tensor whose scale has this name; null if there is none. */
@@ -96,6 +94,17 @@ final class Layers {
             }
         }
         return null;
+    }
+
+    /** Returns the weight of a layer, which may have the name of the layer itself; null if there is none. */
+    @Nullable
+    TensorInfo main(String layer) {
+        TensorInfo main = main(layers.getOrDefault(layer, Map.of()));
+        return main == null ? layers.getOrDefault(layer(layer), Map.of()).get(parameter(layer)) : main;
+    }
+
+    private static @Nullable TensorInfo main(Map<String, TensorInfo> siblings) {
+        return MAIN.stream().filter(siblings::containsKey).findFirst().map(siblings::get).orElse(null);
     }
 
     /** Returns the axes of a tensor; empty if its layout is not known. */

@@ -32,7 +32,7 @@ final class ModelConfig {
             "n_kv_heads", "kv_n_heads", "num_key_value_attention_heads", "multi_query_group_num",
             "num_attention_groups", "num_query_groups");
     private static final List<String> HEAD_SIZE = List.of("head_dim", "kv_channels", "attention_head_dim", "d_kv");
-    private static final List<String> HIDDEN_SIZE = List.of("hidden_size", "n_embd", "d_model");
+    private static final List<String> HIDDEN_SIZE = List.of("hidden_size", "n_embd", "n_embed", "d_model");
     /** Objects with the numbers of the language model of a larger one. */
     private static final Set<String> NESTED = Set.of("text_config", "llm_config", "language_config", "thinker_config",
             "attn_config");
@@ -107,11 +107,10 @@ final class ModelConfig {
             return Optional.empty();
         }
         long size = first(HEAD_SIZE);
-        boolean assumed = told == 0;
-        if (assumed && size == 0 && first(HIDDEN_SIZE) % heads == 0) {
+        if (told == 0 && size == 0 && first(HIDDEN_SIZE) % heads == 0) {
             size = first(HIDDEN_SIZE) / heads;
         }
-        return Optional.of(new AttentionHeads(heads, assumed ? heads : told, size));
+        return Optional.of(new AttentionHeads(heads, told, size));
     }
 
     private long first(List<String> names) {

@@ -11,9 +11,7 @@ import java.nio.file.FileVisitOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.BitSet;
-import java.util.HashMap;
 import java.util.List;
-import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.function.Predicate;
@@ -58,15 +56,19 @@ public final class ParallelPlan implements Serializable {
     private final List<ParallelRule> rules;
     /** Whether the groups of GPTQ are known to follow the order of the inputs. */
     private final boolean naturalGroups;
+    /** Heads for rules without their own; null if unknown. */
+    private final @Nullable AttentionHeads heads;
 
     ParallelPlan(String name, List<ParallelRule> rules) {
-        this(name, rules, false);
+        this(name, rules, false, null);
     }
 
-    private ParallelPlan(String name, List<ParallelRule> rules, boolean naturalGroups) {
+    private ParallelPlan(
+            String name, List<ParallelRule> rules, boolean naturalGroups, @Nullable AttentionHeads heads) {
         this.name = Objects.requireNonNull(name, "name");
         this.rules = List.copyOf(rules);
         this.naturalGroups = naturalGroups;
+        this.heads = heads;
     }
 
     /**
@@ -129,15 +131,13 @@ public final class ParallelPlan implements Serializable {
     }
 
     /**
-     * Returns a plan whose rules for the queries, keys, values and outputs of attention have numbers of heads, unless a rule has
-     * its own. Heads are never cut. {@link #slice} refuses rules for queries, keys and values without heads, if there are several
-     * ranks.
+     * Returns a plan with the heads of queries, keys, values and outputs of attention, for rules that do not have their own. Heads
+     * are never cut. {@link #slice} refuses rules for queries, keys and values whose heads neither the plan nor the shapes tell, and
+     * numbers that contradict the shapes, if there are several ranks. A plan that has heads keeps them.
      */
     public ParallelPlan withHeads(AttentionHeads heads) {
-        return new ParallelPlan(
-                name,
-                rules.stream().flatMap(rule -> AttentionLayers.withHeads(rule, heads).stream()).toList(),
-                naturalGroups);
+        Objects.requireNonNull(heads, "heads");
+        return this.heads == null ? new ParallelPlan(name, rules, naturalGroups, heads) : this;
     }
 
     /**
@@ -153,7 +153,8 @@ public final class ParallelPlan implements Serializable {
      * @throws CuFileException if a file cannot be read
      */
     public ParallelPlan forModel(Path checkpoint, Metadata metadata, FileVisitOption... links) {
-        boolean lacksHeads = rules.stream().anyMatch(AttentionLayers::lackHeads);
+        boolean lacksHeads =
+                (heads == null || heads.keyValueHeads() == 0) && rules.stream().anyMatch(AttentionLayers::lackHeads);
         boolean hasRows = rules.stream().anyMatch(rule -> rule.split() instanceof Split.Row);
         if (!lacksHeads && (naturalGroups || !hasRows)) {
             return this;
@@ -167,10 +168,10 @@ public final class ParallelPlan implements Serializable {
             }
             return this; // without the order of groups, ranks receive all of them
         }
-        Optional<AttentionHeads> heads =
+        Optional<AttentionHeads> ofModel =
                 lacksHeads ? config.heads().or(() -> AttentionHeads.ofGguf(metadata)) : Optional.empty();
-        List<ParallelRule> ofModel = heads.map(this::withHeads).orElse(this).rules;
-        return new ParallelPlan(name, ofModel, naturalGroups || config.naturalGroups());
+        return new ParallelPlan(name, rules, naturalGroups || config.naturalGroups(),
+                ofModel.filter(model -> heads == null || heads.heads() == model.heads()).orElse(heads));
     }
 
     private static void add(List<ParallelRule> rules, Split split, String... patterns) {
@@ -209,8 +210,9 @@ public final class ParallelPlan implements Serializable {
         List<WholeTensor> wholes = WholeTensor.of(tensors);
         TensorSlicer slicer = new TensorSlicer(WholeTensor.byName(wholes), naturalGroups, world);
         List<ParallelRule> ofTensors = match(checkpoint, wholes, slicer);
+        List<Split> splits = ofTensors.stream().map(ParallelRule::split).toList();
         if (world > 1) {
-            checkHeads(wholes, ofTensors, slicer);
+            splits = slicer.withHeads(wholes, splits, heads);
         }
         List<TensorSlice> slices = new ArrayList<>();
         for (int i = 0; i < wholes.size(); i++) {
@@ -219,7 +221,7 @@ public final class ParallelPlan implements Serializable {
                 continue;
             }
             for (int rank = 0; rank < world; rank++) {
-                TensorSlice slice = slicer.slice(tensor, ofTensors.get(i).split(), rank);
+                TensorSlice slice = slicer.slice(tensor, splits.get(i), rank);
                 if (slice != null) {
                     slices.add(slice);
                 }
@@ -242,20 +244,6 @@ public final class ParallelPlan implements Serializable {
         if (world < 1 || world > MAX_WORLD) {
             throw CuFileException.invalid(FUNCTION,
                     "the number of ranks is %s; allowed are 1 to %s".formatted(world, MAX_WORLD));
-        }
-    }
-
-    private static void checkHeads(List<WholeTensor> tensors, List<ParallelRule> ofTensors, TensorSlicer slicer) {
-        Map<String, Integer> numbers = HashMap.newHashMap(tensors.size());
-        for (int i = 0; i < tensors.size(); i++) {
-            numbers.put(tensors.get(i).name(), i);
-        }
-        for (int i = 0; i < tensors.size(); i++) {
-            Integer queries = AttentionLayers.queries(tensors.get(i).name()).map(numbers::get).orElse(null);
-            if (queries != null) {
-                slicer.checkHeads(
-                        tensors.get(i), ofTensors.get(i).split(), tensors.get(queries), ofTensors.get(queries).split());
-            }
         }
     }
 

@@ -68,31 +68,26 @@ final class TensorSlicer {
         }
     }
 
-    /** Refuses keys whose heads are not of the size of their queries: the numbers are those of another attention of the model. */
-    void checkHeads(WholeTensor keys, Split ofKeys, WholeTensor queries, Split ofQueries) {
-        long key = headSize(keys, ofKeys);
-        long query = headSize(queries, ofQueries);
-        if (key > 0 && query % key != 0) {
-            throw refused(keys.stored(), new Uneven(
-                    "would have heads of %s elements, and its queries heads of %s; a rule may tell its heads"
-                            .formatted(key, query)));
+    /**
+     * Returns the splits of tensors with the heads of attention layers.
+     *
+     * @param told heads that the plan or the model tells; null if neither does
+     */
+    List<Split> withHeads(List<WholeTensor> tensors, List<Split> splits, @Nullable AttentionHeads told) {
+        Map<String, Split> byName = HashMap.newHashMap(tensors.size());
+        for (int i = 0; i < tensors.size(); i++) {
+            byName.put(tensors.get(i).name(), splits.get(i));
         }
-    }
-
-    /** Returns the elements of a head; 0 if they are unknown. */
-    private long headSize(WholeTensor tensor, Split split) {
-        long heads = split instanceof Split.Column(List<Split.Part> parts, boolean roundUp) && parts.size() == 1
-                ? parts.getFirst().heads()
-                : 0;
-        if (heads <= 0) {
-            return 0;
+        AttentionShapes shapes = new AttentionShapes(layers, byName, told);
+        List<Split> withHeads = new ArrayList<>(splits.size());
+        for (int i = 0; i < tensors.size(); i++) {
+            try {
+                withHeads.add(shapes.withHeads(tensors.get(i).info(), splits.get(i)));
+            } catch (Uneven e) {
+                throw refused(tensors.get(i).stored(), e);
+            }
         }
-        try {
-            long outputs = layers.axes(tensor.info()).orElse(Layers.Axes.WHOLE).outputs().elements();
-            return outputs % heads == 0 ? outputs / heads : 0;
-        } catch (Uneven e) {
-            return 0; // its slice will tell
-        }
+        return withHeads;
     }
 
     private static CheckpointException refused(TensorInfo stored, Uneven e) {

@@ -9,6 +9,7 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   TensorSliceTest: TensorSlicer
+//   HeadsOracleTest: AttentionShapes
 //   ParallelLayoutsTest: AttentionLayers, CompressedLayer, GroupedLayer, Layers, ModelConfig
 //   ParallelLoadTest: WholeTensor
 //   ParallelPlanTest: PlanFile

@@ -521,8 +521,8 @@ class ParallelLayoutsTest {
                 .contains(new AttentionHeads(32, 8, 128));
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": 8, \"hidden_size\": 4096}"))
                 .contains(new AttentionHeads(32, 8));
-        assertThat(heads("{\"n_head\": 12}")).contains(new AttentionHeads(12, 12));
-        assertThat(heads("{\"n_head\": 12, \"n_embd\": 768}")).contains(new AttentionHeads(12, 12, 64));
+        assertThat(heads("{\"n_head\": 12}")).contains(new AttentionHeads(12));
+        assertThat(heads("{\"n_head\": 12, \"n_embd\": 768}")).contains(new AttentionHeads(12, 0, 64));
         assertThat(heads("{\"num_attention_heads\": 71, \"multi_query\": true}")).contains(new AttentionHeads(71, 1));
         assertThat(heads("{\"num_attention_heads\": 71, \"num_kv_heads\": 71, \"multi_query\": true}"))
                 .as("as transformers' Falcon reads its older models").contains(new AttentionHeads(71, 1));
@@ -536,7 +536,7 @@ class ParallelLayoutsTest {
                 .contains(new AttentionHeads(32, 2, 128));
         assertThat(heads(
                 "{\"num_attention_heads\": 4, \"num_key_value_heads\": null, \"a\": [NaN, -Infinity], \"b\": Infinity}"))
-                .contains(new AttentionHeads(4, 4));
+                .contains(new AttentionHeads(4));
         assertThat(heads("{\"num_attention_heads\": [4, 8]}")).isEmpty();
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": [8, 8, 4]}"))
                 .as("not as many as heads of queries").isEmpty();
@@ -554,7 +554,62 @@ class ParallelLayoutsTest {
     void headsThatConfigurationsLackDoNotBecomeThoseOfQueries() {
         TensorInfo key = tensor("k_proj.weight", DType.F32, 32, 64);
         ParallelPlan plan = config(ParallelPlan.llama(), "{\"num_attention_heads\": 8, \"hidden_size\": 64}");
-        refused(plan, 2, "has 32 elements there, which are not 8 heads of 8", key);
+        refused(plan, 2, "the number of its heads is unknown", key);
+        assertThat(shape(plan.slice(FILE, List.of(key, tensor("q_proj.weight", DType.F32, 64, 64)), 2), 1, key.name()))
+                .containsExactly(16L, 64L);
+        refused(plan, 2, "the number of its heads is unknown", key, tensor("q_proj.weight", DType.F32, 128, 64));
+    }
+
+    private static TensorInfo[] grouped(long queries, long keys, long values, long inputs) {
+        return new TensorInfo[]{tensor("self_attn.q_proj.weight", DType.F32, queries, 16),
+                tensor("self_attn.k_proj.weight", DType.F32, keys, 16),
+                tensor("self_attn.v_proj.weight", DType.F32, values, 16),
+                tensor("self_attn.o_proj.weight", DType.F32, 16, inputs)};
+    }
+
+    @Test
+    void shapesTellTheHeadsOfKeys() {
+        TensorInfo[] model = grouped(16, 8, 8, 16);
+        for (ParallelPlan plan : List.of(
+                ParallelPlan.llama(new AttentionHeads(4)), config(ParallelPlan.llama(), "{\"n_head\": 4}"),
+                config(ParallelPlan.llama(new AttentionHeads(4)), "{\"n_head\": 8, \"num_kv_heads\": 4}"))) {
+            List<TensorSlice> slices = plan.slice(FILE, List.of(model), 4);
+            assertThat(shape(slices, 3, "k_proj.weight")).containsExactly(4L, 16L);
+            assertThat(shape(slices, 3, "v_proj.weight")).containsExactly(4L, 16L);
+            assertThat(slices.stream().filter(slice -> slice.tensor().equals(model[1]))
+                    .map(slice -> slice.copies().getFirst().fileOffset())).containsExactly(0L, 0L, 256L, 256L);
+        }
+        // queries with gates have twice the size of keys, and values may have a size of their own
+        assertThat(shape(ParallelPlan.llama(new AttentionHeads(4)).slice(FILE, List.of(grouped(32, 8, 6, 12)), 2), 1,
+                "k_proj.weight")).containsExactly(4L, 16L);
+        refused(ParallelPlan.llama(new AttentionHeads(4)), 2, "number of its heads is unknown", grouped(16, 8, 8, 10));
+        ParallelPlan rounded = ParallelPlan.of("p", List.of(
+                new ParallelRule("*", new Split.Column(Split.WHOLE, true)))).withHeads(new AttentionHeads(4));
+        assertThat(shape(rounded.slice(FILE, List.of(grouped(16, 8, 8, 16)), 2), 0, "q_proj.weight"))
+                .containsExactly(8L, 16L);
+    }
+
+    @Test
+    void headsThatContradictTheShapesAreRefused() {
+        String wrong = "k_proj.weight' would have heads of 2 elements, and its queries heads of 4";
+        refused(ParallelPlan.llama(new AttentionHeads(4, 4)), 4, wrong, grouped(16, 8, 8, 16));
+        refused(ParallelPlan.of("p", List.of(
+                new ParallelRule("*", Split.column(new Split.Part(1, 4))))), 4, wrong, grouped(16, 8, 8, 16));
+        refused(ParallelPlan.llama(new AttentionHeads(4, 2)), 2, "heads of 4 elements, and its outputs heads of 2",
+                grouped(16, 8, 8, 8));
+        refused(ParallelPlan.llama(new AttentionHeads(6, 3)), 3, "heads of 2 elements, and its outputs heads of 4",
+                tensor("qkv_proj.weight", DType.F32, 24, 8), tensor("o_proj.weight", DType.F32, 8, 24));
+        refused(ParallelPlan.llama(new AttentionHeads(6)), 3, "number of its heads is unknown",
+                tensor("qkv_proj.weight", DType.F32, 24, 8), tensor("o_proj.weight", DType.F32, 8, 12));
+        ParallelPlan falcon = rule("query_key_value", Split.column()).withHeads(new AttentionHeads(8, 8));
+        refused(falcon, 2, "parts with 24 shares", tensor("query_key_value.weight", DType.F32, 64, 8));
+    }
+
+    @Test
+    void fusedHeadsOfOneSizeAreDecided() {
+        TensorInfo[] fused = {tensor("qkv_proj.weight", DType.F32, 32, 8), tensor("o_proj.weight", DType.F32, 8, 16)};
+        assertThat(shape(ParallelPlan.llama(new AttentionHeads(4, 0, 4)).slice(FILE, List.of(fused), 2), 1, "qkv_proj.weight"))
+                .containsExactly(16L, 8L);
     }
 
     @Test
