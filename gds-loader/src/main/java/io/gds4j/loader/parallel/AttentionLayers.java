@@ -28,8 +28,9 @@ final class AttentionLayers {
 
     /** Returns the layer of a tensor that has heads, such as {@code k_proj} of {@code k_proj.weight}; empty for any other tensor. */
     static String name(String tensor) {
-        String layer = Layers.parameter(Layers.layer(tensor));
-        String own = Layers.parameter(tensor);
+        String adapted = Layers.adapted(tensor);
+        String layer = Layers.parameter(Layers.layer(adapted));
+        String own = Layers.parameter(adapted);
         return Stream.of(layer, own).filter(AttentionLayers::hasHeads).findFirst().orElse("");
     }
 

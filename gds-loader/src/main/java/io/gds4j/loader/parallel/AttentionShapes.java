@@ -27,7 +27,7 @@ final class AttentionShapes {
             new Names("attn_q", "attn_k", "attn_v", List.of("attn_output")));
     private static final Names NONE = new Names("", "", "", List.of());
     private static final Map<String, List<String>> FUSED = Map.of(
-            "qkv_proj", List.of("o_proj", "out_proj", "dense"),
+            "qkv_proj", List.of("o_proj"),
             "attn_qkv", List.of("attn_output"),
             "query_key_value", List.of("dense"));
     /** Types that may hold several inputs in an element. */
@@ -72,8 +72,12 @@ final class AttentionShapes {
         if (name.isEmpty()) {
             return split;
         }
-        String path = Layers.parameter(tensor.name()).equals(name) ? tensor.name() : Layers.layer(tensor.name());
+        String adapted = Layers.adapted(tensor.name());
+        String path = Layers.parameter(adapted).equals(name) ? adapted : Layers.layer(adapted);
         String module = path.substring(0, path.length() - name.length());
+        if (name.equals("qkv_proj") && layers.main(module + "out_proj") != null) {
+            return split; // CodeGen has blocks of queries, values and keys
+        }
         String fused = fused(module, name);
         AttentionHeads heads = told == null || told.keyValueHeads() > 0 ? told : decided(told, module, name, fused);
         if (split instanceof Split.Column) {
@@ -134,6 +138,9 @@ final class AttentionShapes {
             return;
         }
         long shares = parts.stream().mapToLong(Part::share).sum();
+        if (shares <= 0) {
+            return; // more than 2^63-1: its slice will tell
+        }
         if (size % shares != 0) {
             throw new Uneven("has %s elements there, which parts with %s shares do not divide".formatted(size, shares));
         }
@@ -201,13 +208,14 @@ final class AttentionShapes {
                 size(module + names.keys, true),
                 size(module + names.values, true),
                 outputs(module, names.outputs),
-                layers.main(module + names.values) != null);
+                layers.main(module + names.values) != null || layers.main(module + names.queries) == null);
     }
 
     private long outputs(String module, @Nullable List<String> names) {
         for (String name : names == null ? List.<String>of() : names) {
-            if (layers.main(module + name) != null) {
-                return size(module + name, false);
+            long size = size(module + name, false);
+            if (size > 0) {
+                return size;
             }
         }
         return 0;
@@ -215,7 +223,9 @@ final class AttentionShapes {
 
     /** Returns the outputs or the inputs of a layer; 0 if unknown. */
     private long size(String layer, boolean outputs) {
-        TensorInfo main = layers.main(layer);
+        TensorInfo weight = layers.main(layer);
+        TensorInfo main =
+                weight == null ? layers.main(layer + (outputs ? Layers.ADAPTER_B : Layers.ADAPTER_A)) : weight;
         if (main == null) {
             return 0;
         }

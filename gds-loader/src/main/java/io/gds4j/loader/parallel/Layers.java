@@ -8,6 +8,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Optional;
 import java.util.Set;
+import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -26,6 +27,13 @@ final class Layers {
     private static final List<String> MAIN = List.of("weight", "qweight", "weight_packed", "_weight_qdata", "trellis");
     private static final String BIAS = "bias";
     private static final List<String> SCALE_SUFFIXES = List.of("_scale_inv", "_scale");
+    /** Scales of outputs that bitsandbytes adds to a weight of 8 bits. */
+    private static final String INT8_SCALES = "SCB";
+    /** Adapters of LoRA: the first matrix has the inputs of the layer, the second the outputs, and a vector of DoRA, too. */
+    static final String ADAPTER_A = ".lora_A";
+    static final String ADAPTER_B = ".lora_B";
+    private static final Pattern ADAPTER =
+            Pattern.compile("(.+)\\.lora_(A|B|embedding_A|embedding_B|magnitude_vector)(?:\\.[^.]+){0,2}");
     /** Scales and zero points of a plain weight; a single value of each is known, too. */
     private static final Set<String> SCALES = Set.of(
             "weight_scale", "weight_scale_inv", "weight_zero_point", "weight_scale_2", "scale");
@@ -33,7 +41,8 @@ final class Layers {
     private static final Set<String> FOLLOWING = Set.of(
             "weight_scale", "weight_scale_inv", "weight_zero_point", "weight_scale_2", "scale", "weight_g_idx",
             "weight_shape", "weight_global_scale", "scales", "biases", "qzeros", "g_idx", "_weight_scale",
-            "_weight_zero_point", "_weight_act_pre_scale", "suh", "svh", "su", "sv", "mcg", "mul1");
+            "_weight_zero_point", "_weight_act_pre_scale", "suh", "svh", "su", "sv", "mcg", "mul1", INT8_SCALES,
+            "weight_format");
     /** Names of layers that some files give to the weight itself, as {@code experts.gate_up_proj}. */
     private static final Set<String> BARE = Set.of(
             "q_proj", "k_proj", "v_proj", "o_proj", "qkv_proj", "gate_proj", "up_proj", "down_proj", "gate_up_proj",
@@ -74,9 +83,29 @@ final class Layers {
         return layers.getOrDefault(layer(tensor.name()), Map.of());
     }
 
-    /** Returns the weight whose rule decides about a scale, a zero point or an order; null for any other tensor. */
+    /** Returns the name of the weight that an adapter belongs to; that of any other tensor as it is. */
+    static String adapted(String tensor) {
+        Matcher adapter = ADAPTER.matcher(tensor);
+        return isForAdapters(tensor) && adapter.matches() ? adapter.group(1) + ".weight" : tensor;
+    }
+
+    /** Returns whether a name or a pattern is for adapters. */
+    static boolean isForAdapters(String name) {
+        return name.contains("lora_");
+    }
+
+    /** Returns the name of the weight whose rule decides about a scale, a zero point, an order or an adapter; null for any other tensor. */
     @Nullable
-    TensorInfo weight(TensorInfo tensor) {
+    String weight(TensorInfo tensor) {
+        String adapted = adapted(tensor.name());
+        if (!adapted.equals(tensor.name())) {
+            return adapted;
+        }
+        TensorInfo weight = ofParameter(tensor);
+        return weight == null ? null : weight.name();
+    }
+
+    private @Nullable TensorInfo ofParameter(TensorInfo tensor) {
         String parameter = parameter(tensor.name());
         Map<String, TensorInfo> siblings = siblings(tensor);
         TensorInfo scaled = scaled(siblings, parameter);
@@ -117,6 +146,10 @@ final class Layers {
         if (!tensor.equals(siblings.get(parameter))) {
             return Optional.empty(); // another tensor, or pieces of another one, have the same name
         }
+        Matcher adapter = ADAPTER.matcher(tensor.name());
+        if (isForAdapters(tensor.name()) && adapter.matches()) {
+            return Optional.ofNullable(adapter(tensor, adapter.group(2)));
+        }
         try {
             return Optional.ofNullable(axes(siblings, parameter, tensor));
         } catch (ArithmeticException e) {
@@ -140,6 +173,23 @@ final class Layers {
         return siblings.containsKey("weight") && siblings.containsKey("scales")
                 ? mlx(siblings, parameter, tensor)
                 : plain(siblings, parameter, tensor);
+    }
+
+    private static @Nullable Axes adapter(TensorInfo tensor, String matrix) {
+        List<Long> shape = tensor.shape();
+        if (shape.size() == 1) {
+            return matrix.equals("B") || matrix.equals("magnitude_vector")
+                    ? new Axes(Axis.of(0, shape.getFirst()), Axis.NONE)
+                    : null;
+        }
+        return shape.size() != 2 ? null : switch (matrix) {
+            case "A" -> new Axes(Axis.NONE, Axis.of(1, shape.get(1)));
+            case "B" -> new Axes(Axis.of(0, shape.getFirst()), Axis.NONE);
+            // the vocabulary counts as the outputs of an embedding
+            case "embedding_A" -> new Axes(Axis.of(1, shape.get(1)), Axis.NONE);
+            case "embedding_B" -> Axes.WHOLE;
+            default -> null;
+        };
     }
 
     /** Returns the axes of a bias; null if it does not have a value for each output. */
@@ -181,6 +231,9 @@ final class Layers {
         long outputs = axes.outputs().elements();
         if (parameter.equals(BIAS)) {
             return bias(tensor, outputs);
+        }
+        if (parameter.equals(INT8_SCALES)) {
+            return weight.dtype().equals(DType.I8) ? bias(tensor, outputs) : null;
         }
         boolean scale = parameter.equals("scale") ? weight.dtype().bits() <= Byte.SIZE : SCALES.contains(parameter);
         return scale ? scales(tensor, weight, outputs, axes.inputs().elements()) : null;

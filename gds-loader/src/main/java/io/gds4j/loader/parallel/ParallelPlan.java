@@ -48,6 +48,9 @@ public final class ParallelPlan implements Serializable {
     /** Largest number of ranks. */
     public static final int MAX_WORLD = 65_536;
 
+    /** The last rule of plans that replicate tensors without a rule. */
+    static final ParallelRule REST = new ParallelRule("*", Split.replicate(), true);
+
     private static final String FUNCTION = "ParallelPlan";
 
     private final String name;
@@ -87,7 +90,7 @@ public final class ParallelPlan implements Serializable {
 
     /** Returns a plan that gives every tensor to every rank. */
     public static ParallelPlan replicate() {
-        return new ParallelPlan("replicate", List.of(new ParallelRule("*", Split.replicate(), true)));
+        return new ParallelPlan("replicate", List.of(REST));
     }
 
     /**
@@ -99,6 +102,10 @@ public final class ParallelPlan implements Serializable {
      * A style may be an object, too: {@code {"style": "packed_colwise", "parts": [4, 1, 1], "heads": [32, 8, 8]}}. Further fields
      * are {@code round_up}, {@code optional} (the rule may match no tensor), {@code dim} (of {@code expert} and {@code dimension})
      * and {@code rank} (of {@code owner}).
+     *
+     * <p>
+     * With {@code "unmatched": "replicate"} beside them, any rule may match nothing, tensors without a rule go to every rank, and
+     * rules for {@code experts.gate_up_proj} and {@code experts.down_proj} hold for experts that a file has one by one.
      *
      * @throws CheckpointException INVALID_PLAN if the file breaks a rule; FILE_NOT_FOUND and others if it cannot be read
      */
@@ -115,6 +122,8 @@ public final class ParallelPlan implements Serializable {
         List<ParallelRule> rules = new ArrayList<>();
         add(rules, Split.replicate(), "*norm*", "rotary_emb.*", "rope_freqs", "mlp.gate", "block_sparse_moe.gate",
                 "mlp.router", "ffn_gate_inp", "shared_expert_gate");
+        // scales of caches, one for a layer: vectors of them are refused
+        add(rules, Split.column(), "q_scale", "k_scale", "v_scale");
         add(rules, Split.expert(), "experts.*.*", "experts.gate_up_proj", "experts.down_proj", "ffn_gate_exps",
                 "ffn_up_exps", "ffn_down_exps");
         add(rules, Split.column(), "embed_tokens", "lm_head", "tok_embeddings", "token_embd", "output", "q_proj", "wq",
@@ -253,9 +262,10 @@ public final class ParallelPlan implements Serializable {
         List<ParallelRule> ofTensors = new ArrayList<>(tensors.size());
         TensorInfo without = null;
         for (WholeTensor tensor : tensors) {
-            TensorInfo weight = slicer.weight(tensor);
-            ParallelRule own = first(tree, tensor.info(), matched);
-            ParallelRule rule = weight == null ? own : first(tree, weight, matched);
+            String weight = slicer.weight(tensor);
+            ParallelRule own = first(tree, tensor.info(), tensor.name(), matched);
+            boolean named = weight == null || own != null && Layers.isForAdapters(own.pattern());
+            ParallelRule rule = named ? own : first(tree, tensor.info(), weight, matched);
             if (rule == null) {
                 rule = own;
             }
@@ -265,7 +275,10 @@ public final class ParallelPlan implements Serializable {
                 ofTensors.add(rule);
             }
         }
-        if (matched.isEmpty() && !tensors.isEmpty()) {
+        int rest = rules.size() - 1;
+        int fitting =
+                rest > 0 && rules.getLast().equals(REST) ? matched.get(0, rest).cardinality() : matched.cardinality();
+        if (fitting == 0 && !tensors.isEmpty()) {
             throw mismatch(checkpoint, "no rule of the plan %s matches any of the %s tensors; it is for another model"
                     .formatted(CheckpointException.quote(name), tensors.size()));
         }
@@ -287,10 +300,10 @@ public final class ParallelPlan implements Serializable {
         return ofTensors;
     }
 
-    /** Returns the first rule that matches a tensor, and marks all that do. */
-    private @Nullable ParallelRule first(RuleTree tree, TensorInfo tensor, BitSet matched) {
+    /** Returns the first rule that matches a name, and marks all that do. */
+    private @Nullable ParallelRule first(RuleTree tree, TensorInfo tensor, String of, BitSet matched) {
         BitSet found = new BitSet();
-        if (!tree.find(tensor.name(), found)) {
+        if (!tree.find(of, found)) {
             throw CheckpointException.of(
                     PLAN_LIMIT,
                     tensor.file(),

@@ -12,6 +12,8 @@ import java.util.Set;
 
 /** Reads rules from JSON in the vocabulary of transformers' {@code base_model_tp_plan}. */
 final class PlanFile {
+    /** What tensors without a rule are; it makes rules optional, too. */
+    private static final String UNMATCHED = "unmatched";
     private static final Set<String> ENVELOPES =
             Set.of("base_model_tp_plan", "tp_plan", "base_model_ep_plan", "ep_plan");
     private static final String STYLES =
@@ -25,6 +27,7 @@ final class PlanFile {
     /** Rules for modules, which come last: the rule of a tensor counts, wherever it stands. */
     private final List<ParallelRule> ofModules = new ArrayList<>();
     private final Set<String> patterns = new HashSet<>();
+    private boolean replicatesUnmatched;
 
     private PlanFile() {
     }
@@ -40,9 +43,47 @@ final class PlanFile {
             if (plan.rules.isEmpty()) {
                 throw new Malformed(0, "the plan has no rule");
             }
-            return new ParallelPlan(String.valueOf(file.getFileName()), plan.rules);
+            return new ParallelPlan(
+                    String.valueOf(file.getFileName()), plan.replicatesUnmatched ? plan.optional() : plan.rules);
         } catch (Malformed e) {
             throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
+        }
+    }
+
+    /** Returns the rules, which may match nothing, those for experts that a file has one by one, and one for all other tensors. */
+    private List<ParallelRule> optional() {
+        List<ParallelRule> all = new ArrayList<>();
+        rules.forEach(rule -> all.add(new ParallelRule(rule.pattern(), rule.split(), true)));
+        for (ParallelRule rule : rules) {
+            boolean ofExperts = Layers.parameter(Layers.layer(rule.pattern())).equals("experts");
+            switch (ofExperts ? Layers.parameter(rule.pattern()) : "") {
+                case "gate_up_proj" -> ofSingleExperts(all, rule.split(), 2, "gate_proj", "up_proj", "w1", "w3");
+                case "gate_proj" -> ofSingleExperts(all, rule.split(), 1, "gate_proj", "w1");
+                case "up_proj" -> ofSingleExperts(all, rule.split(), 1, "up_proj", "w3");
+                case "down_proj" -> ofSingleExperts(all, rule.split(), 0, "down_proj", "w2");
+                default -> {
+                }
+            }
+        }
+        all.add(ParallelPlan.REST);
+        return all;
+    }
+
+    /**
+     * Adds rules for the layers of single experts.
+     *
+     * @param outputs layers whose outputs the tensor of all experts has; 0 for the layer behind them, whose inputs are divided
+     */
+    private static void ofSingleExperts(List<ParallelRule> rules, Split split, int outputs, String... names) {
+        Split ofOne = switch (split) {
+            case Split.Column(List<Split.Part> parts, boolean roundUp) when parts.size() == outputs ->
+                new Split.Column(Split.WHOLE, roundUp);
+            case Split.Row row when outputs == 0 -> row;
+            case Split.Expert expert -> expert;
+            default -> Split.replicate();
+        };
+        for (String name : names) {
+            rules.add(new ParallelRule("experts.*." + name, ofOne, true));
         }
     }
 
@@ -52,6 +93,13 @@ final class PlanFile {
             if (outermost && ENVELOPES.contains(pattern)) {
                 in.expect(Token.START_OBJECT, pattern, "an object");
                 rules(in, false);
+                continue;
+            }
+            if (outermost && pattern.equals(UNMATCHED)) {
+                if (!in.string(UNMATCHED).equals("replicate")) {
+                    throw in.here("unmatched is %s; allowed is \"replicate\"".formatted(in.found()));
+                }
+                replicatesUnmatched = true;
                 continue;
             }
             if (pattern.isEmpty() || pattern.startsWith(".") || pattern.endsWith(".") || pattern.contains("..")) {

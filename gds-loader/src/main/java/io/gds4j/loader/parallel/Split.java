@@ -15,6 +15,7 @@ import java.util.List;
  * <li>weights of 8 and 4 bits with scales for each output, group or block ({@code weight_scale}, {@code weight_scale_inv})
  * <li>GPTQ and AWQ ({@code qweight}), MLX ({@code weight} with {@code scales}), compressed-tensors ({@code weight_packed}), torchao
  * ({@code _weight_qdata}) and EXL3 ({@code trellis})
+ * <li>{@code SCB} beside 8-bit weights of bitsandbytes, and adapters of LoRA and DoRA, which have the rule of their layer
  * <li>weights with the name of their layer, such as {@code experts.gate_up_proj}
  * </ul>
  *

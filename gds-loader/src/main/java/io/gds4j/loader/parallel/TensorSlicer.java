@@ -37,9 +37,9 @@ final class TensorSlicer {
         }
     }
 
-    /** Returns the weight whose rule decides about a tensor; null if its own does. */
+    /** Returns the name of the weight whose rule decides about a tensor; null if its own does. */
     @Nullable
-    TensorInfo weight(WholeTensor tensor) {
+    String weight(WholeTensor tensor) {
         return layers.weight(tensor.info());
     }
 
@@ -100,7 +100,7 @@ final class TensorSlicer {
     }
 
     private static boolean isEmbedding(String name) {
-        return EMBEDDINGS.contains(Layers.parameter(Layers.layer(name)));
+        return EMBEDDINGS.contains(Layers.parameter(Layers.layer(Layers.adapted(name))));
     }
 
     private static TensorSlice whole(TensorInfo tensor, int rank) {
@@ -142,7 +142,9 @@ final class TensorSlicer {
             return whole(tensor.stored(), rank);
         }
         Layers.Axes axes = layers.axes(tensor.info()).orElse(null);
-        boolean vector = tensor.info().shape().size() == 1 && Layers.parameter(tensor.name()).equals("weight");
+        boolean vector = tensor.info().shape().size() == 1
+                && Layers.parameter(tensor.name()).equals("weight")
+                && !Layers.isForAdapters(tensor.name());
         if (axes == null || !outputs && vector && axes != Layers.Axes.WHOLE) {
             throw new Uneven("%s; a rule for it may name the dimension to divide, or replicate it".formatted(
                     axes == null ? "is in no layout that is known" : "has one dimension, and no inputs"));

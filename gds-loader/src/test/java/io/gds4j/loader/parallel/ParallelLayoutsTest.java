@@ -395,7 +395,7 @@ class ParallelLayoutsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"o_proj.SCB", "o_proj.weight.absmax", "o_proj.weight_codes", "o_proj.W_q", "o_proj.foo",
+    @ValueSource(strings = {"o_proj.weight.absmax", "o_proj.weight_codes", "o_proj.W_q", "o_proj.foo",
             "conv1d.kernel", "o_proj.scale_packed", "w"})
     void otherParametersAreRefusedByName(String name) {
         TensorInfo[] all = {tensor("o_proj.weight", DType.I8, 64, 64), tensor(name, DType.F32, 64)};
@@ -405,6 +405,64 @@ class ParallelLayoutsTest {
                 new ParallelRule(name, Split.dimension(0)), new ParallelRule("*", Split.replicate())));
         assertThat(shape(named.slice(FILE, List.of(all), 2), 1, name)).containsExactly(32L);
         assertThat(rule("*", Split.column()).slice(FILE, List.of(all), 1)).hasSize(2);
+    }
+
+    @Test
+    void scalesOfEightBitWeightsFollowTheirOutputs() {
+        TensorInfo[] all = {tensor("o_proj.weight", DType.I8, 64, 32), tensor("o_proj.SCB", DType.F32, 64),
+                tensor("o_proj.weight_format", DType.U8)};
+        List<TensorSlice> slices = rule("o_proj.weight", Split.column()).slice(FILE, List.of(all), 2);
+        assertThat(shape(slices, 1, "SCB")).containsExactly(32L);
+        assertThat(shape(slices, 1, "weight_format")).isEmpty();
+        assertThat(shape(rule("o_proj", Split.row()).slice(FILE, List.of(all), 2), 1, "SCB")).containsExactly(64L);
+        refused(rule("*", Split.column()), 2, "is in no layout that is known",
+                tensor("o_proj.weight", DType.BF16, 64, 32), all[1]);
+    }
+
+    @Test
+    void adaptersFollowTheRulesOfTheirLayers() {
+        List<TensorInfo> all = new ArrayList<>();
+        for (String layer : List.of("q_proj:16", "k_proj:8", "o_proj:32", "down_proj:24", "embed_tokens:96")) {
+            String name = "base_model.model.model.layers.0.x." + layer.substring(0, layer.indexOf(':'));
+            long outputs = Long.parseLong(layer.substring(layer.indexOf(':') + 1));
+            if (layer.startsWith("embed")) {
+                all.add(tensor(name + ".lora_embedding_A", DType.F32, 4, outputs));
+                all.add(tensor(name + ".lora_embedding_B", DType.F32, 32, 4));
+            } else {
+                all.add(tensor(name + ".lora_A.weight", DType.F32, 4, 16));
+                all.add(tensor(name + ".lora_B.weight", DType.F32, outputs, 4));
+                all.add(tensor(name + ".lora_magnitude_vector", DType.F32, outputs));
+            }
+        }
+        List<TensorSlice> slices = ParallelPlan.llama(new AttentionHeads(4, 2)).slice(FILE, all, 4);
+        assertThat(slices).filteredOn(slice -> slice.rank() == 3)
+                .extracting(slice -> slice.tensor().name().substring(34) + slice.shape())
+                .containsExactly("q_proj.lora_A.weight[4, 16]", "q_proj.lora_B.weight[4, 4]",
+                        "q_proj.lora_magnitude_vector[4]",
+                        "k_proj.lora_A.weight[4, 16]", "k_proj.lora_B.weight[4, 4]",
+                        "k_proj.lora_magnitude_vector[4]",
+                        "o_proj.lora_A.weight[4, 4]", "o_proj.lora_B.weight[32, 4]",
+                        "o_proj.lora_magnitude_vector[32]",
+                        "down_proj.lora_A.weight[4, 4]", "down_proj.lora_B.weight[24, 4]",
+                        "down_proj.lora_magnitude_vector[24]",
+                        "embed_tokens.lora_embedding_A[4, 24]", "embed_tokens.lora_embedding_B[32, 4]");
+        refused(ParallelPlan.llama(new AttentionHeads(4, 4)), 4, "would have heads of 2 elements, and its queries",
+                all.toArray(TensorInfo[]::new));
+        ParallelPlan named = ParallelPlan.of("p", List.of(
+                new ParallelRule("*.lora_B", Split.replicate()),
+                new ParallelRule("*", Split.column(new Split.Part(1, 4)))));
+        assertThat(shape(named.slice(FILE, all.subList(0, 3), 4), 1, "q_proj.lora_B.weight"))
+                .as("a rule for adapters counts first").containsExactly(16L, 4L);
+        refused(rule("*", Split.column()), 2, "is in no layout that is known",
+                tensor("experts.lora_A.weight", DType.F32, 4, 2, 2));
+    }
+
+    @Test
+    void scalesOfCachesAreSingleElements() {
+        TensorInfo scale = tensor("self_attn.k_scale", DType.F32);
+        assertThat(ParallelPlan.llama().slice(FILE, List.of(scale, tensor("self_attn.v_scale", DType.F32, 1)), 2))
+                .allMatch(TensorSlice::isWhole).hasSize(4);
+        refused(ParallelPlan.llama(), 2, "is in no layout that is known", tensor("self_attn.k_scale", DType.F32, 8));
     }
 
     @Test
@@ -601,14 +659,36 @@ class ParallelLayoutsTest {
                 tensor("qkv_proj.weight", DType.F32, 24, 8), tensor("o_proj.weight", DType.F32, 8, 24));
         refused(ParallelPlan.llama(new AttentionHeads(6)), 3, "number of its heads is unknown",
                 tensor("qkv_proj.weight", DType.F32, 24, 8), tensor("o_proj.weight", DType.F32, 8, 12));
+        refused(ParallelPlan.of("codegen", List.of(
+                new ParallelRule("qkv_proj", Split.column()), new ParallelRule("out_proj", Split.row())))
+                .withHeads(new AttentionHeads(8, 8)), 2, "with parts if it is fused",
+                tensor("attn.qkv_proj.weight", DType.F32, 192, 64), tensor("attn.out_proj.weight", DType.F32, 64, 64));
         ParallelPlan falcon = rule("query_key_value", Split.column()).withHeads(new AttentionHeads(8, 8));
         refused(falcon, 2, "parts with 24 shares", tensor("query_key_value.weight", DType.F32, 64, 8));
     }
 
     @Test
+    void unlikelySharesAreRefused() {
+        Split.Part large = new Split.Part(Long.MAX_VALUE, 4);
+        refused(rule("qkv_proj", Split.column(large, large, new Split.Part(2, 4))), 2, "shares exceed 2^63-1",
+                tensor("qkv_proj.weight", DType.F32, 32, 8));
+    }
+
+    @Test
+    void modelsWithInputsFirstAreRefusedByName() {
+        refused(ParallelPlan.llama(HEADS), 2, "matches tensor 'layers.0.self_attn.sinks'",
+                tensor("layers.0.self_attn.sinks", DType.BF16, 8), tensor("norm.weight", DType.BF16, 8),
+                tensor("layers.0.mlp.experts.gate_up_proj_blocks", DType.U8, 4, 8, 2, 16));
+        refused(ParallelPlan.llama(HEADS), 2, "matches tensor 'layers.0.feed_forward.router.weight'",
+                tensor("layers.0.feed_forward.router.weight", DType.BF16, 4, 8), tensor("norm.weight", DType.BF16, 8),
+                tensor("layers.0.feed_forward.experts.gate_up_proj", DType.BF16, 4, 8, 16));
+    }
+
+    @Test
     void fusedHeadsOfOneSizeAreDecided() {
         TensorInfo[] fused = {tensor("qkv_proj.weight", DType.F32, 32, 8), tensor("o_proj.weight", DType.F32, 8, 16)};
-        assertThat(shape(ParallelPlan.llama(new AttentionHeads(4, 0, 4)).slice(FILE, List.of(fused), 2), 1, "qkv_proj.weight"))
+        assertThat(shape(ParallelPlan.llama(new AttentionHeads(4, 0, 4)).slice(FILE, List.of(fused), 2), 1,
+                "qkv_proj.weight"))
                 .containsExactly(16L, 8L);
     }
 

@@ -216,6 +216,31 @@ class ParallelPlanTest {
     }
 
     @Test
+    void unmatchedTensorsAndRulesAreAllowedOnRequest() throws IOException {
+        TensorInfo[] all = {bf16("model.layers.0.mlp.up_proj.weight", 4L, 2L), bf16("model.norm.weight", 2L),
+                bf16("model.layers.1.mlp.experts.0.gate_proj.weight", 4L, 2L),
+                bf16("model.layers.1.mlp.experts.1.w2.weight", 2L, 4L)};
+        String plan = """
+                {"unmatched": "replicate", "base_model_tp_plan": {"model.layers.*.mlp.up_proj": "colwise",
+                 "lm_head": "colwise_gather_output", "model.layers.*.mlp.experts.gate_up_proj": "packed_colwise",
+                 "model.layers.*.mlp.experts.down_proj": "rowwise", "model.layers.*.mlp.experts": "moe_tp_experts"}}""";
+        assertThat(json(plan).slice(FILE, List.of(all), 2)).extracting(TensorSlice::shape).containsExactly(
+                List.of(2L, 2L), List.of(2L, 2L), List.of(2L), List.of(2L),
+                List.of(2L, 2L), List.of(2L, 2L), List.of(2L, 2L), List.of(2L, 2L));
+        List<TensorSlice> owned =
+                json(plan.replace("packed_colwise", "grouped_gemm").replace("rowwise", "grouped_gemm"))
+                        .slice(FILE, List.of(all), 2);
+        assertThat(owned).filteredOn(slice -> slice.tensor().equals(all[3])).extracting(TensorSlice::rank)
+                .containsExactly(1);
+        TensorInfo up = bf16("backbone.layers.1.mixer.experts.3.up_proj.weight", 4L, 2L);
+        assertThat(shape(json("""
+                {"unmatched": "replicate", "tp_plan": {"model.layers.*.mixer.experts.up_proj": "colwise"}}"""), 2, 1,
+                up.name(), up)).contains(List.of(2L, 2L));
+        ParallelPlan other = json("{\"unmatched\": \"replicate\", \"x_proj\": \"colwise\"}");
+        assertThatThrownBy(() -> other.slice(FILE, List.of(all), 2)).hasMessageContaining("it is for another model");
+    }
+
+    @Test
     void gatheredOutputsMayCutHeads() throws IOException {
         TensorInfo key = bf16("k_proj.weight", 8L, 2L);
         ParallelPlan gathered = json("{\"k_proj\": \"colwise_gather_output\"}").withHeads(new AttentionHeads(4, 2));
@@ -236,6 +261,8 @@ class ParallelPlanTest {
                 {"{\"a\": {\"style\": \"row\", \"optional\": 1}}", "optional must be true or false"},
                 {"{\"a\": {\"parts\": 0}}", "parts has 0"},
                 {"{\"a\": {\"style\": \"colwise\", \"parts\": [1, 2], \"heads\": [1, 2, 3]}}", "2 parts have 3"},
+                {"{\"unmatched\": \"drop\", \"a\": \"colwise\"}", "unmatched is the string 'drop'; allowed is"},
+                {"{\"unmatched\": \"replicate\"}", "the plan has no rule"},
                 {"{\"a\": {\"size\": 3}}", "'size' is no field"}, {"{\"a\": \"colwise\"} x", "more text follows"}}) {
             assertThatThrownBy(() -> json(broken[0]), broken[0])
                     .isInstanceOf(CheckpointException.class)
