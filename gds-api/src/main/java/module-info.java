@@ -11,12 +11,14 @@ module io.gds4j {
     exports io.gds4j.error;
     exports io.gds4j.memory;
     exports io.gds4j.internal.file to
+            io.gds4j.ffi,
             io.gds4j.compat,
             io.gds4j.dataset,
             io.gds4j.engine,
             io.gds4j.libcufile,
             io.gds4j.loader,
             io.gds4j.rdma,
+            io.gds4j.remote,
             io.gds4j.testkit,
             io.gds4j.tools;
     exports io.gds4j.internal.http to
@@ -59,6 +61,7 @@ module io.gds4j {
     exports io.gds4j.spi;
     exports io.gds4j.statistics;
 
+    uses io.gds4j.internal.file.Descriptors;
     uses io.gds4j.source.SourcePathProvider;
     uses io.gds4j.spi.CuFileBackendProvider;
     uses io.gds4j.spi.RangeTracer;

@@ -37,6 +37,8 @@ module io.gds4j.ffi {
             io.gds4j.rdma,
             io.gds4j.tools;
 
+    provides io.gds4j.internal.file.Descriptors with
+            io.gds4j.ffi.posix.PosixDescriptors;
     provides io.gds4j.internal.http.NativeHttp with
             io.gds4j.ffi.curl.Curl;
     provides io.gds4j.spi.RangeTracer with

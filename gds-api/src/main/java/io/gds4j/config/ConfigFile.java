@@ -2,6 +2,8 @@ package io.gds4j.config;
 
 import io.gds4j.error.Errno;
 import io.gds4j.internal.file.FileErrno;
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -11,7 +13,6 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.Optional;
 
 /** Reads the text of a configuration file and checks its type, size and encoding. */
@@ -29,19 +30,19 @@ final class ConfigFile {
      */
     static Optional<String> text(Path file) {
         byte[] bytes;
-        try {
-            BasicFileAttributes attributes = Files.readAttributes(file, BasicFileAttributes.class);
-            if (attributes.isDirectory()) {
+        try (FoundFile found = FoundFile.at(file)) {
+            FileStatus status = found.status();
+            if (status.isFolder()) {
                 throw CuFileConfigException.unreadable(
                         file, Errno.EISDIR, "is a directory, allowed: a JSON file", null);
             }
-            if (!attributes.isRegularFile()) {
+            if (!status.isRegularFile()) {
                 throw CuFileConfigException.unreadable(
                         file, Errno.EINVAL, "is not a regular file, allowed: a JSON file", null);
             }
-            try (InputStream in = Files.newInputStream(file)) {
+            try (InputStream in = Files.newInputStream(found.path())) {
                 // a file of /proc has a size of 0, and some never end
-                bytes = in.readNBytes((int) Math.min(attributes.size(), MAX_BYTES + 1));
+                bytes = in.readNBytes((int) Math.min(status.size(), MAX_BYTES + 1));
             }
         } catch (NoSuchFileException missing) {
             return Optional.empty();

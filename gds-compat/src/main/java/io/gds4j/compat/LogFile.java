@@ -1,16 +1,22 @@
 package io.gds4j.compat;
 
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.text.InertText;
 import java.io.FileOutputStream;
 import java.io.IOException;
 import java.io.OutputStream;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.AccessDeniedException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
+import java.util.Objects;
+import java.util.Optional;
 
 /**
  * Writes cufile.log in NVIDIA's line format, so that tools for libcufile's logs can read it. The thread number is Java's. Each
@@ -18,11 +24,6 @@ import java.time.format.DateTimeFormatter;
  */
 final class LogFile implements AutoCloseable {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("dd-MM-yyyy HH:mm:ss:SSS");
-    /** A folder of the user of this process. */
-    private static final Path PROCESS = Path.of("/proc/self");
-    /** Bits of a file's mode below those of its type. */
-    private static final int TYPE_SHIFT = 12;
-    private static final int PIPE = 1;
     private static final long PID = ProcessHandle.current().pid();
 
     private final Path path;
@@ -39,28 +40,47 @@ final class LogFile implements AutoCloseable {
     LogFile(Path path, long maxBytes) throws IOException {
         this.path = path;
         this.maxBytes = maxBytes;
-        refuseLaid(path);
-        // Not a channel: an interrupt of the thread that logs would close it.
-        this.out = new FileOutputStream(path.toFile(), true);
-        this.bytes = path.toFile().length();
+        try (FoundFile found = find(path)) {
+            // Not a channel: an interrupt of the thread that logs would close it.
+            this.out = new FileOutputStream(found.path().toFile(), true);
+            this.bytes = found.status().size();
+        }
     }
 
     /**
-     * Refuses what others can lay in a folder for all: a pipe, which waits for its reader, and a link that leads to a file of this
-     * user. Links of this user and of root are meant, such as {@code /dev/stderr}.
+     * Finds the file, or creates it. Refuses what others can lay in a folder that they may write: a pipe, which waits for its reader,
+     * and names of other files of this user. Links of this user and of root are meant, such as {@code /dev/stderr}, if they are where
+     * others cannot exchange them.
      */
-    private static void refuseLaid(Path path) throws IOException {
-        if (!Files.exists(path, LinkOption.NOFOLLOW_LINKS)) {
-            return;
-        }
-        if (Files.isSymbolicLink(path)) {
-            int owner = (Integer) Files.getAttribute(path, "unix:uid", LinkOption.NOFOLLOW_LINKS);
-            if (owner != 0 && !Files.getAttribute(PROCESS, "unix:uid").equals(owner)) {
-                throw new FileSystemException(path.toString(), null, "a symbolic link of another user");
+    private static FoundFile find(Path path) throws IOException {
+        Path absolute = path.toAbsolutePath();
+        try (FoundFile folder = FoundFile.at(Objects.requireNonNullElse(absolute.getParent(), absolute))) {
+            Path place = folder.path().resolve(absolute.getFileName());
+            try {
+                Files.createFile(place);
+            } catch (FileAlreadyExistsException e) {
+                // a log goes on
+            } catch (AccessDeniedException e) {
+                // the file may be there, and take lines
             }
-        } else if ((Integer) Files.getAttribute(path, "unix:mode", LinkOption.NOFOLLOW_LINKS) >> TYPE_SHIFT == PIPE) {
-            throw new FileSystemException(path.toString(), null, "a pipe");
+            FoundFile found = FoundFile.at(place, LinkOption.NOFOLLOW_LINKS);
+            FileStatus status = found.status();
+            if (!status.isLink() && !status.isPipe() && !(status.isRegularFile() && status.links() > 1)) {
+                return found;
+            }
+            found.close();
+            if (status.isLink() && isOfThisUser(status) && isOfThisUser(folder.status())
+                    && !folder.status().letsOthersRename()) {
+                return FoundFile.at(place);
+            }
+            throw new FileSystemException(path.toString(), null, status.isPipe() ? "a pipe"
+                    : status.isLink() ? "a symbolic link of another user, or where others may exchange it"
+                    : "a file with other names");
         }
+    }
+
+    private static boolean isOfThisUser(FileStatus status) {
+        return status.owner() == 0 || FoundFile.user().equals(Optional.of(status.owner()));
     }
 
     /** Writes a line. After a failure it writes no more lines: a log must not stop the work. */
@@ -79,7 +99,9 @@ final class LogFile implements AutoCloseable {
         try {
             if (maxBytes >= 0 && bytes + encoded.length > maxBytes) {
                 out.close();
-                out = new FileOutputStream(path.toFile(), false);
+                try (FoundFile found = find(path)) { // its name may lead elsewhere by now
+                    out = new FileOutputStream(found.path().toFile(), false);
+                }
                 bytes = 0;
             }
             out.write(encoded);

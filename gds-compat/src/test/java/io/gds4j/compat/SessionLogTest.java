@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
 import java.util.Locale;
 import java.util.Map;
@@ -93,6 +94,26 @@ class SessionLogTest {
         useIt(logging("TRACE"));
         assertThat(precious).hasContent("PRECIOUS");
         assertThat(logged.lines()).anySatisfy(line -> assertThat(line).contains("a symbolic link of another user"));
+    }
+
+    /** At its largest size the file starts over: its name may lead elsewhere by then. */
+    @Test
+    void logThatIsFullIsNotWrittenThroughWhatTookItsName() throws IOException {
+        Path log = folder.resolve("cufile.log");
+        Path precious = Files.writeString(folder.resolve("precious"), "PRECIOUS");
+        try (LogFile full = new LogFile(log, 100)) {
+            full.write("INFO", "here", "first");
+            Files.delete(log);
+            Files.createLink(log, precious);
+            full.write("INFO", "here", "second line, for which the file has no room");
+        }
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(logged.lines()).anySatisfy(line -> assertThat(line).contains("no more lines in ", "other names"));
+        Files.delete(log);
+        Files.createSymbolicLink(log, precious);
+        Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
+        assertThatThrownBy(() -> new LogFile(log, 100)).hasMessageContaining("where others may exchange it");
+        assertThat(precious).hasContent("PRECIOUS");
     }
 
     @Test

@@ -1,5 +1,7 @@
 package io.gds4j.remote;
 
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.text.InertText;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -12,7 +14,6 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileTime;
@@ -47,8 +48,6 @@ final class CacheFolder {
     private static final int STORES_BETWEEN_TRIMS = 16;
     private static final FileAttribute<?> OF_OWNER =
             PosixFilePermissions.asFileAttribute(PosixFilePermissions.fromString("rwx------"));
-    /** A folder of the user of this process. */
-    private static final Path PROCESS = Path.of("/proc/self");
 
     private final Path folder;
     private final long limit;
@@ -59,10 +58,10 @@ final class CacheFolder {
     private final AtomicLong room;
 
     /** The user of this process; empty if the system does not tell. */
-    private final Optional<Object> user;
+    private final Optional<Integer> user;
 
     CacheFolder(RemoteCache cache) {
-        user = user();
+        user = FoundFile.user();
         folder = cache.folder();
         limit = cache.limitBytes();
         room = ROOMS.computeIfAbsent(folder.toAbsolutePath().normalize(), path -> new AtomicLong());
@@ -77,22 +76,25 @@ final class CacheFolder {
      */
     boolean read(String name, int size, long from, MemorySegment target) {
         Path file = folder.resolve(name);
-        if (!isOwn(file)) {
+        try (FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS)) {
+            return isOwn(found.status()) && read(found, name, size, from, target);
+        } catch (IOException e) {
             return false;
         }
-        try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, LinkOption.NOFOLLOW_LINKS)) {
+    }
+
+    private boolean read(FoundFile found, String name, int size, long from, MemorySegment target) throws IOException {
+        try (FileChannel channel = found.channel()) {
             if (channel.size() != size + (long) chunks(size) * Long.BYTES
                     || !read(channel, name, size, (int) from, target)) {
-                Files.deleteIfExists(file);
+                Files.deleteIfExists(folder.resolve(name));
                 return false;
             }
             FileTime now = FileTime.from(Instant.now());
-            if (Files.getLastModifiedTime(file).toInstant().isBefore(now.toInstant().minus(NOTED))) {
-                Files.setLastModifiedTime(file, now);
+            if (Files.getLastModifiedTime(found.path()).toInstant().isBefore(now.toInstant().minus(NOTED))) {
+                Files.setLastModifiedTime(found.path(), now);
             }
             return true;
-        } catch (IOException e) {
-            return false;
         }
     }
 
@@ -137,25 +139,9 @@ final class CacheFolder {
         return true;
     }
 
-    private static Optional<Object> user() {
-        try {
-            return Optional.of(Files.getAttribute(PROCESS, "unix:uid"));
-        } catch (IOException e) {
-            return Optional.empty();
-        }
-    }
-
-    /** Returns whether a file is regular, of this user and has one name. Opening a pipe would wait, and bytes of others are not believed. */
-    private boolean isOwn(Path file) {
-        try {
-            Map<String, Object> found = Files.readAttributes(
-                    file, "unix:uid,nlink,isRegularFile", LinkOption.NOFOLLOW_LINKS);
-            return Boolean.TRUE.equals(found.get("isRegularFile"))
-                    && Integer.valueOf(1).equals(found.get("nlink"))
-                    && user.equals(Optional.ofNullable(found.get("uid")));
-        } catch (IOException e) {
-            return false;
-        }
+    /** Returns whether a file is regular, of this user and has one name: bytes of others are not believed. */
+    private boolean isOwn(FileStatus found) {
+        return found.isRegularFile() && found.links() == 1 && user.equals(Optional.of(found.owner()));
     }
 
     private static long checksum(String name, int start, MemorySegment bytes) {
@@ -169,7 +155,7 @@ final class CacheFolder {
     boolean store(String name, MemorySegment bytes) {
         try {
             Files.createDirectories(folder, OF_OWNER);
-            Path part = Files.createTempFile(folder, name, UNFINISHED);
+            Path part = folder.resolve(name + NewFile.randomDigits() + UNFINISHED);
             boolean renamed = false;
             try {
                 int size = (int) bytes.byteSize();
@@ -177,8 +163,7 @@ final class CacheFolder {
                 for (int start = 0; start < size; start += CHUNK) {
                     sums.putLong(checksum(name, start, bytes.asSlice(start, Math.min(CHUNK, size - start))));
                 }
-                try (FileChannel channel = FileChannel.open(
-                        part, StandardOpenOption.WRITE, LinkOption.NOFOLLOW_LINKS)) {
+                try (FileChannel channel = NewFile.open(part)) {
                     write(channel, bytes.asByteBuffer());
                     write(channel, sums.flip());
                 }

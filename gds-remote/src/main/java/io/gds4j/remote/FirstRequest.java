@@ -14,7 +14,6 @@ import java.nio.ByteBuffer;
 import java.nio.channels.FileChannel;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
 import org.jspecify.annotations.Nullable;
@@ -207,8 +206,8 @@ final class FirstRequest {
             if (Files.getFileStore(folder).getUsableSpace() < length) {
                 throw noSpace(length);
             }
-            Path file = Files.createTempFile(folder, "gds4j-http-", ".part");
-            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
+            Path file = folder.resolve("gds4j-http-" + NewFile.randomDigits() + ".part");
+            try (FileChannel channel = NewFile.open(file)) {
                 // Now, not later: a signal may end the process. The mapping keeps the bytes until the source is unreachable.
                 Files.delete(file);
                 // A mapping of a file without its blocks would end in a fault of the memory on a full disk.

@@ -51,6 +51,11 @@ final class TopCommand implements Callable<Integer> {
             description = "End after N rounds. Default: no end; 1 with --json.")
     private @Nullable Integer count;
 
+    @Option(
+            names = "--any-user",
+            description = "Also connect to a process of another user, as only root can. It chooses what is shown.")
+    private boolean anyUser;
+
     TopCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -61,7 +66,7 @@ final class TopCommand implements Callable<Integer> {
                 "--interval is %s, allowed: 0.1 to 3600 seconds", interval);
         CommandFailure.usageIf(count != null && count < 1, "--count is %s, allowed: 1 or more", count);
         return new TopRun(
-                pid == null ? OptionalLong.empty() : OptionalLong.of(pid), interval,
+                pid == null ? OptionalLong.empty() : OptionalLong.of(pid), anyUser, interval,
                 count == null ? OptionalInt.empty() : OptionalInt.of(count), output.of(terminal, "top")).run().code();
     }
 }

@@ -1,8 +1,10 @@
 package io.gds4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
+import com.sun.tools.attach.VirtualMachine;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.config.CuFileConfig;
@@ -175,6 +177,51 @@ class StatsCommandTest {
                             .formatted(other.pid()));
         } finally {
             System.clearProperty(ATTACH_MILLIS);
+            other.destroy();
+        }
+    }
+
+    /** A program that has no driver. */
+    static final class Idle {
+        public static void main(String[] args) throws Exception {
+            System.out.println("idle");
+            System.in.read();
+        }
+    }
+
+    /** An agent opens a port. */
+    @Test
+    void noAgentIsStartedInAProgramWithoutADriver() throws Exception {
+        Process idle = new ProcessBuilder(
+                Path.of(System.getProperty("java.home"), "bin", "java").toString(), "-Xmx64m", "-cp",
+                System.getProperty("java.class.path"), Idle.class.getName()).start();
+        try {
+            assertThat(idle.inputReader().readLine()).isEqualTo("idle");
+            GdsRun run = GdsRun.gds("stats", Long.toString(idle.pid()));
+            assertThat(run.status()).isEqualTo(3);
+            assertThat(run.err()).contains("collects no statistics");
+            VirtualMachine jvm = VirtualMachine.attach(Long.toString(idle.pid()));
+            assertThat(jvm.getAgentProperties()).doesNotContainKey(
+                    "com.sun.management.jmxremote.localConnectorAddress");
+            jvm.detach();
+        } finally {
+            idle.destroy();
+        }
+    }
+
+    @Test
+    void processOfAnotherUserNeedsTheOption() throws Exception {
+        assumeThat(Files.getAttribute(Path.of("/proc/self"), "unix:uid")).as("only root sees others").isEqualTo(0);
+        Process other = new ProcessBuilder(
+                "setpriv", "--reuid=65534", "--regid=65534", "--clear-groups", "sleep", "60").start();
+        try {
+            while (Files.getAttribute(Path.of("/proc/" + other.pid()), "unix:uid").equals(0)) {
+                Thread.onSpinWait();
+            }
+            assertThat(GdsRun.gds("stats", Long.toString(other.pid())).errorLine()).isEqualTo(
+                    "gds: process %d belongs to another user; --any-user connects to it all the same"
+                            .formatted(other.pid()));
+        } finally {
             other.destroy();
         }
     }

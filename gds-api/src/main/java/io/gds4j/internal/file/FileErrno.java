@@ -18,6 +18,7 @@ public final class FileErrno {
     /** {@return the error number of a failure; EIO if nothing tells another one} */
     public static int of(IOException failure) {
         return switch (failure) {
+            case CallFailure call -> call.errno();
             case NoSuchFileException missing -> Errno.ENOENT;
             case AccessDeniedException denied -> Errno.EACCES;
             case LinkOutsideException outside -> Errno.EACCES;

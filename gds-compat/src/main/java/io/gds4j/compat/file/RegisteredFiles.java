@@ -7,6 +7,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.spi.FileSource;
 import java.nio.file.Path;
 import java.util.HashSet;
@@ -39,7 +40,7 @@ public final class RegisteredFiles {
         // No pattern switch: it would make a class while the program opens its first file.
         if (source instanceof FileSource.Named named) {
             FileDescriptors descriptors = descriptorTable.open(named);
-            return add(new CompatFile(descriptorTable, posix, descriptors, Optional.of(named.path()),
+            return add(new CompatFile(descriptorTable, posix, descriptors, Optional.of(FoundFile.named(named.path())),
                     policy.isDirect(named.direct()), named.drop(), null));
         }
         if (source instanceof FileSource.Ranges ranges) {

@@ -1,15 +1,13 @@
 package io.gds4j.dataset.source;
 
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.lifetime.Undo;
 import java.io.EOFException;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
-import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.BasicFileAttributes;
 
 /** Reads the small parts of a file that say where its records are. */
 final class HeaderFile implements AutoCloseable {
@@ -24,17 +22,15 @@ final class HeaderFile implements AutoCloseable {
     }
 
     static HeaderFile open(Path path) {
-        try {
-            BasicFileAttributes attributes = Files.readAttributes(path, BasicFileAttributes.class);
-            if (attributes.isDirectory()) {
+        try (FoundFile found = FoundFile.at(path)) {
+            if (found.status().isFolder()) {
                 throw RecordFormatException.malformed(path, "is a folder, allowed: a regular file");
             }
-            if (attributes.isOther()) {
-                // opening a pipe would wait for a writer
+            if (!found.status().isRegularFile()) {
                 throw RecordFormatException.malformed(
                         path, "is a pipe, socket or device, allowed: a regular file");
             }
-            FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
+            FileChannel channel = found.channel();
             return Undo.ifFails(channel::close, () -> new HeaderFile(path, channel, channel.size()));
         } catch (IOException e) {
             throw RecordFormatException.of(path, e);

@@ -6,16 +6,15 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.internal.text.InertText;
 import java.io.IOException;
-import java.nio.file.FileVisitResult;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.nio.file.SimpleFileVisitor;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.util.LinkedHashMap;
 import java.util.Map;
 import java.util.Optional;
+import java.util.UUID;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -33,7 +32,7 @@ public final class LibraryEnvironment {
     private final Map<String, String> environment;
     private final Path parent;
     private final Map<String, String> changed = new LinkedHashMap<>();
-    private @Nullable Path folder;
+    private @Nullable OwnFolder folder;
 
     /**
      * @param environment variables of this process
@@ -47,7 +46,8 @@ public final class LibraryEnvironment {
 
     /** Must not run while another thread is inside the library: C's environment has no lock. */
     synchronized void apply(LibrarySettings settings) {
-        Path home = folder();
+        OwnFolder own = folder();
+        Path home = own.name();
         Path file = home.resolve("cufile.json");
         Path log = Path.of(settings.get(CuFileKeys.LOGGING_DIR));
         if (!log.toString().isEmpty() && !Files.isDirectory(log)) {
@@ -57,7 +57,7 @@ public final class LibraryEnvironment {
                     "logging.dir is %s, allowed: a directory that exists".formatted(log));
         }
         try {
-            Files.writeString(file, settings.json(home));
+            Files.writeString(own.path().resolve(file.getFileName()), settings.json(home));
         } catch (IOException e) {
             throw CuFileException.builder(FUNCTION)
                     .error(CuFileError.IO_ERROR)
@@ -78,11 +78,11 @@ public final class LibraryEnvironment {
         }
     }
 
-    private Path folder() {
+    private OwnFolder folder() {
         if (folder == null) {
             try {
                 // Readable for this user alone.
-                Path made = Files.createTempDirectory(parent, PREFIX);
+                OwnFolder made = OwnFolder.create(parent.resolve(PREFIX + UUID.randomUUID()));
                 deleteAtExit(made);
                 folder = made;
             } catch (IOException e) {
@@ -97,7 +97,7 @@ public final class LibraryEnvironment {
         return folder;
     }
 
-    private static void deleteAtExit(Path made) {
+    private static void deleteAtExit(OwnFolder made) {
         try {
             ExitTask.register(FUNCTION, "gds4j-libcufile-files", () -> delete(made));
         } catch (CuFileException e) {
@@ -107,22 +107,9 @@ public final class LibraryEnvironment {
     }
 
     /** Deletes as much as possible; at exit a failure is only logged. */
-    private static void delete(Path made) {
-        try {
-            Files.walkFileTree(made, new SimpleFileVisitor<>() {
-                @Override
-                public FileVisitResult visitFile(Path file, BasicFileAttributes attributes) throws IOException {
-                    Files.deleteIfExists(file);
-                    return FileVisitResult.CONTINUE;
-                }
-
-                @Override
-                public FileVisitResult postVisitDirectory(Path directory, @Nullable IOException failure)
-                        throws IOException {
-                    Files.deleteIfExists(directory);
-                    return FileVisitResult.CONTINUE;
-                }
-            });
+    private static void delete(OwnFolder made) {
+        try (made) {
+            made.remove();
         } catch (IOException e) {
             System.getLogger("io.gds4j.libcufile")
                     .log(System.Logger.Level.DEBUG, "left behind: {0}",

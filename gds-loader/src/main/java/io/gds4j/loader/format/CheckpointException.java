@@ -6,7 +6,6 @@ import io.gds4j.error.Errno;
 import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.text.InertText;
-import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.internal.file.RankName;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
@@ -80,7 +79,7 @@ public final class CheckpointException extends CuFileException {
         if (e instanceof LinkOutsideException outside) {
             return of(CheckpointRule.LINK_OUTSIDE, path, -1, null, Errno.EACCES, outside.getReason());
         }
-        int errno = e instanceof OpenedFile.CallFailure call ? call.errno() : FileErrno.of(e);
+        int errno = FileErrno.of(e);
         return switch (errno) {
             case Errno.EINTR ->
                 // the JDK leaves the thread's flag set

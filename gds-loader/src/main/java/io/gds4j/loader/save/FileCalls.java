@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.OwnFolder;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Optional;
@@ -25,6 +26,19 @@ interface FileCalls {
      * @param made receives each folder that this call creates, parents first, also if the call fails later
      */
     void createFolder(Path folder, List<Path> made);
+
+    /**
+     * Opens a folder of this user. Calls with paths below {@link OwnFolder#path} stay in it.
+     *
+     * @throws CuFileException EEXIST for a link, another kind of file, and a folder of another user
+     */
+    OwnFolder open(Path folder);
+
+    /** Returns whether the name of a folder still leads to it. */
+    boolean hasItsName(OwnFolder folder);
+
+    /** Removes what is in a folder, without what has this name; folders of other users make it fail. */
+    void clear(OwnFolder folder, String stays);
 
     /** Returns the names in a folder. */
     List<String> list(Path folder);

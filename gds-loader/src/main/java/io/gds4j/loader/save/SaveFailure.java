@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.FoundFile;
 import java.nio.file.Path;
 
 /** Makes the exceptions of failed file system calls. */
@@ -74,6 +75,6 @@ final class SaveFailure {
     }
 
     static CuFileException of(CuFileError error, Path path, int errno, String detail) {
-        return CuFileException.builder(FUNCTION).error(error).errno(errno).path(path).detail(detail).build();
+        return CuFileException.builder(FUNCTION).error(error).errno(errno).path(FoundFile.named(path)).detail(detail).build();
     }
 }

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
@@ -51,8 +52,8 @@ public final class ShardedSave implements AutoCloseable {
     /** Parents that this save has created; they go with it, unless it is committed. */
     private final List<Path> made = new ArrayList<>();
     private @Nullable SaveLock lock;
-    /** Whether the temporary folder is one of a save. */
-    private boolean own;
+    /** The temporary folder, which others cannot exchange as they can its name. */
+    private @Nullable OwnFolder work;
 
     private ShardedSave(Path folder, Path parent, FileCalls calls) {
         this.target = SaveTarget.folder(folder);
@@ -107,46 +108,37 @@ public final class ShardedSave implements AutoCloseable {
     private void prepare() {
         calls.createFolder(parent, made);
         lock = calls.lock(parent, LOCK.formatted(stem));
-        own = isOwn();
-        if (!own) {
-            throw SaveFailure.taken(temporary,
-                    "this is not the temporary folder of a save, which needs its name; rename it");
+        if (calls.status(temporary).isPresent()) {
+            takeOver();
+            removeTemporary();
         }
-        removeTemporary();
         Path folder = target.folder();
         Optional<StatxResult> there = calls.status(folder);
         boolean used = there.isPresent() && (!there.get().isDirectory() || !calls.list(folder).isEmpty());
         if (used) {
             throw SaveFailure.taken(folder, "this exists and is no empty folder; a save writes a new one");
         }
-        createFolder(temporary);
-        mark();
+        calls.createFolder(temporary, new ArrayList<>());
+        mark(takeOver());
         calls.sync(parent);
     }
 
-    private void mark() {
-        calls.write(temporary.resolve(MARK), new byte[0]);
+    /** Opens the temporary folder, unless it belongs to someone else: it is empty or one of a save, and of this user. */
+    private OwnFolder takeOver() {
+        OwnFolder folder = calls.open(temporary);
+        return Undo.ifFails(folder::close, () -> {
+            List<String> names = calls.list(folder.path());
+            if (!names.isEmpty() && !names.contains(MARK)) {
+                throw SaveFailure.taken(temporary,
+                        "this is not the temporary folder of a save, which needs its name; rename it");
+            }
+            work = folder;
+            return folder;
+        });
     }
 
-    /** Creates a folder, which a link to one that others laid is not: a save removes what is in it. */
-    private void createFolder(Path folder) {
-        calls.createFolder(folder, new ArrayList<>());
-        if (calls.status(folder).filter(StatxResult::isDirectory).isEmpty()) {
-            throw SaveFailure.taken(folder, "this is a link, not the temporary folder of a save");
-        }
-    }
-
-    /** Returns whether there is nothing that belongs to someone else: no folder, an empty one or one of a save. */
-    private boolean isOwn() {
-        Optional<StatxResult> there = calls.status(temporary);
-        if (there.isEmpty()) {
-            return true;
-        }
-        if (!there.get().isDirectory()) {
-            return false;
-        }
-        List<String> names = calls.list(temporary);
-        return names.isEmpty() || names.contains(MARK);
+    private void mark(OwnFolder folder) {
+        calls.write(folder.path().resolve(MARK), new byte[0]);
     }
 
     /**
@@ -161,7 +153,8 @@ public final class ShardedSave implements AutoCloseable {
      *         in place
      */
     public List<Path> commit(List<Path> parts) {
-        if (lock == null) {
+        OwnFolder folder = work;
+        if (folder == null) {
             throw CuFileException.invalid(SaveFailure.FUNCTION, "the save is closed");
         }
         if (parts.isEmpty()) {
@@ -187,20 +180,36 @@ public final class ShardedSave implements AutoCloseable {
         List<String> names = target.names(filled.size());
         Map<Path, String> nameOf = new LinkedHashMap<>();
         filled.forEach(part -> nameOf.put(part, names.get(nameOf.size())));
-        publish(nameOf, tensors);
+        publish(folder, nameOf, tensors);
         return parts.stream()
                 .map(part -> nameOf.containsKey(part) ? target.folder().resolve(nameOf.get(part)) : target.folder())
                 .toList();
     }
 
-    private void publish(Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
-        Path ready = temporary.resolve(READY);
-        createFolder(ready);
-        // a commit that failed may have left files of other attempts
-        removeContent(ready);
-        for (Map.Entry<Path, String> part : nameOf.entrySet()) {
-            calls.move(part.getKey(), ready.resolve(part.getValue()));
+    private void publish(OwnFolder folder, Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
+        Path place = folder.path().resolve(READY);
+        calls.createFolder(place, new ArrayList<>());
+        try (OwnFolder ready = calls.open(place)) {
+            // a commit that failed may have left files of other attempts
+            calls.clear(ready, "");
+            for (Map.Entry<Path, String> part : nameOf.entrySet()) {
+                calls.move(held(folder, part.getKey()), ready.path().resolve(part.getValue()));
+            }
+            writeIndex(ready, nameOf, tensors);
+            calls.sync(ready.path());
         }
+        // over an empty folder of this name, as rename(2) does
+        calls.move(place, target.folder());
+        made.clear();
+        SaveFailure.behindCommit(() -> calls.sync(parent));
+    }
+
+    /** Returns the path of a file of the temporary folder that does not change with the name of the folder. */
+    private Path held(OwnFolder folder, Path part) {
+        return temporary.equals(part.getParent()) ? folder.path().resolve(part.getFileName()) : part;
+    }
+
+    private void writeIndex(OwnFolder ready, Map<Path, String> nameOf, Map<String, TensorInfo> tensors) {
         if (nameOf.size() > 1) {
             Map<String, String> files = new LinkedHashMap<>();
             long bytes = 0;
@@ -208,13 +217,8 @@ public final class ShardedSave implements AutoCloseable {
                 files.put(tensor.name(), nameOf.get(tensor.file()));
                 bytes += tensor.length();
             }
-            calls.write(ready.resolve(target.indexName()), IndexText.of(files, bytes));
+            calls.write(ready.path().resolve(target.indexName()), IndexText.of(files, bytes));
         }
-        calls.sync(ready);
-        // over an empty folder of this name, as rename(2) does
-        calls.move(ready, target.folder());
-        made.clear();
-        SaveFailure.behindCommit(() -> calls.sync(parent));
     }
 
     /** Removes the temporary folder: all that is left after a commit, or all of the save without one. Idempotent. */
@@ -224,9 +228,7 @@ public final class ShardedSave implements AutoCloseable {
         lock = null;
         if (held != null) {
             try (held) {
-                if (own) {
-                    removeTemporary();
-                }
+                removeTemporary();
             } catch (CuFileException e) {
                 System.getLogger("io.gds4j.loader").log(System.Logger.Level.WARNING, e.getMessage());
             }
@@ -240,41 +242,26 @@ public final class ShardedSave implements AutoCloseable {
      * has its name meanwhile.
      */
     private void removeTemporary() {
-        if (calls.status(temporary).filter(StatxResult::isDirectory).isEmpty()) {
+        OwnFolder folder = work;
+        work = null;
+        if (folder == null) {
             return;
         }
-        for (String name : calls.list(temporary)) {
-            if (!name.equals(MARK)) {
-                removeTree(temporary.resolve(name));
+        try (folder) {
+            calls.clear(folder, MARK);
+            boolean removed = false;
+            try {
+                calls.delete(folder.path().resolve(MARK));
+                if (calls.hasItsName(folder)) {
+                    calls.delete(folder.sibling(temporary));
+                }
+                removed = true;
+            } finally {
+                if (!removed && calls.hasItsName(folder)) {
+                    // an attempt that has not ended added a file: the next save knows the folder
+                    mark(folder);
+                }
             }
-        }
-        boolean removed = false;
-        try {
-            removeTree(temporary);
-            removed = true;
-        } finally {
-            if (!removed && calls.status(temporary).isPresent()) {
-                // an attempt that has not ended added a file: the next save knows the folder
-                mark();
-            }
-        }
-    }
-
-    /** Removes a folder with all that is in it; an attempt that has not ended may add a file meanwhile. */
-    private void removeTree(Path folder) {
-        Optional<StatxResult> there = calls.status(folder);
-        if (there.isEmpty()) {
-            return;
-        }
-        if (there.get().isDirectory()) {
-            removeContent(folder);
-        }
-        calls.delete(folder);
-    }
-
-    private void removeContent(Path folder) {
-        for (String name : calls.list(folder)) {
-            removeTree(folder.resolve(name));
         }
     }
 

@@ -4,14 +4,20 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.CallFailure;
 import io.gds4j.internal.file.FileErrno;
+import io.gds4j.internal.file.OwnFolder;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
+import java.nio.file.AccessDeniedException;
 import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -26,6 +32,7 @@ final class SystemFileCalls implements FileCalls {
     private static final int MODE_OF_FILES = 0666;
     private static final int MODE_OF_FOLDERS = 0777;
     private static final int PERMISSIONS = 07777;
+    private static final int ENOTEMPTY = 39;
 
     /** What file systems without permissions answer to a change of them. */
     private static final Set<Integer> NO_PERMISSIONS = Set.of(Errno.ENOSYS, Errno.EOPNOTSUPP, Errno.EPERM);
@@ -65,6 +72,39 @@ final class SystemFileCalls implements FileCalls {
         // also for a folder that was there: what made it may have crashed before this
         if (parent != null && Files.isReadable(parent)) {
             sync(parent);
+        }
+    }
+
+    @Override
+    public OwnFolder open(Path folder) {
+        try {
+            return OwnFolder.open(folder);
+        } catch (CallFailure | NoSuchFileException | AccessDeniedException e) {
+            throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
+        } catch (FileSystemException e) {
+            throw SaveFailure.taken(folder, e.getReason() + ", not the temporary folder of this save");
+        } catch (IOException e) {
+            throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
+        }
+    }
+
+    @Override
+    public boolean hasItsName(OwnFolder folder) {
+        try {
+            return folder.hasItsName();
+        } catch (IOException e) {
+            throw SaveFailure.of(folder.path(), "find out about the folder", FileErrno.of(e));
+        }
+    }
+
+    @Override
+    public void clear(OwnFolder folder, String stays) {
+        try {
+            folder.clear(stays::equals);
+        } catch (DirectoryNotEmptyException e) {
+            throw SaveFailure.of(Path.of(e.getFile()), "delete the folder of another user", ENOTEMPTY);
+        } catch (IOException e) {
+            throw SaveFailure.of(folder.path(), "delete the files in the folder", FileErrno.of(e));
         }
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.assertj.core.api.Assumptions.assumeThat;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.Logged;
@@ -185,6 +186,40 @@ class ShardedSaveTest {
         }
         assertThat(step()).doesNotExist();
         assertThat(home).isDirectoryContaining("glob:**precious");
+    }
+
+    /** The attacker lays a folder that looks like one of a save, and makes it a link while it is removed. */
+    @Test
+    void removalThatHasBegunFollowsNoLink() throws IOException {
+        Path home = Files.createDirectories(folder.resolve("home/keys")).getParent();
+        Path precious = Files.writeString(home.resolve("keys/id"), "PRECIOUS");
+        Path laid = Files.createDirectories(folder.resolve("step-7.tmp/keys")).getParent();
+        Files.createFile(laid.resolve("keys/id"));
+        Files.createFile(laid.resolve(".gds4j-save"));
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            if (name.equals("delete") && !Files.isSymbolicLink(laid)) {
+                try {
+                    Files.move(laid, folder.resolve("gone"));
+                    Files.createSymbolicLink(laid, home);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        });
+        assertThatThrownBy(() -> ShardedSave.begin(step(), calls)).isInstanceOf(CuFileException.class);
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(laid).isSymbolicLink();
+    }
+
+    @Test
+    void temporaryFolderOfAnotherUserIsNeitherEmptiedNorUsed() throws IOException {
+        Path laid = Files.createDirectory(folder.resolve("step-7.tmp"));
+        Files.createFile(laid.resolve(".gds4j-save"));
+        assumeThat(Files.getAttribute(folder, "unix:uid")).as("only root can play the other user").isEqualTo(0);
+        Files.setAttribute(laid, "unix:uid", 4711);
+        assertThatThrownBy(() -> ShardedSave.begin(step())).hasMessageContaining("belongs to another user")
+                .satisfies(e -> assertThat(((CuFileException) e).errno()).hasValue(Errno.EEXIST));
+        assertThat(laid).isDirectoryContaining("glob:**/.gds4j-save");
     }
 
     @Test

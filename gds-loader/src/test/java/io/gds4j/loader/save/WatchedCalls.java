@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
@@ -155,6 +156,21 @@ final class WatchedCalls implements FileCalls {
     @Override
     public void createFolder(Path folder, List<Path> made) {
         call("createFolder", () -> system.createFolder(folder, made));
+    }
+
+    @Override
+    public OwnFolder open(Path folder) {
+        return system.open(folder);
+    }
+
+    @Override
+    public boolean hasItsName(OwnFolder folder) {
+        return system.hasItsName(folder);
+    }
+
+    @Override
+    public void clear(OwnFolder folder, String stays) {
+        call("delete", () -> system.clear(folder, stays));
     }
 
     @Override

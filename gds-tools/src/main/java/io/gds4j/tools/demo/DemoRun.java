@@ -1,6 +1,7 @@
 package io.gds4j.tools.demo;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.HeaderPadding;
 import io.gds4j.loader.LoadPlan;
@@ -48,6 +49,7 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
     private static final long SEED = 2026;
     private static final int ROUNDS = 5;
     private static final String KEPT_FOLDER = "gds-demo";
+    private static final String MODEL = "model.safetensors";
     private static final String CONFIG = "config.json";
 
     /** Creates, loads, verifies, compares and deletes or keeps the checkpoint, and prints the result. */
@@ -59,8 +61,9 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
             DemoResult result;
             Path kept = null;
             try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-")) {
-                Path file = folder.path().resolve("model.safetensors");
-                output.say(Text.row("creating", "%s, %s".formatted(file, Units.bytes(shape.bytes()))));
+                Path file = folder.inside(MODEL);
+                Path shown = folder.path().resolve(MODEL);
+                output.say(Text.row("creating", "%s, %s".formatted(shown, Units.bytes(shape.bytes()))));
                 output.say(
                         Text.row(
                                 "",
@@ -69,9 +72,9 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                                         shape.layers(),
                                         shape.hiddenSize())));
                 write(shape, file);
-                result = measure(file, target, opened);
+                result = measure(file, shown, target, opened);
                 if (keep) {
-                    kept = keep(file, Files.writeString(folder.path().resolve(CONFIG), shape.config()), parent);
+                    kept = keep(file, Files.writeString(folder.inside(CONFIG), shape.config()), parent);
                 }
             }
             print(result, kept, opened.driver());
@@ -84,22 +87,24 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
      * one as it was. Between the moves the checkpoint has no configuration, rather than that of another one.
      */
     private static Path keep(Path file, Path config, Path parent) throws IOException {
-        Path folder = Files.createDirectories(parent.resolve(KEPT_FOLDER));
-        Files.deleteIfExists(folder.resolve(CONFIG));
-        Path kept = Files.move(file, folder.resolve(file.getFileName()), StandardCopyOption.ATOMIC_MOVE);
-        Files.move(config, folder.resolve(CONFIG), StandardCopyOption.ATOMIC_MOVE);
-        return kept;
+        Path name = Files.createDirectories(parent.resolve(KEPT_FOLDER));
+        try (OwnFolder folder = OwnFolder.open(name)) {
+            Files.deleteIfExists(folder.path().resolve(CONFIG));
+            Files.move(file, folder.path().resolve(MODEL), StandardCopyOption.ATOMIC_MOVE);
+            Files.move(config, folder.path().resolve(CONFIG), StandardCopyOption.ATOMIC_MOVE);
+        }
+        return name.resolve(MODEL);
     }
 
     /**
      * Alternates loads and plain reads, so that both run under the same conditions. The first round does not count: in
      * it the hypervisor provides untouched memory, and the JVM loads classes.
      */
-    private DemoResult measure(Path file, Targets target, OpenedDriver opened) throws IOException {
+    private DemoResult measure(Path file, Path shown, Targets target, OpenedDriver opened) throws IOException {
         List<LoadResult> loads = new ArrayList<>();
         List<PlainRead> plainReads = new ArrayList<>();
         for (int round = 0; round <= ROUNDS; round++) {
-            LoadResult load = load(file, target, opened, round == ROUNDS);
+            LoadResult load = load(file, shown, target, opened, round == ROUNDS);
             PlainRead plain = PlainRead.of(file, target.target(), opened.driver().allocator());
             if (round > 0) {
                 loads.add(load);
@@ -109,11 +114,11 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
         return new DemoResult(loads, plainReads);
     }
 
-    private LoadResult load(Path file, Targets target, OpenedDriver opened, boolean verify) {
+    private LoadResult load(Path file, Path shown, Targets target, OpenedDriver opened, boolean verify) {
         LoadPlan plan = Checkpoint.open(file).plan().to(target.target().kind(), target.device());
         try (LoadedTensors tensors = LoadRun.load(plan, opened.driver(), output)) {
             return new LoadResult(
-                    file.toString(),
+                    shown.toString(),
                     plan.checkpoint().format().id(),
                     tensors.report(),
                     opened.seconds(),

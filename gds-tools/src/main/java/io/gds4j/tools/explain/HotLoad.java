@@ -79,7 +79,7 @@ record HotLoad(double fixedSeconds, double bytesPerSecond, boolean own) {
                     .formatted(Units.bytes(TENSOR), MEMORY));
         }
         try (TemporaryFolder folder = TemporaryFolder.in(MEMORY, "gds-explain-")) {
-            Path file = folder.path().resolve("generated.safetensors");
+            Path file = folder.inside("generated.safetensors");
             write(file, (int) (bytes / TENSOR));
             return measure(driver, destinations, Checkpoint.open(file).plan(), false);
         }

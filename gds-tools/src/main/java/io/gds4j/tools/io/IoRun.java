@@ -43,7 +43,10 @@ public final class IoRun {
      */
     public static ExitStatus run(IoArguments arguments, Output output)
             throws IOException {
-        return new IoRun(arguments, output).run();
+        IoRun run = new IoRun(arguments, output);
+        try (run.written) {
+            return run.run();
+        }
     }
 
     private ExitStatus run() throws IOException {

@@ -10,6 +10,7 @@ import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.IoMemory;
@@ -39,10 +40,6 @@ import java.util.Optional;
 
 /** Resources of a job for one request size: open files, memory, registrations. Closes them in reverse order. */
 final class JobRig implements AutoCloseable {
-    private static final int FILE_TYPE = 0170000;
-    private static final int REGULAR_FILE = 0100000;
-    private static final int BLOCK_DEVICE = 0060000;
-
     private static final long PAGE = 4096;
     private static final byte FILLING = (byte) 0xab;
 
@@ -122,13 +119,12 @@ final class JobRig implements AutoCloseable {
         if (Files.isDirectory(file)) {
             throw CommandFailure.badInput(file.toString(), file + ": is a folder; use -D for a folder");
         }
-        try {
-            int type = (int) Files.getAttribute(file, "unix:mode") & FILE_TYPE;
-            if (type != REGULAR_FILE && type != BLOCK_DEVICE) {
+        try (FoundFile found = FoundFile.at(file)) {
+            if (!found.status().isRegularFile() && !found.status().isBlockDevice()) {
                 // opening a pipe would wait for a writer
                 throw CommandFailure.badInput(file.toString(), file + ": is neither a regular file nor a block device");
             }
-            try (FileChannel channel = FileChannel.open(file, StandardOpenOption.READ)) {
+            try (FileChannel channel = found.channel()) {
                 return channel.size();
             }
         } catch (NoSuchFileException e) {
@@ -154,12 +150,10 @@ final class JobRig implements AutoCloseable {
         OffsetSequence offsets = new OffsetSequence(
                 job, job.offset(), length, size, job.filePerThread() ? 0 : thread, shares,
                 arguments.seed() + (job.filePerThread() ? thread : 0));
-        if (job.writes()) {
-            written.claim(file);
-        }
+        Path place = job.writes() ? written.claim(file) : file;
         Mover mover;
         try {
-            mover = mover(file);
+            mover = mover(place);
         } catch (CuFileException e) {
             throw explained(e);
         }

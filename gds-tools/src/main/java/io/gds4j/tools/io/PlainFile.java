@@ -31,7 +31,9 @@ final class PlainFile implements AutoCloseable {
 
     /** Opens a file. Uses the page cache if the file system refuses O_DIRECT. */
     static PlainFile open(Posix posix, Path path, boolean writable, boolean direct) {
-        int flags = writable ? PosixConstants.O_RDWR | PosixConstants.O_CREAT : PosixConstants.O_RDONLY;
+        // a pipe does not wait for its writer
+        int flags = PosixConstants.O_NONBLOCK
+                | (writable ? PosixConstants.O_RDWR | PosixConstants.O_CREAT : PosixConstants.O_RDONLY);
         int buffered = (int) PosixErrors.check("open", "open", posix.open(path.toString(), flags, MODE),
                 Optional.of(path));
         int past = NONE;

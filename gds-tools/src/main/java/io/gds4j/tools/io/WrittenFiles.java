@@ -1,27 +1,31 @@
 package io.gds4j.tools.io;
 
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.Text;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.UserDefinedFileAttributeView;
-import java.util.HashSet;
-import java.util.Set;
+import java.util.HashMap;
+import java.util.Map;
 import org.jspecify.annotations.Nullable;
 
 /**
  * The files that a run writes. A job file may come from a stranger, so it writes only to files that gds made: those of this run,
  * and those of earlier runs, which carry an extended attribute where the file system has them.
  */
-final class WrittenFiles {
+final class WrittenFiles implements AutoCloseable {
     /** The attribute {@code user.gds4j.io}. */
     private static final String MARK = "gds4j.io";
 
     private final boolean overwrite;
-    private final Set<Path> made = new HashSet<>();
+    private final Map<Path, FoundFile> claimed = new HashMap<>();
 
     /** @param overwrite whether files that others made may be written, as on the command line */
     WrittenFiles(boolean overwrite) {
@@ -31,30 +35,59 @@ final class WrittenFiles {
     /**
      * Creates a file, or checks that it may be overwritten.
      *
+     * @return the path by which the file is written: what takes its name later is another file
      * @throws CommandFailure with status 3 for a file that gds did not make
      */
-    void claim(Path file) throws IOException {
-        if (made.contains(file)) {
-            return;
+    Path claim(Path file) throws IOException {
+        FoundFile before = claimed.get(file);
+        if (before != null) {
+            return before.path();
         }
+        FoundFile found;
         try {
-            // neither follows a link nor takes over a file
-            Files.createFile(file);
+            found = overwrite ? any(file) : own(file);
+        } catch (IOException e) {
+            if (!overwrite) {
+                throw e;
+            }
+            return file; // opening the file for the job fails, and names the reason as it does for files on the command line
+        }
+        claimed.put(file, found);
+        return found.path();
+    }
+
+    private static FoundFile any(Path file) throws IOException {
+        if (create(file)) {
             mark(file);
-        } catch (FileAlreadyExistsException e) {
-            if (!overwrite && !isMarked(file)) {
+        }
+        return FoundFile.at(file);
+    }
+
+    /** Neither follows a link nor takes over a file: what is empty and has one name was created here, or holds nothing. */
+    private static FoundFile own(Path file) throws IOException {
+        boolean isNew = create(file);
+        FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS);
+        return Undo.ifFails(found::close, () -> {
+            FileStatus status = found.status();
+            if (isNew && status.isRegularFile() && status.size() == 0 && status.links() == 1) {
+                mark(found.path());
+            } else if (!status.isRegularFile() || !isMarked(found.path())) {
                 throw CommandFailure.badInput(
                         file.toString(),
                         "%s: exists, and gds io did not make it; --overwrite lets the jobs write to it"
                                 .formatted(Text.name(file)));
             }
-        } catch (IOException e) {
-            if (!overwrite) {
-                throw e;
-            }
-            // opening the file for the job fails, and names the reason as it does for files on the command line
+            return found;
+        });
+    }
+
+    private static boolean create(Path file) throws IOException {
+        try {
+            Files.createFile(file);
+            return true;
+        } catch (FileAlreadyExistsException e) {
+            return false;
         }
-        made.add(file);
     }
 
     private static @Nullable UserDefinedFileAttributeView attributes(Path file) {
@@ -76,9 +109,15 @@ final class WrittenFiles {
     private static boolean isMarked(Path file) {
         UserDefinedFileAttributeView view = attributes(file);
         try {
-            return view != null && Files.isRegularFile(file) && view.list().contains(MARK);
+            return view != null && view.list().contains(MARK);
         } catch (IOException e) {
             return false;
         }
+    }
+
+    @Override
+    public void close() {
+        claimed.values().forEach(FoundFile::close);
+        claimed.clear();
     }
 }

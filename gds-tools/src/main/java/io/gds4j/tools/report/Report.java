@@ -126,8 +126,7 @@ public final class Report {
 
     private static Timeline timeline(Recording recording) throws IOException {
         try (TemporaryFolder folder = TemporaryFolder.in(temporaries(), "gds-report-")) {
-            // Readable for this user alone.
-            Path dump = Files.createTempFile(folder.path(), "", ".jfr");
+            Path dump = folder.inside("events.jfr");
             recording.dump(dump);
             return TimelineReader.read(dump);
         }

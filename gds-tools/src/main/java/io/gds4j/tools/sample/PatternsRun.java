@@ -140,7 +140,7 @@ public final class PatternsRun {
         List<String> options = new ArrayList<>(arguments.options());
         options.addAll(List.of("--size", Long.toString(arguments.size()), "--io", Long.toString(ioSize)));
         try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-patterns-")) {
-            SampleArguments read = arguments(folder.path(), options);
+            SampleArguments read = arguments(folder.inside(""), options);
             SampleResult result = pattern.sample().run(drivers.with(pattern, read));
             verified &= result.verified();
             Map<IoPath, Long> byRun = ofThisRun(pattern, result.paths());

@@ -85,7 +85,7 @@ public record SampleRun(
         SampleOutcome outcome;
         try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-sample-");
                 CountingDrivers drivers = new CountingDrivers(output)) {
-            SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.path(), lines)));
+            SampleResult result = sample.sample().run(drivers.with(sample, arguments(folder.inside(""), lines)));
             outcome = new SampleOutcome(sample, lines, drivers.objects(), result, null);
             result.lines().forEach(line -> output.say("  " + line));
             drivers.lines().forEach(line -> output.say(line.isEmpty() ? line : "  " + line));

@@ -64,6 +64,16 @@ final class JvmList {
         return false;
     }
 
+    /** Returns whether a process belongs to the user of this one. */
+    static boolean isOfThisUser(long pid) {
+        try {
+            return Files.getAttribute(Path.of("/proc/" + pid), "unix:uid")
+                    .equals(Files.getAttribute(Path.of("/proc/self"), "unix:uid"));
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
     /** Returns whether a process runs. One that has ended and whose parent has not asked for its status yet does not. */
     static boolean isRunning(long pid) {
         try {

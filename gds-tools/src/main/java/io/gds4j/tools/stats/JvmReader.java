@@ -1,6 +1,7 @@
 package io.gds4j.tools.stats;
 
 import io.gds4j.tools.terminal.CommandFailure;
+import java.io.IOException;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
@@ -39,20 +40,34 @@ final class JvmReader<S> implements AutoCloseable {
         this.reader = reader;
     }
 
-    static <S> JvmReader<S> start(long pid, RunningJvm.SessionReader<S> reader) {
+    /** @param anyUser whether the process may belong to another user */
+    static <S> JvmReader<S> start(long pid, boolean anyUser, RunningJvm.SessionReader<S> reader) {
         JvmReader<S> started = new JvmReader<>(pid, reader);
-        Thread.ofPlatform().daemon().name("gds-jvm-" + pid).start(started::run);
+        Thread.ofPlatform().daemon().name("gds-jvm-" + pid).start(() -> started.run(anyUser));
         return started;
     }
 
-    private void run() {
-        try (RunningJvm jvm = RunningJvm.connect(pid)) {
+    private void run(boolean anyUser) {
+        try {
+            JmxGuard.with(() -> {
+                answerAll(anyUser);
+                return true;
+            });
+        } catch (IOException e) {
+            fail(CommandFailure.device("NOT_A_JVM", String.valueOf(e.getMessage())));
+        } catch (OutOfMemoryError e) {
+            fail(CommandFailure.device("NOT_A_JVM", "process %s sends more than fits in memory".formatted(pid)));
+        } catch (RuntimeException e) {
+            fail(e);
+        }
+    }
+
+    private void answerAll(boolean anyUser) {
+        try (RunningJvm jvm = RunningJvm.connect(pid, anyUser)) {
             for (long wanted = next(0, jvm.startedAgent()); wanted > 0; wanted = next(wanted, jvm.startedAgent())) {
                 List<S> sessions = jvm.sessions(reader);
                 answer(wanted, new Answer<>(System.nanoTime(), sessions));
             }
-        } catch (RuntimeException e) {
-            fail(e);
         }
     }
 

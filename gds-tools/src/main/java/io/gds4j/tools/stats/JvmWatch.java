@@ -22,10 +22,11 @@ final class JvmWatch implements AutoCloseable {
     private final Map<Long, String> programs = new TreeMap<>();
     private final Map<Long, JvmReader<EngineSample>> readers = new LinkedHashMap<>();
 
-    JvmWatch(OptionalLong only) {
+    /** @param anyUser whether the only process may belong to another user */
+    JvmWatch(OptionalLong only, boolean anyUser) {
         this.only = only;
         only.ifPresent(pid -> {
-            readers.put(pid, JvmReader.start(pid, EngineSample::read));
+            readers.put(pid, JvmReader.start(pid, anyUser, EngineSample::read));
             programs.put(pid, new Patience().with(() -> JvmList.program(pid)));
         });
     }
@@ -82,7 +83,7 @@ final class JvmWatch implements AutoCloseable {
         });
         now.keySet().forEach(pid -> {
             if (!readers.containsKey(pid) && JvmList.holdsDriver(pid)) {
-                readers.put(pid, JvmReader.start(pid, EngineSample::read));
+                readers.put(pid, JvmReader.start(pid, false, EngineSample::read));
             }
         });
     }

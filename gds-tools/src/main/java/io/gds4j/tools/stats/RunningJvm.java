@@ -24,16 +24,16 @@ import javax.management.remote.JMXConnectorFactory;
 import javax.management.remote.JMXServiceURL;
 import org.jspecify.annotations.Nullable;
 
-/** A local JMX connection to another JVM of the same user. A JVM that is stopped never answers: {@link JvmReader} waits for a time. */
+/** A local JMX connection to another JVM, which {@link JmxGuard} guards. A JVM that is stopped never answers: {@link JvmReader} waits for a time. */
 final class RunningJvm implements AutoCloseable {
     /** Property of a JVM whose agent for local JMX connections runs. */
     private static final String LOCAL_ADDRESS = "com.sun.management.jmxremote.localConnectorAddress";
     private static final Pattern NUMBER = Pattern.compile("\\d{1,18}");
 
     private final long pid;
-    private final MBeanServerConnection server;
-    private final @Nullable JMXConnector connector;
-    private final boolean startedAgent;
+    private @Nullable MBeanServerConnection server;
+    private @Nullable JMXConnector connector;
+    private boolean startedAgent;
 
     /** Reads what it needs of a session. */
     interface SessionReader<S> {
@@ -41,40 +41,59 @@ final class RunningJvm implements AutoCloseable {
         Optional<S> read(String number, CuFileStatisticsMXBean bean);
     }
 
-    private RunningJvm(
-            long pid, MBeanServerConnection server, @Nullable JMXConnector connector, boolean startedAgent) {
+    private RunningJvm(long pid) {
         this.pid = pid;
-        this.server = server;
-        this.connector = connector;
-        this.startedAgent = startedAgent;
     }
 
     /**
-     * Connects to a process.
+     * Finds a process, and connects to it if it holds a driver; else {@link #sessions} does so once it does.
      *
-     * @throws CommandFailure if there is no such JVM, or the connection fails
+     * @param anyUser whether the process may belong to another user
+     * @throws CommandFailure if there is no such JVM, it is another user's, or the connection fails
      */
-    static RunningJvm connect(long pid) {
+    static RunningJvm connect(long pid, boolean anyUser) {
+        RunningJvm jvm = new RunningJvm(pid);
         if (pid == ProcessHandle.current().pid()) {
-            return new RunningJvm(pid, ManagementFactory.getPlatformMBeanServer(), null, false);
+            jvm.server = ManagementFactory.getPlatformMBeanServer();
+            return jvm;
         }
         if (!JvmList.isRunning(pid)) { // The JDK would wait five seconds for one whose parent has not asked for its status.
             throw unable(pid, "");
         }
+        if (!anyUser && !JvmList.isOfThisUser(pid)) {
+            throw CommandFailure.device("NOT_A_JVM",
+                    "process %s belongs to another user; --any-user connects to it all the same".formatted(pid));
+        }
+        jvm.attach();
+        return jvm;
+    }
+
+    /** Starts no agent, which opens a port, in a JVM without gds4j. */
+    private void attach() {
         try {
             VirtualMachine jvm = VirtualMachine.attach(Long.toString(pid));
             try {
-                boolean listens = jvm.getAgentProperties().getProperty(LOCAL_ADDRESS) != null;
-                JMXConnector connector =
-                        JMXConnectorFactory.connect(new JMXServiceURL(jvm.startLocalManagementAgent()));
-                return new RunningJvm(pid, connector.getMBeanServerConnection(), connector, !listens);
+                if (JvmList.holdsDriver(pid)) {
+                    boolean listens = jvm.getAgentProperties().getProperty(LOCAL_ADDRESS) != null;
+                    String address = jvm.startLocalManagementAgent();
+                    if (address == null || !JmxGuard.isOfTheAgent(address)) {
+                        throw unable(pid, "its JMX address is not that of the agent which a JVM has for its own machine");
+                    }
+                    JMXConnector connected =
+                            JMXConnectorFactory.connect(new JMXServiceURL(address), JmxGuard.ENVIRONMENT);
+                    connector = connected;
+                    server = connected.getMBeanServerConnection();
+                    startedAgent = !listens;
+                }
             } finally {
                 jvm.detach();
             }
         } catch (AttachNotSupportedException e) {
             // The JDK's message would contain the command line of the other process.
             throw unable(pid, "it is not a JVM, or has not started yet");
-        } catch (IOException e) {
+        } catch (CommandFailure e) {
+            throw e;
+        } catch (IOException | RuntimeException e) {
             throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
         }
     }
@@ -96,21 +115,29 @@ final class RunningJvm implements AutoCloseable {
      * @throws CommandFailure if the JVM has ended, or shows something else
      */
     <S> List<S> sessions(SessionReader<S> reader) {
+        if (server == null) {
+            attach();
+        }
+        MBeanServerConnection connected = server;
+        if (connected == null) {
+            return List.of(); // no driver is open
+        }
         try {
             Map<Long, S> sessions = new TreeMap<>();
-            for (ObjectName name : server.queryNames(pattern(), null)) {
+            for (ObjectName name : connected.queryNames(pattern(), null)) {
                 String number = name.getKeyProperty("session");
                 if (NUMBER.matcher(number).matches()) { // else a bean of another program
-                    read(name, number, reader).ifPresent(session -> sessions.put(Long.parseLong(number), session));
+                    read(connected, name, number, reader).ifPresent(session -> sessions.put(Long.parseLong(number), session));
                 }
             }
             return new ArrayList<>(sessions.values());
-        } catch (IOException e) {
+        } catch (IOException | ClassCastException e) {
             throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
         }
     }
 
-    private <S> Optional<S> read(ObjectName name, String number, SessionReader<S> reader) throws IOException {
+    private static <S> Optional<S> read(
+            MBeanServerConnection server, ObjectName name, String number, SessionReader<S> reader) throws IOException {
         try {
             return reader.read(number, JMX.newMXBeanProxy(server, name, CuFileStatisticsMXBean.class));
         } catch (UndeclaredThrowableException e) {

@@ -14,9 +14,13 @@ public final class StatsRun {
     private StatsRun() {
     }
 
-    /** Reads the statistics of a process and prints them. */
-    public static ExitStatus run(long pid, Output output) {
-        List<SessionStatistics> sessions = read(pid, output);
+    /**
+     * Reads the statistics of a process and prints them.
+     *
+     * @param anyUser whether the process may belong to another user
+     */
+    public static ExitStatus run(long pid, boolean anyUser, Output output) {
+        List<SessionStatistics> sessions = read(pid, anyUser, output);
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
@@ -30,8 +34,8 @@ public final class StatsRun {
         return ExitStatus.DONE;
     }
 
-    private static List<SessionStatistics> read(long pid, Output output) {
-        try (JvmReader<SessionStatistics> jvm = JvmReader.start(pid, SessionStatistics::read)) {
+    private static List<SessionStatistics> read(long pid, boolean anyUser, Output output) {
+        try (JvmReader<SessionStatistics> jvm = JvmReader.start(pid, anyUser, SessionStatistics::read)) {
             List<SessionStatistics> sessions = jvm.answerNow();
             if (jvm.listens()) {
                 output.note("process %s now listens on a port for JMX until it ends; its JVM accepts only this machine"

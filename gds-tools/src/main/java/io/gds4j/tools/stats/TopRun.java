@@ -17,18 +17,19 @@ import org.jspecify.annotations.Nullable;
  * One run of {@code gds top}. Reads counters that every session has; never changes the level of statistics of a program.
  *
  * @param pid the only process; empty for all JVMs of the user
+ * @param anyUser whether that process may belong to another user
  * @param intervalSeconds time between two rounds
  * @param count number of rounds; empty for no end
  * @param output where the samples go
  */
-public record TopRun(OptionalLong pid, double intervalSeconds, OptionalInt count, Output output) {
+public record TopRun(OptionalLong pid, boolean anyUser, double intervalSeconds, OptionalInt count, Output output) {
     /** Shows the speeds of JVMs until they are all shown, the only one has ended, or a signal ends the process. */
     public ExitStatus run() {
         // One JSON object needs an end.
         long rounds = count.orElse(output.json() ? 1 : Integer.MAX_VALUE);
         long interval = (long) (intervalSeconds * TimeUnit.SECONDS.toNanos(1));
         List<Map<String, @Nullable Object>> samples = new ArrayList<>();
-        try (JvmWatch watch = new JvmWatch(pid); Screen screen = Screen.of(output)) {
+        try (JvmWatch watch = new JvmWatch(pid, anyUser); Screen screen = Screen.of(output)) {
             TopText text = new TopText(screen.chartColumns(), screen.showsUnicode());
             watch.begin();
             long due = System.nanoTime();

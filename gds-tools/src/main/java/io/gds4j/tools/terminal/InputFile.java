@@ -1,5 +1,7 @@
 package io.gds4j.tools.terminal;
 
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
 import java.io.IOException;
 import java.io.InputStream;
 import java.nio.ByteBuffer;
@@ -8,19 +10,15 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Map;
 
 /**
  * Reads small input files that a user names: only regular files and what the shell passes as {@code <(...)}, and never more than a
  * limit.
  */
 public final class InputFile {
-    private static final int FILE_TYPE = 0170000;
-    private static final int REGULAR_FILE = 0100000;
     /** Where the shell's {@code <(...)} and the standard input are. A named pipe elsewhere may never have a writer. */
     private static final List<Path> DESCRIPTORS =
             List.of(Path.of("/dev/fd"), Path.of("/dev/stdin"), Path.of("/proc/self/fd"));
-    private static final int FOLDER = 0040000;
 
     private InputFile() {
     }
@@ -49,20 +47,21 @@ public final class InputFile {
      * @throws CommandFailure with status 3 for a folder, a device, a named pipe or a file of /proc
      */
     public static InputStream open(Path file, String kind) throws IOException {
-        Map<String, Object> attributes = Files.readAttributes(file, "unix:mode,size");
-        int type = (int) attributes.get("mode") & FILE_TYPE;
-        if (type == FOLDER) {
-            throw refused(file, "is a folder, not " + kind);
+        try (FoundFile found = FoundFile.at(file)) {
+            FileStatus status = found.status();
+            if (status.isFolder()) {
+                throw refused(file, "is a folder, not " + kind);
+            }
+            boolean passed = DESCRIPTORS.stream().anyMatch(file::startsWith);
+            // a device such as /dev/zero never ends, nor do files of /proc, whose size is 0
+            if (!status.isRegularFile() && !passed) {
+                throw refused(file, "is not a regular file, so it cannot be " + kind);
+            }
+            if (status.isRegularFile() && status.size() == 0) {
+                return InputStream.nullInputStream();
+            }
+            return Files.newInputStream(found.path());
         }
-        boolean passed = DESCRIPTORS.stream().anyMatch(file::startsWith);
-        // a device such as /dev/zero never ends, nor do files of /proc, whose size is 0
-        if (type != REGULAR_FILE && !passed) {
-            throw refused(file, "is not a regular file, so it cannot be " + kind);
-        }
-        if (type == REGULAR_FILE && (long) attributes.get("size") == 0) {
-            return InputStream.nullInputStream();
-        }
-        return Files.newInputStream(file);
     }
 
     /**

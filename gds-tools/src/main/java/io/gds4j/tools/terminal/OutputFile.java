@@ -7,6 +7,7 @@ import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
+import java.nio.file.StandardOpenOption;
 import java.util.Objects;
 
 /** Files that commands write as a whole. */
@@ -22,8 +23,8 @@ public final class OutputFile {
     public static void replace(Path file, byte[] content) throws FileSystemException {
         Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent(), "a file has a folder");
         try (TemporaryFolder parts = TemporaryFolder.in(folder, ".gds-")) {
-            Path part = Files.write(parts.path().resolve("part"), content);
-            Files.move(part, file, StandardCopyOption.ATOMIC_MOVE);
+            Path part = Files.write(parts.inside("part"), content, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            Files.move(part, parts.sibling(file), StandardCopyOption.ATOMIC_MOVE);
         } catch (AccessDeniedException e) {
             throw new AccessDeniedException(file.toString());
         } catch (NoSuchFileException e) {

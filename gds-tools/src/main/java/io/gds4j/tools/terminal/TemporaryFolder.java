@@ -1,16 +1,18 @@
 package io.gds4j.tools.terminal;
 
+import io.gds4j.internal.file.OwnFolder;
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.concurrent.ThreadLocalRandom;
 import java.util.concurrent.locks.ReentrantLock;
 import org.jspecify.annotations.Nullable;
 
-/** A temporary folder that is deleted when the command ends, also on a signal. */
+/**
+ * A temporary folder for this user alone. It is deleted when the command ends, also on a signal. Others who may write to its parent
+ * cannot make it another folder: {@link #inside} stays in it.
+ */
 public final class TemporaryFolder implements AutoCloseable {
     /** System property in which the launcher passes the root of the project. */
     static final String PROJECT_ROOT = "gds4j.root";
@@ -21,6 +23,7 @@ public final class TemporaryFolder implements AutoCloseable {
     private final ReentrantLock lock = new ReentrantLock();
     private final Path path;
     private final Thread hook;
+    private @Nullable OwnFolder folder;
     private boolean removed;
 
     private TemporaryFolder(Path path) {
@@ -71,16 +74,34 @@ public final class TemporaryFolder implements AutoCloseable {
         lock.lock();
         try {
             if (!removed) {
-                Files.createDirectory(path);
+                folder = OwnFolder.create(path);
             }
         } finally {
             lock.unlock();
         }
     }
 
-    /** Path of the folder. */
+    /** Name of the folder, for messages. */
     public Path path() {
         return path;
+    }
+
+    /** Returns the path of a file in the folder, until the folder is closed. */
+    public Path inside(String file) {
+        return held().path().resolve(file);
+    }
+
+    /** Returns the path of a file beside the folder, until the folder is closed. */
+    Path sibling(Path file) {
+        return held().sibling(file);
+    }
+
+    private OwnFolder held() {
+        OwnFolder open = folder;
+        if (open == null) {
+            throw new IllegalStateException("the command ends");
+        }
+        return open;
     }
 
     /** Deletes the folder and its files. Idempotent. */
@@ -120,16 +141,17 @@ public final class TemporaryFolder implements AutoCloseable {
     }
 
     private @Nullable IOException removeOnce() throws IOException {
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(path)) {
-            for (Path file : files) {
-                Files.deleteIfExists(file);
-            }
-            Files.deleteIfExists(path);
+        OwnFolder open = folder;
+        if (open == null) {
             return null;
-        } catch (NoSuchFileException e) {
-            return null;
+        }
+        try {
+            open.remove();
         } catch (DirectoryNotEmptyException e) {
             return e;
         }
+        folder = null;
+        open.close();
+        return null;
     }
 }

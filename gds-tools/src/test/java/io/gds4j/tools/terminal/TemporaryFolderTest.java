@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.concurrent.TimeUnit;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -33,6 +34,25 @@ class TemporaryFolderTest {
         folder.close();
 
         assertThat(parent).isEmptyDirectory();
+    }
+
+    /** Who may write to the parent renames the folder, and lays a link to another one at its name. */
+    @Test
+    void linkThatTakesTheNameOfTheFolderIsNotFollowed() throws IOException {
+        Path home = Files.createDirectory(parent.resolve("home"));
+        Path precious = Files.writeString(home.resolve("a"), "PRECIOUS");
+        Path moved = parent.resolve("moved");
+        try (TemporaryFolder folder = TemporaryFolder.in(parent, "gds-demo-")) {
+            assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(folder.path())))
+                    .isEqualTo("rwx------");
+            Files.move(folder.path(), moved);
+            Files.createSymbolicLink(folder.path(), home);
+            Files.writeString(folder.inside("a"), "a");
+            assertThat(moved.resolve("a")).hasContent("a");
+        }
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(home).isDirectoryContaining("glob:**/a");
+        assertThat(moved).isEmptyDirectory();
     }
 
     @Test

@@ -1,23 +1,20 @@
 package io.gds4j.loader.internal.file;
 
-import io.gds4j.error.CuFileException;
-import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
-import io.gds4j.ffi.posix.PosixConstants;
-import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.ffi.posix.PosixDescriptors;
+import io.gds4j.internal.file.Descriptors;
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.source.FileVersion;
 import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
-import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileSystems;
-import java.nio.file.Files;
-import java.nio.file.InvalidPathException;
-import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.util.Optional;
@@ -25,158 +22,63 @@ import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
 
 /**
- * A file that is open for reading by java.nio and tells its version. A channel hides its descriptor, and a look at the name may
- * find another file. So this class opens a descriptor, checks what and where it is, and opens the channel through it.
- * Thread-safe.
+ * A file that is open for reading by java.nio and tells its version. It is found first, so that what and where it is can be checked,
+ * and opened afterwards. Thread-safe.
  */
 public final class OpenedFile implements AutoCloseable {
-    private static final int NONE = -1;
-    /** No errno. */
-    private static final int NO_LIBC = Integer.MIN_VALUE;
-
     /** Another libc than that of the process. */
     private static final ScopedValue<Posix> LIBC = ScopedValue.newInstance();
+    private static final PosixDescriptors DESCRIPTORS = new PosixDescriptors(OpenedFile::posix);
 
-    private final Path path;
     private final FileChannel channel;
-    private final int descriptor;
+    private final @Nullable FoundFile found;
     private final @Nullable RangeSource source;
 
-    private OpenedFile(Path path, FileChannel channel, int descriptor, @Nullable RangeSource source) {
-        this.path = path;
+    private OpenedFile(FileChannel channel, @Nullable FoundFile found, @Nullable RangeSource source) {
         this.channel = channel;
-        this.descriptor = descriptor;
+        this.found = found;
         this.source = source;
     }
 
     /** Opens a file. Where libc cannot, such as for a path of another file system, java.nio does, and tells the size only. */
     public static OpenedFile open(Path path) throws IOException {
-        if (path instanceof SourcePath remote) {
-            return new OpenedFile(path, channel(path), NONE, remote.openSource());
-        }
         if (path.getFileSystem() != FileSystems.getDefault()) {
-            return new OpenedFile(path, channel(path), NONE, null);
+            FileChannel channel = FileChannel.open(path, StandardOpenOption.READ);
+            return new OpenedFile(channel, null, path instanceof SourcePath remote ? remote.openSource() : null);
         }
-        int fd = descriptor(path);
-        if (fd < 0 && fd != NO_LIBC) {
-            // java.nio might find another file now, or wait for the writer of a pipe
-            throw failure(path, -fd);
-        }
-        Optional<Path> place = Optional.empty();
-        boolean opened = false;
-        try {
-            if (fd >= 0) {
-                checkRegular(path, posix().statx(fd));
+        FoundFile found = FoundFile.at(libc(), path);
+        return Undo.ifFails(found::close, () -> {
+            if (!found.status().isRegularFile()) {
+                throw new FileSystemException(path.toString(), null, "not a regular file");
             }
-            place = place(fd);
-            Links.check(path, place.isPresent() ? place.get() : path.toRealPath());
-            OpenedFile file = new OpenedFile(
-                    path, channel(place.isPresent() ? itself(fd) : path), place.isPresent() ? fd : NONE, null);
-            opened = place.isPresent();
-            return file;
-        } finally {
-            if (fd >= 0 && !opened) {
-                posix().close(fd);
-            }
-        }
-    }
-
-    private static void checkRegular(Path path, StatxResult status) throws IOException {
-        if (status.error() != 0) {
-            throw failure(path, -status.error());
-        }
-        if (!status.isRegularFile()) {
-            throw new FileSystemException(path.toString(), null, "not a regular file");
-        }
+            Links.check(path, found.place());
+            return new OpenedFile(found.channel(), found, null);
+        });
     }
 
     /** Returns the absolute path of a folder without links, spelt as the kernel spells the paths of the files below. */
     static Path realPath(Path folder) throws IOException {
-        int fd = descriptor(folder);
-        try {
-            Optional<Path> place = place(fd);
-            return place.isPresent() ? place.get() : folder.toRealPath();
-        } finally {
-            if (fd >= 0) {
-                posix().close(fd);
-            }
-        }
-    }
-
-    private static IOException failure(Path path, int errno) {
-        return switch (errno) {
-            case Errno.ENOENT -> isText(path)
-                    ? new NoSuchFileException(path.toString())
-                    : new FileSystemException(path.toString(), null, "this machine's encoding cannot spell the name");
-            case Errno.EACCES -> new AccessDeniedException(path.toString());
-            case Errno.ELOOP -> new FileSystemLoopException(path.toString());
-            default -> new CallFailure(path, errno);
-        };
-    }
-
-    /** A call of libc that failed. */
-    public static final class CallFailure extends FileSystemException {
-        private static final long serialVersionUID = 1L;
-
-        private final int errno;
-
-        private CallFailure(Path path, int errno) {
-            super(path.toString(), null, Errno.text(errno));
-            this.errno = errno;
-        }
-
-        /** Returns the error number of the call. */
-        public int errno() {
-            return errno;
-        }
-    }
-
-    /** Returns whether libc gets the same name: a file may have any bytes as its name. */
-    private static boolean isText(Path path) {
-        try {
-            return Path.of(path.toString()).equals(path);
-        } catch (InvalidPathException e) {
-            return false;
+        try (FoundFile found = FoundFile.at(libc(), folder)) {
+            return found.place();
         }
     }
 
     /** Returns the exception for a loop of links if the path is one; java.nio has no exception of its own for that. */
     public static IOException loopOr(Path path, IOException e) {
-        int fd = path.getFileSystem() == FileSystems.getDefault() ? descriptor(path) : NO_LIBC;
-        if (fd >= 0) {
-            posix().close(fd);
-        }
-        return fd == -Errno.ELOOP ? new FileSystemLoopException(path.toString()) : e;
-    }
-
-    private static Path itself(int fd) {
-        return Path.of("/proc/self/fd/" + fd);
-    }
-
-    /** Returns where a file is; empty without a descriptor or without /proc. */
-    private static Optional<Path> place(int fd) throws IOException {
-        try {
-            return fd >= 0 ? Optional.of(Files.readSymbolicLink(itself(fd))) : Optional.empty();
-        } catch (NoSuchFileException e) {
-            return Optional.empty();
-        }
-    }
-
-    private static FileChannel channel(Path path) throws IOException {
-        return FileChannel.open(path, StandardOpenOption.READ);
-    }
-
-    /** Opens what the path leads to without access to it: does not wait for the writer of a pipe, and wakes no device. */
-    private static int descriptor(Path path) {
-        try {
-            int fd = posix().open(path.toString(), PosixConstants.O_PATH, 0);
-            while (fd == -Errno.EINTR) {
-                fd = posix().open(path.toString(), PosixConstants.O_PATH, 0);
+        if (path.getFileSystem() == FileSystems.getDefault()) {
+            try {
+                FoundFile.at(libc(), path).close();
+            } catch (FileSystemLoopException loop) {
+                return loop;
+            } catch (IOException other) {
+                return e;
             }
-            return fd;
-        } catch (CuFileException e) {
-            return NO_LIBC; // no access to libc; the driver will say so if it needs any
         }
+        return e;
+    }
+
+    private static Optional<Descriptors> libc() {
+        return DESCRIPTORS.isUsable() ? Optional.of(DESCRIPTORS) : Optional.empty();
     }
 
     private static Posix posix() {
@@ -198,14 +100,12 @@ public final class OpenedFile implements AutoCloseable {
         if (source != null) {
             return new FileVersion(channel.size(), "", source.contentVersion().orElse(""));
         }
-        if (descriptor == NONE) {
+        if (found == null || !found.isHeld()) {
             return FileVersion.ofSize(channel.size());
         }
-        StatxResult status = posix().statx(descriptor);
-        if (status.error() != 0) {
-            throw failure(path, -status.error());
-        }
-        return status.version();
+        FileStatus now = found.statusNow();
+        return FileVersion.ofInode(
+                now.size(), now.deviceMajor(), now.deviceMinor(), now.inode(), now.changedSeconds(), now.changedNanos());
     }
 
     /** Closes the file; reports nothing, because no data can be lost. */
@@ -216,8 +116,8 @@ public final class OpenedFile implements AutoCloseable {
         } catch (IOException e) {
             // opened for reading
         } finally {
-            if (descriptor != NONE) {
-                posix().close(descriptor);
+            if (found != null) {
+                found.close();
             }
         }
     }

@@ -1,0 +1,78 @@
+package io.gds4j.tools;
+
+import static org.assertj.core.api.Assertions.assertThat;
+
+import io.gds4j.config.CuFileConfig;
+import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.tools.terminal.InputFile;
+import java.io.IOException;
+import java.io.UncheckedIOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
+import java.util.List;
+import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.stream.Stream;
+import org.junit.jupiter.api.Timeout;
+import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.Arguments;
+import org.junit.jupiter.params.provider.MethodSource;
+
+/** Names that others exchange while they are opened. */
+class SwappedNamesTest {
+    private static final int OPENS = 1000;
+
+    @TempDir
+    private Path folder;
+
+    /** Opens a file. */
+    interface Opening {
+        void open(Path file) throws IOException;
+    }
+
+    static Stream<Arguments> openings() {
+        return Stream.of(
+                Arguments.of("cufile.json", (Opening) CuFileConfig::load),
+                Arguments.of("data set", (Opening) file -> RecordFiles.fixed(List.of(file), 0, 1)),
+                Arguments.of("input", (Opening) file -> InputFile.bytes(file, 100, "a file")));
+    }
+
+    /** Before the look came first, one of about 100 opens waited for a writer without end. */
+    @ParameterizedTest(name = "{0}")
+    @MethodSource("openings")
+    @Timeout(60)
+    void nameThatBecomesAPipeMakesNothingWait(String what, Opening opening) throws Exception {
+        Path name = Files.writeString(folder.resolve("name"), "{}");
+        Path pipe = folder.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+        Path file = Files.createLink(folder.resolve("file"), name);
+        AtomicBoolean over = new AtomicBoolean();
+        Thread attacker = Thread.ofPlatform().start(() -> {
+            while (!over.get()) {
+                exchange(pipe, name);
+                exchange(file, name);
+            }
+        });
+        int refused = 0;
+        for (int i = 0; i < OPENS || refused == 0; i++) {
+            try {
+                opening.open(name);
+            } catch (RuntimeException e) {
+                assertThat(e).hasMessageContaining("regular file");
+                refused++;
+            }
+        }
+        over.set(true);
+        attacker.join();
+    }
+
+    private void exchange(Path other, Path name) {
+        try {
+            Files.move(Files.createLink(folder.resolve("next"), other), name, StandardCopyOption.ATOMIC_MOVE);
+            Files.deleteIfExists(folder.resolve("next")); // rename leaves both names of one file
+        } catch (IOException e) {
+            throw new UncheckedIOException(e);
+        }
+    }
+}
