@@ -10,7 +10,6 @@ import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.CodingErrorAction;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.Optional;
@@ -40,7 +39,7 @@ final class ConfigFile {
                 throw CuFileConfigException.unreadable(
                         file, Errno.EINVAL, "is not a regular file, allowed: a JSON file", null);
             }
-            try (InputStream in = Files.newInputStream(found.path())) {
+            try (InputStream in = found.stream()) {
                 // a file of /proc has a size of 0, and some never end
                 bytes = in.readNBytes((int) Math.min(status.size(), MAX_BYTES + 1));
             }

@@ -27,7 +27,7 @@ class OpensByNameTest {
 
     private static final Map<String, String> REASONS = Map.ofEntries(
             Map.entry("FoundFile OwnFolder", "the helper itself"),
-            Map.entry("ConfigFile LogFile OpenedFile InputFile WrittenFiles OutputFile DemoRun LibraryEnvironment",
+            Map.entry("LogFile OpenedFile WrittenFiles OutputFile DemoRun LibraryEnvironment",
                     "paths of the helper; LogFile and WrittenFiles create a file, which follows no link"),
             Map.entry("SystemReason SystemFiles AvailableHostMemory GpuLocality RecordLocks OpenFiles DirectStorageProbe"
                     + " LibCuFile KernelFeatures GdsCommand JvmList StalledCalls ResultStream",

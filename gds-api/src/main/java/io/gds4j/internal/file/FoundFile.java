@@ -2,6 +2,7 @@ package io.gds4j.internal.file;
 
 import io.gds4j.error.Errno;
 import java.io.IOException;
+import java.io.InputStream;
 import java.nio.channels.FileChannel;
 import java.nio.file.AccessDeniedException;
 import java.nio.file.FileSystemException;
@@ -191,7 +192,20 @@ public final class FoundFile implements AutoCloseable {
 
     /** Opens the file for reading. */
     public FileChannel channel() throws IOException {
-        return FileChannel.open(path(), StandardOpenOption.READ);
+        try {
+            return FileChannel.open(path(), StandardOpenOption.READ);
+        } catch (AccessDeniedException e) {
+            throw new AccessDeniedException(name.toString());
+        }
+    }
+
+    /** As {@link #channel}, also for a pipe. */
+    public InputStream stream() throws IOException {
+        try {
+            return Files.newInputStream(path());
+        } catch (AccessDeniedException e) {
+            throw new AccessDeniedException(name.toString());
+        }
     }
 
     @Override

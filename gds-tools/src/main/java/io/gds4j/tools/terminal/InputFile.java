@@ -7,7 +7,6 @@ import java.io.InputStream;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
 
@@ -60,7 +59,7 @@ public final class InputFile {
             if (status.isRegularFile() && status.size() == 0) {
                 return InputStream.nullInputStream();
             }
-            return Files.newInputStream(found.path());
+            return found.stream();
         }
     }
 
