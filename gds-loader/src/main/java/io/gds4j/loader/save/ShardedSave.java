@@ -54,6 +54,8 @@ public final class ShardedSave implements AutoCloseable {
     private @Nullable SaveLock lock;
     /** The temporary folder, which others cannot exchange as they can its name. */
     private @Nullable OwnFolder work;
+    /** Whether this save may have created the temporary folder without opening it. */
+    private boolean creates;
 
     private ShardedSave(Path folder, Path parent, FileCalls calls) {
         this.target = SaveTarget.folder(folder);
@@ -118,8 +120,10 @@ public final class ShardedSave implements AutoCloseable {
         if (used) {
             throw SaveFailure.taken(folder, "this exists and is no empty folder; a save writes a new one");
         }
+        creates = true;
         calls.createFolder(temporary, new ArrayList<>());
         mark(takeOver());
+        creates = false;
         calls.sync(parent);
     }
 
@@ -242,6 +246,9 @@ public final class ShardedSave implements AutoCloseable {
      * has its name meanwhile.
      */
     private void removeTemporary() {
+        if (work == null && creates && calls.status(temporary).isPresent()) {
+            takeOver();
+        }
         OwnFolder folder = work;
         work = null;
         if (folder == null) {
