@@ -75,7 +75,7 @@ final class LogFile implements AutoCloseable {
             }
             throw new FileSystemException(path.toString(), null, status.isPipe() ? "a pipe"
                     : status.isLink() ? "a symbolic link of another user, or where others may exchange it"
-                    : "a file with other names");
+                            : "a file with other names");
         }
     }
 

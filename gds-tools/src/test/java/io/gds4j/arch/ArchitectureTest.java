@@ -90,7 +90,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-remote",
                         new String[]{Rooms.REMOTE},
-                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.INTERNAL_HTTP, Rooms.INTERNAL_FILE, Rooms.JDK, "javax.net.ssl..",
+                        Rooms.apiAnd(Rooms.INTERNAL_TEXT, Rooms.INTERNAL_HTTP, Rooms.INTERNAL_FILE, Rooms.JDK,
+                                "javax.net.ssl..",
                                 "javax.crypto..",
                                 "javax.xml.stream..",
                                 Rooms.JSPECIFY,

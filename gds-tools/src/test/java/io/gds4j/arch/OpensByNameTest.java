@@ -29,8 +29,9 @@ class OpensByNameTest {
             Map.entry("FoundFile OwnFolder", "the helper itself"),
             Map.entry("LogFile OpenedFile WrittenFiles OutputFile DemoRun LibraryEnvironment",
                     "paths of the helper; LogFile and WrittenFiles create a file, which follows no link"),
-            Map.entry("SystemReason SystemFiles AvailableHostMemory GpuLocality RecordLocks OpenFiles DirectStorageProbe"
-                    + " LibCuFile KernelFeatures GdsCommand JvmList StalledCalls ResultStream",
+            Map.entry(
+                    "SystemReason SystemFiles AvailableHostMemory GpuLocality RecordLocks OpenFiles DirectStorageProbe"
+                            + " LibCuFile KernelFeatures GdsCommand JvmList StalledCalls ResultStream",
                     "files of the system in /proc, /sys, /dev and /etc, which only root changes"),
             Map.entry("DescriptorTable FileDescriptors OwnedDescriptor PlainFile ColdRead ReadFile",
                     "one open without a look before it: type and traits are those of the descriptor; no pipe makes it wait"),

@@ -18,6 +18,7 @@ package io.gds4j.internal.file;
 public record FileStatus(
         int error, int mode, int owner, int links, int deviceMajor, int deviceMinor, long inode, boolean isMountPoint,
         long size, long changedSeconds, int changedNanos) {
+
     /** No nanoseconds. */
     public static final int UNKNOWN = -1;
 

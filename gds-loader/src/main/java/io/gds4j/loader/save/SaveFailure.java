@@ -75,6 +75,7 @@ final class SaveFailure {
     }
 
     static CuFileException of(CuFileError error, Path path, int errno, String detail) {
-        return CuFileException.builder(FUNCTION).error(error).errno(errno).path(FoundFile.named(path)).detail(detail).build();
+        return CuFileException.builder(FUNCTION).error(error).errno(errno).path(FoundFile.named(path)).detail(detail)
+                .build();
     }
 }

@@ -77,7 +77,8 @@ final class RunningJvm implements AutoCloseable {
                     boolean listens = jvm.getAgentProperties().getProperty(LOCAL_ADDRESS) != null;
                     String address = jvm.startLocalManagementAgent();
                     if (address == null || !JmxGuard.isOfTheAgent(address)) {
-                        throw unable(pid, "its JMX address is not that of the agent which a JVM has for its own machine");
+                        throw unable(pid,
+                                "its JMX address is not that of the agent which a JVM has for its own machine");
                     }
                     JMXConnector connected =
                             JMXConnectorFactory.connect(new JMXServiceURL(address), JmxGuard.ENVIRONMENT);
@@ -127,7 +128,8 @@ final class RunningJvm implements AutoCloseable {
             for (ObjectName name : connected.queryNames(pattern(), null)) {
                 String number = name.getKeyProperty("session");
                 if (NUMBER.matcher(number).matches()) { // else a bean of another program
-                    read(connected, name, number, reader).ifPresent(session -> sessions.put(Long.parseLong(number), session));
+                    read(connected, name, number, reader)
+                            .ifPresent(session -> sessions.put(Long.parseLong(number), session));
                 }
             }
             return new ArrayList<>(sessions.values());

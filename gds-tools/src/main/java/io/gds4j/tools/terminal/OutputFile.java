@@ -23,7 +23,8 @@ public final class OutputFile {
     public static void replace(Path file, byte[] content) throws FileSystemException {
         Path folder = Objects.requireNonNull(file.toAbsolutePath().getParent(), "a file has a folder");
         try (TemporaryFolder parts = TemporaryFolder.in(folder, ".gds-")) {
-            Path part = Files.write(parts.inside("part"), content, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
+            Path part =
+                    Files.write(parts.inside("part"), content, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE);
             Files.move(part, parts.sibling(file), StandardCopyOption.ATOMIC_MOVE);
         } catch (AccessDeniedException e) {
             throw new AccessDeniedException(file.toString());

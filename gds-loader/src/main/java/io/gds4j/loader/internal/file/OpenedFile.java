@@ -105,7 +105,8 @@ public final class OpenedFile implements AutoCloseable {
         }
         FileStatus now = found.statusNow();
         return FileVersion.ofInode(
-                now.size(), now.deviceMajor(), now.deviceMinor(), now.inode(), now.changedSeconds(), now.changedNanos());
+                now.size(), now.deviceMajor(), now.deviceMinor(), now.inode(), now.changedSeconds(),
+                now.changedNanos());
     }
 
     /** Closes the file; reports nothing, because no data can be lost. */
