@@ -45,7 +45,8 @@ class OpensByNameTest {
             Map.entry("CacheFolder FirstRequest NewFile",
                     "creates files that are open from the start; deletes names that only a cache gives"),
             Map.entry("UnpackedLibrary", "a folder of a random name for this user, and files that are created"),
-            Map.entry("CredentialChain S3Profile", "the user's own settings; one use of a path"),
+            Map.entry("CredentialChain S3Profile RemoteFailure",
+                    "the user's own settings and truststore; one use of a path"),
             Map.entry("ArchiveTraining DistributionFiles", "makes the archive while the project is built"),
             Map.entry("TemporaryFolder", "creates target/ in the project"));
 
