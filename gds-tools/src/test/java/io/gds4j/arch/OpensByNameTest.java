@@ -31,7 +31,7 @@ class OpensByNameTest {
                     "paths of the helper; LogFile and WrittenFiles create a file, which follows no link"),
             Map.entry(
                     "SystemReason SystemFiles AvailableHostMemory GpuLocality RecordLocks OpenFiles DirectStorageProbe"
-                            + " LibCuFile KernelFeatures GdsCommand JvmList StalledCalls ResultStream",
+                            + " LibCuFile KernelFeatures GdsCommand JvmList StalledCalls ResultStream RemoteFailure",
                     "files of the system in /proc, /sys, /dev and /etc, which only root changes"),
             Map.entry("DescriptorTable FileDescriptors OwnedDescriptor PlainFile ColdRead ReadFile",
                     "one open without a look before it: type and traits are those of the descriptor; no pipe makes it wait"),
@@ -45,8 +45,8 @@ class OpensByNameTest {
             Map.entry("CacheFolder FirstRequest NewFile",
                     "creates files that are open from the start; deletes names that only a cache gives"),
             Map.entry("UnpackedLibrary", "a folder of a random name for this user, and files that are created"),
-            Map.entry("CredentialChain S3Profile RemoteFailure",
-                    "the user's own settings and truststore; one use of a path"),
+            Map.entry("CredentialChain S3Profile",
+                    "the user's own settings; one use of a path"),
             Map.entry("ArchiveTraining DistributionFiles", "makes the archive while the project is built"),
             Map.entry("TemporaryFolder", "creates target/ in the project"));
 
