@@ -12,6 +12,7 @@ import java.io.UncheckedIOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.channels.FileChannel;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -111,6 +112,22 @@ class ConvertCommandTest {
     }
 
     @Test
+    void namesThatOtherReadersWillNotSeeAreNotedOrWritten() throws IOException {
+        Files.write(folder.resolve("d.bin"), new byte[8]);
+        source = Files.writeString(folder.resolve("tied.extents.json"), """
+                {"schema": "gds4j.extents/1", "extents": [
+                  {"name": "emb", "file": "d.bin", "offset": 0, "bytes": 8, "dtype": "U8", "shape": [8]},
+                  {"name": "head", "file": "d.bin", "offset": 0, "bytes": 8, "dtype": "U8", "shape": [8]}]}""");
+        GdsRun once = gds("convert", source.toString(), destination.toString(), "--no-progress");
+        assertThat(once.err()).contains("other readers will not see 'head'", "--all-names");
+        assertThat(once.out()).contains("2 tensors");
+        GdsRun all = gds("convert", source.toString(), destination.toString(), "--no-progress", "--all-names");
+        assertThat(all.err()).doesNotContain("head");
+        assertThat(Files.readString(destination.resolve("model.safetensors"), StandardCharsets.ISO_8859_1))
+                .contains("\"emb\"", "\"head\"").doesNotContain("alias");
+    }
+
+    @Test
     void tensorsOfTheSameBytesAreWrittenOnce() throws IOException {
         StringBuilder list = new StringBuilder("{\"schema\": \"gds4j.extents/1\", \"extents\": [");
         for (int i = 0; i < 300; i++) {
@@ -123,7 +140,8 @@ class ConvertCommandTest {
         Files.write(folder.resolve("d.bin"), data);
         source = Files.writeString(folder.resolve("same.extents.json"), list.append("]}"));
         JsonNode json = convert("--checksums");
-        assertThat(json.get("tensors").asInt()).isEqualTo(3);
+        assertThat(json.get("tensors").asInt()).isEqualTo(300);
+        assertThat(json.get("alignedTensors").asInt()).isLessThanOrEqualTo(3);
         assertThat(json.get("verified").asBoolean()).isTrue();
         assertThat(Files.size(destination.resolve("model.safetensors"))).isLessThan(60_000);
         Map<String, String> digests = GdsRun.digests(gds("load", source.toString(), "-t", "host", "--digest", "--json")
@@ -138,7 +156,7 @@ class ConvertCommandTest {
         }
         source = destination;
         destination = folder.resolve("again");
-        assertThat(convert("--checksums").get("tensors").asInt()).isEqualTo(3);
+        assertThat(convert("--checksums").get("tensors").asInt()).isEqualTo(300);
         assertThat(GdsRun.digests(gds("load", destination.toString(), "-t", "host", "--digest", "--json").json()))
                 .isEqualTo(digests);
     }

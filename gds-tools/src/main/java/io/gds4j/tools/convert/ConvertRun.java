@@ -113,7 +113,7 @@ public record ConvertRun(
                     ? Optional.of(verify(plan))
                     : Optional.empty();
             double seconds = (planned - start) / NANOS + report.seconds();
-            print(checkpoint, warnings, report, seconds, verification, opened);
+            print(checkpoint, report, seconds, verification, opened);
             return verification.isEmpty() || verification.get().verified() ? ExitStatus.DONE : ExitStatus.DIFFERENCE;
         }
     }
@@ -213,7 +213,6 @@ public record ConvertRun(
 
     private void print(
             Checkpoint checkpoint,
-            List<String> warnings,
             SaveReport report,
             double seconds,
             Optional<ChecksumReport> verification,
@@ -235,7 +234,7 @@ public record ConvertRun(
             object.put("bytesAsked", report.bytesAsked());
             object.put("whyNotDirect", report.whyNotDirect().orElse(null));
             verification.ifPresent(known -> object.put("verified", known.verified()));
-            object.put("warnings", warnings);
+            object.put("warnings", checkpoint.warnings());
         }, () -> {
             List<String> lines = new ArrayList<>();
             lines.add(Text.row("checkpoint", Text.name(source)));
