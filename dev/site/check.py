@@ -75,7 +75,6 @@ def containers():
     volumes = {volume["name"] for volume in pod["volumes"]}
     for container in pod["initContainers"] + pod["containers"]:
         check({mount["name"] for mount in container["volumeMounts"]} <= volumes, "kubernetes.yaml: a mount without a volume")
-    check("gds" in json.loads((ROOT / "jbang-catalog.json").read_text())["aliases"], "jbang-catalog.json: no alias gds")
     sources = "".join(file.read_text() for file in (ROOT / "gds-interop/src/main/java/io/gds4j/interop/metrics").glob("*.java"))
     for panel in json.loads((folder / "grafana.json").read_text())["panels"]:
         for name in re.findall(r"gds4j_\w+", panel["targets"][0]["expr"]):

@@ -40,6 +40,27 @@ class WorkflowsTest {
         });
     }
 
+    /** A tag may point to another commit tomorrow, a hash may not. */
+    @ParameterizedTest
+    @ValueSource(strings = {"ci.yml", "vulnerabilities.yml"})
+    void actionsArePinnedByHashWithTheVersionBesideIt(String name) throws IOException {
+        List<String> used = Files.readAllLines(GITHUB.resolve("workflows").resolve(name)).stream()
+                .filter(line -> line.contains("uses:")).toList();
+        assertThat(used).isNotEmpty()
+                .allMatch(line -> line.matches(" +(- )?uses: [a-z-]+/[a-z-]+@[0-9a-f]{40} # v\\d+\\.\\d+\\.\\d+"));
+    }
+
+    @Test
+    void imagesArePinnedByDigestAndPodsMayDoNothing() throws IOException {
+        Path containers = ROOT.resolve("examples/containers");
+        assertThat(
+                Files.readAllLines(containers.resolve("Dockerfile")).stream().filter(line -> line.startsWith("FROM")))
+                .isNotEmpty().allMatch(line -> line.matches("FROM \\S+:\\S+@sha256:[0-9a-f]{64}"));
+        assertThat(Files.readString(containers.resolve("kubernetes.yaml"))).contains(
+                "automountServiceAccountToken: false", "runAsNonRoot: true", "seccompProfile: {type: RuntimeDefault}",
+                "allowPrivilegeEscalation: false", "capabilities: {drop: [ALL]}", "readOnlyRootFilesystem: true");
+    }
+
     @Test
     void renovateHasRulesWithAReason() throws IOException {
         JsonNode rules = new ObjectMapper().readTree(GITHUB.resolve("renovate.json").toFile()).get("packageRules");
