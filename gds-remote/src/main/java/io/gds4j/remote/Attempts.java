@@ -202,7 +202,7 @@ final class Attempts {
             String message = String.valueOf(each.getMessage());
             if (each instanceof CertificateException || each instanceof CertPathValidatorException
                     || each instanceof KeyStoreException || each instanceof SSLPeerUnverifiedException
-                    || each instanceof Error
+                    || each instanceof Error || each instanceof Place.Refused
                     || message.toLowerCase(Locale.ROOT).contains("unrecognized ssl message")
                     || message.contains("Received fatal alert: ") && !message.endsWith("internal_error")
                     || message.startsWith("Tunnel failed, got: 4")) {

@@ -27,14 +27,14 @@ final class FirstRequest {
     private final URI uri;
     private final String basic;
     private final Attempts attempts;
-    private URI place;
+    private Place place;
 
     FirstRequest(HttpConnections connections, URI uri, String basic) {
         this.connections = connections;
         this.options = connections.options();
         this.uri = uri;
         this.basic = basic;
-        this.place = uri;
+        this.place = Place.of(uri);
         this.attempts = new Attempts(options, uri, this::failure);
     }
 
@@ -46,14 +46,15 @@ final class FirstRequest {
     private Optional<HttpSource> attempt() throws InterruptedException, ExecutionException, Attempts.Passing {
         MemorySegment head = MemorySegment.ofArray(new byte[HEAD_BYTES]);
         RangeBody body = new RangeBody(head);
-        HttpRequest request = HttpSource.request(connections, uri, place, basic)
+        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic)
                 .header("Range", "bytes=0-" + (HEAD_BYTES - 1)).build();
         HttpResponse<String> response = connections.send(
-                request, info -> info.statusCode() == 206 || isShort(info) ? body : RangeBody.text(), body::received,
+                request, place, info -> info.statusCode() == 206 || isShort(info) ? body : RangeBody.text(),
+                body::received,
                 attempts);
         int status = response.statusCode();
         HttpHeaders headers = response.headers();
-        Optional<URI> to = HttpSource.redirect(uri, place, response, options, 0, HEAD_BYTES);
+        Optional<Place> to = HttpSource.redirect(uri, place, response, options, 0, HEAD_BYTES);
         if (to.isPresent()) {
             attempts.redirected();
             place = to.get();
@@ -131,9 +132,9 @@ final class FirstRequest {
             throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
         }
         RangeBody body = new RangeBody(MemorySegment.ofArray(new byte[1]));
-        HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
+        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic).build();
         HttpResponse<String> whole = connections.send(
-                request, info -> info.statusCode() == 200 ? body : dropped(), body::received, attempts);
+                request, place, info -> info.statusCode() == 200 ? body : dropped(), body::received, attempts);
         if (whole.statusCode() != 200 || body.received() > 0 || body.isTooLong()) {
             throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
         }
@@ -162,9 +163,10 @@ final class FirstRequest {
         MemorySegment copy = temporary(length);
         RangeBody body = new RangeBody(copy);
         attempts.restartClock();
-        HttpRequest request = HttpSource.request(connections, uri, place, basic).build();
+        HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic).build();
         HttpResponse<String> response = connections.send(
-                request, info -> info.statusCode() == 200 && isSame(version, info.headers()) ? body : RangeBody.text(),
+                request, place,
+                info -> info.statusCode() == 200 && isSame(version, info.headers()) ? body : RangeBody.text(),
                 body::received, attempts);
         int status = response.statusCode();
         if (status != 200) {
@@ -240,6 +242,6 @@ final class FirstRequest {
     }
 
     private CuFileException failure(int errno, String why, @Nullable Throwable cause) {
-        return RemoteFailure.of(uri, 0, HEAD_BYTES, errno, why + connections.remark(place, cause), cause);
+        return RemoteFailure.of(uri, 0, HEAD_BYTES, errno, why + connections.remark(place.uri(), cause), cause);
     }
 }

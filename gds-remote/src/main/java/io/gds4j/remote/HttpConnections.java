@@ -121,13 +121,14 @@ final class HttpConnections {
     }
 
     <T> HttpResponse<T> send(
-            HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts)
+            HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler, LongSupplier bytes,
+            Attempts attempts)
             throws InterruptedException, ExecutionException {
-        return send(request, handler, bytes, attempts, Long.MAX_VALUE, Duration.ZERO);
+        return send(request, place, handler, bytes, attempts, Long.MAX_VALUE, Duration.ZERO);
     }
 
     /**
-     * Sends a request when there is a connection, and waits for the whole answer.
+     * Sends a request to a place that the program names when there is a connection, and waits for the whole answer.
      *
      * @param bytes bytes sent or received so far
      * @param patience longest time in nanoseconds until there is a connection
@@ -136,6 +137,13 @@ final class HttpConnections {
      */
     <T> HttpResponse<T> send(
             HttpRequest request, HttpResponse.BodyHandler<T> handler, LongSupplier bytes, Attempts attempts,
+            long patience, Duration grace) throws InterruptedException, ExecutionException {
+        return send(request, Place.of(request.uri()), handler, bytes, attempts, patience, grace);
+    }
+
+    private <T> HttpResponse<T> send(
+            HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler, LongSupplier bytes,
+            Attempts attempts,
             long patience, Duration grace) throws InterruptedException, ExecutionException {
         if (!shared.free.tryAcquire()) {
             if (!shared.free.tryAcquire(patience, TimeUnit.NANOSECONDS)) {
@@ -146,7 +154,7 @@ final class HttpConnections {
         Client client = shared.pool.take();
         @Nullable CompletableFuture<HttpResponse<T>> answer = null;
         try {
-            answer = client.send(request, handler);
+            answer = client.send(request, place, handler);
             while (true) {
                 try {
                     HttpResponse<T> whole = answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);

@@ -40,4 +40,15 @@ public final class HttpFiles {
         return new HttpFileSystem(new HttpStore(
                 plain, HttpConnections.of(plain, Objects.requireNonNull(options, "options")))).path(plain);
     }
+
+    /**
+     * Returns, in words, which client sends requests with these settings, and which policy of TLS it obeys: the system's libcurl, or the
+     * client of the JDK and why.
+     *
+     * @param options settings
+     * @return one line
+     */
+    public static String client(HttpOptions options) {
+        return NativeClient.describe(options);
+    }
 }

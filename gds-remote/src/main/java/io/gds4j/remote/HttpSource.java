@@ -52,9 +52,9 @@ public final class HttpSource implements RangeSource {
     private final MemorySegment head;
 
     /** Where the object is now; a server may redirect later, too. */
-    private volatile URI place;
+    private volatile Place place;
 
-    HttpSource(HttpConnections connections, URI uri, String basic, URI place, ObjectVersion version,
+    HttpSource(HttpConnections connections, URI uri, String basic, Place place, ObjectVersion version,
             MemorySegment head) {
         this.connections = connections;
         this.uri = uri;
@@ -193,14 +193,19 @@ public final class HttpSource implements RangeSource {
         return connections;
     }
 
+    /** Returns where the next request goes. */
+    Place place() {
+        return place;
+    }
+
     CompletableFuture<HttpResponse<String>> send(
-            Client client, long first, long size, HttpResponse.BodyHandler<String> handler) {
-        HttpRequest.Builder request = request(connections, uri, place, basic)
+            Client client, Place to, long first, long size, HttpResponse.BodyHandler<String> handler) {
+        HttpRequest.Builder request = request(connections, uri, to.uri(), basic)
                 .header("Range", "bytes=" + first + "-" + (first + size - 1));
         if (version.canBeDemanded()) {
             request.header("If-Match", version.etag());
         }
-        return client.send(request.build(), handler);
+        return client.send(request.build(), to, handler);
     }
 
     /** Returns a request. Credentials go to the origin that the program named only. */
@@ -228,30 +233,30 @@ public final class HttpSource implements RangeSource {
     /**
      * Follows a redirect. It leads on from where the request went: another part may have been redirected meanwhile.
      *
+     * @param from where the request went
      * @return false if the answer is no redirect
      * @throws CuFileException if the redirect is not allowed
      */
-    boolean redirected(HttpResponse<String> response, long offset, long size) {
-        Optional<URI> to = redirect(
-                uri, response.uri(), response, options(), offset, size);
+    boolean redirected(Place from, HttpResponse<String> response, long offset, long size) {
+        Optional<Place> to = redirect(uri, from, response, options(), offset, size);
         to.ifPresent(next -> place = next);
         return to.isPresent();
     }
 
     /** Asks the program's URL again if the place of a redirect refuses: signed URLs expire. False if that URL itself refused. */
-    boolean restarted(HttpResponse<String> response) {
+    boolean restarted(Place from, HttpResponse<String> response) {
         boolean refused = switch (response.statusCode()) {
             case 400, 401, 403, 404, 410 -> true;
             default -> false;
         };
-        if (refused && response.uri().equals(withoutUser(place))) {
-            place = uri;
+        if (refused && from.uri().equals(place.uri())) {
+            place = Place.of(uri);
         }
-        return refused && !response.uri().equals(withoutUser(uri));
+        return refused && !from.uri().equals(uri);
     }
 
-    static Optional<URI> redirect(
-            URI uri, URI place, HttpResponse<String> response, HttpOptions options, long offset, long size) {
+    static Optional<Place> redirect(
+            URI uri, Place place, HttpResponse<String> response, HttpOptions options, long offset, long size) {
         int status = response.statusCode();
         if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308) {
             return Optional.empty();
@@ -259,7 +264,7 @@ public final class HttpSource implements RangeSource {
         String location = response.headers().firstValue("Location").orElse("");
         URI to;
         try {
-            to = place.resolve(ObjectName.reference(location));
+            to = place.uri().resolve(ObjectName.reference(location));
         } catch (IllegalArgumentException e) {
             // The cause would name the place, and so perhaps a signature.
             throw RemoteFailure.of(
@@ -268,11 +273,11 @@ public final class HttpSource implements RangeSource {
         String meaning = RemoteFailure.meaning(status, response.headers(), response.body());
         String refusal = location.isEmpty()
                 ? meaning + (meaning.contains(" region ") ? "" : ": the answer has no Location")
-                : ObjectName.refusal(place, to, options);
+                : ObjectName.refusal(place.uri(), to, options);
         if (!refusal.isEmpty()) {
             throw RemoteFailure.of(uri, offset, size, Errno.EIO, refusal, null);
         }
-        return Optional.of(to);
+        return Optional.of(place.redirected(to, options));
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import io.gds4j.internal.http.NativeHttp;
+import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
 import java.net.http.HttpRequest;
@@ -15,6 +16,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.LinkedBlockingQueue;
 import java.util.concurrent.ThreadPoolExecutor;
 import java.util.concurrent.TimeUnit;
+import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -22,21 +24,25 @@ import org.jspecify.annotations.Nullable;
  * last one. What only the JVM's TLS can do is left to its client.
  */
 final class NativeClient implements Client {
-    private static final String CHOICE = "gds4j.http";
+    private static final String SETTING = "gds4j.http";
+    private static final String VARIABLE = "GDS4J_HTTP";
+    private static final String ANY = "any";
     static final long IDLE_SECONDS = 5;
     private static final String PROXY_AUTHORIZATION = "Proxy-Authorization";
 
     /** The library, found once; empty if this system has none that fits. */
     private static final class Library {
-        static final Optional<NativeHttp> FOUND = ServiceLoader
-                .load(NativeHttp.class, NativeClient.class.getClassLoader()).findFirst()
-                .filter(Library::isUsable);
+        private static final Optional<NativeHttp> ANY =
+                ServiceLoader.load(NativeHttp.class, NativeClient.class.getClassLoader()).findFirst();
+        static final String PROBLEM =
+                ANY.map(library -> library.problem().orElse("")).orElse("gds-native is not there");
+        static final Optional<NativeHttp> FOUND = ANY.filter(library -> PROBLEM.isEmpty());
 
-        private static boolean isUsable(NativeHttp library) {
-            Optional<String> problem = library.problem();
-            problem.ifPresent(why -> System.getLogger("io.gds4j.remote")
-                    .log(System.Logger.Level.DEBUG, "HTTP by the client of the JDK: {0}", why));
-            return problem.isEmpty();
+        static {
+            if (!PROBLEM.isEmpty()) {
+                System.getLogger("io.gds4j.remote")
+                        .log(System.Logger.Level.DEBUG, "HTTP by the client of the JDK: {0}", PROBLEM);
+            }
         }
     }
 
@@ -69,8 +75,30 @@ final class NativeClient implements Client {
         return options.tls().isEmpty() && library().isPresent();
     }
 
+    /** Returns whether the setting or the variable forbids the library. An unknown value does, too. */
+    private static boolean isForbidden() {
+        return Stream.of(System.getProperty(SETTING), System.getenv(VARIABLE))
+                .anyMatch(value -> value != null && !value.isEmpty() && !value.equalsIgnoreCase(ANY));
+    }
+
+    /** Returns the client that sends requests with these options, and its policy of TLS. */
+    static String describe(HttpOptions options) {
+        String why = options.tls().isPresent() ? "HttpOptions.withTls is set"
+                : isForbidden() ? "-D%s or %s forbids others".formatted(SETTING, VARIABLE)
+                        : Library.PROBLEM;
+        if (!why.isEmpty()) {
+            return "the JDK's client: " + why;
+        }
+        String version = Library.FOUND.orElseThrow().version().replaceFirst("(OpenSSL/\\S+).*", "$1");
+        return version + JvmTls.policyOfTheJvm()
+                .map(tls -> ", TLS %s to %s by the JVM's policy, %s cipher suites, certificates by the JVM".formatted(
+                        JvmTls.name(tls.least()), JvmTls.name(tls.most()),
+                        tls.suites().size() + tls.suites13().size()))
+                .orElseGet(() -> "; https by the JDK's client: " + JvmTls.obstacle());
+    }
+
     private static Optional<NativeHttp> library() {
-        return "jdk".equals(System.getProperty(CHOICE)) ? Optional.empty() : Library.FOUND;
+        return isForbidden() ? Optional.empty() : Library.FOUND;
     }
 
     /** Returns the SHA-256 of native memory by the library; empty if there is none. */
@@ -79,35 +107,33 @@ final class NativeClient implements Client {
     }
 
     @Override
-    public <T> CompletableFuture<HttpResponse<T>> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+    public <T> CompletableFuture<HttpResponse<T>> send(
+            HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         boolean isTls = request.uri().getScheme().equalsIgnoreCase("https");
-        Optional<MemorySegment> authorities =
-                isTls ? Authorities.ofTheJvm() : Optional.of(MemorySegment.NULL);
-        if (authorities.isEmpty()) {
-            return other.send(request, handler);
+        Optional<NativeHttp.Tls> tls = isTls ? JvmTls.policyOfTheJvm() : Optional.empty();
+        if (isTls && tls.isEmpty()) {
+            return other.send(request, place, handler);
         }
         NativeExchange<T> exchange = new NativeExchange<>(request, handler);
-        NativeHttp.Request sent = sent(request, authorities.get(), isTls);
         thread.execute(() -> {
             if (!exchange.isAbandoned() && Thread.currentThread() instanceof WireThread here) {
-                exchange.run(() -> here.wire(library), sent);
+                exchange.run(() -> here.wire(library), () -> sent(request, place, tls));
             }
         });
         return exchange.future();
     }
 
-    private NativeHttp.Request sent(HttpRequest request, MemorySegment authorities, boolean isTls) {
+    private NativeHttp.Request sent(HttpRequest request, Place place, Optional<NativeHttp.Tls> tls) throws IOException {
         URI uri = request.uri();
         Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
         request.headers().map().forEach((name, values) -> headers.put(name, new ArrayList<>(values)));
         Map<String, List<String>> ofProxy = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-        if (isTls && headers.containsKey(PROXY_AUTHORIZATION)) {
+        if (tls.isPresent() && headers.containsKey(PROXY_AUTHORIZATION)) {
             ofProxy.put(PROXY_AUTHORIZATION, headers.remove(PROXY_AUTHORIZATION));
         }
         return new NativeHttp.Request(
-                request.method(), uri, headers, Optional.empty(), authorities, options.connectTimeout(),
-                options.proxyOf(uri),
-                ofProxy);
+                request.method(), uri, headers, Optional.empty(), tls, place.addresses(options),
+                options.connectTimeout(), options.proxyOf(uri), ofProxy);
     }
 
     /** The thread of a connection. */

@@ -68,14 +68,20 @@ final class NativeExchange<T> implements NativeHttp.Answer, Flow.Subscription {
         return future;
     }
 
+    /** Makes the request without its body, and looks at where it goes. */
+    @FunctionalInterface
+    interface Start {
+        NativeHttp.Request request() throws IOException;
+    }
+
     /**
      * Sends the request and waits for the answer.
      *
      * @param connection opens a connection, or returns the one that is open
-     * @param bodiless the request without its body
      */
-    void run(Supplier<NativeHttp.Wire> connection, NativeHttp.Request bodiless) {
+    void run(Supplier<NativeHttp.Wire> connection, Start start) {
         try {
+            NativeHttp.Request bodiless = start.request();
             NativeHttp.Wire wire = connection.get();
             future.whenComplete((response, failure) -> {
                 if (future.isCancelled()) {

@@ -8,9 +8,12 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.Locale;
 import java.util.Optional;
+import java.util.regex.Pattern;
 
 /** URLs: how messages show them, and which redirects are followed. */
 final class ObjectName {
+    private static final Pattern NUMBER = Pattern.compile("[0-9]+|0[xX][0-9a-fA-F]*|0[bB][01]+");
+    private static final Pattern PLAIN_IPV4 = Pattern.compile("(?:(?:0|[1-9][0-9]{0,2})\\.){3}(?:0|[1-9][0-9]{0,2})");
     private static final HexFormat HEX = HexFormat.of().withUpperCase();
 
     private ObjectName() {
@@ -102,16 +105,27 @@ final class ObjectName {
     static String notHttp(URI uri) {
         String authority = uri.getRawAuthority() == null ? "" : uri.getRawAuthority();
         String host = authority.substring(authority.lastIndexOf('@') + 1);
-        boolean badHost = uri.getHost() == null && host.matches("[A-Za-z0-9._:-]{1,255}");
+        boolean badHost = host.matches("[A-Za-z0-9._:-]{1,255}");
         return badHost
-                ? "the host %s is no name that Java can ask for: letters, digits, - and . are allowed".formatted(host)
+                ? "the host %s is neither a name (letters, digits, - and .) nor an address such as 192.0.2.1".formatted(
+                        host)
                 : "not an http or https URL: " + shown(uri);
     }
 
     static boolean isHttp(URI uri) {
         String scheme = uri.getScheme();
-        return uri.getHost() != null && scheme != null
+        return uri.getHost() != null && scheme != null && isPlain(uri.getHost())
                 && (scheme.equalsIgnoreCase("http") || scheme.equalsIgnoreCase("https"));
+    }
+
+    /** Returns whether all parsers read a host alike: some take 0177.0.0.1, 0x7f000001 and 2130706433 for addresses. */
+    private static boolean isPlain(String host) {
+        boolean isIpv6 = host.startsWith("[");
+        String name = isIpv6 ? host.substring(host.lastIndexOf(':') + 1, host.length() - 1)
+                : host.endsWith(".") ? host.substring(0, host.length() - 1) : host;
+        String last = name.substring(name.lastIndexOf('.') + 1);
+        boolean isName = isIpv6 ? name.indexOf('.') < 0 && host.indexOf('%') < 0 : !NUMBER.matcher(last).matches();
+        return isName || PLAIN_IPV4.matcher(isIpv6 ? name : host).matches();
     }
 
     static boolean isSameOrigin(URI one, URI other) {
@@ -138,25 +152,14 @@ final class ObjectName {
         return uri.getScheme().equalsIgnoreCase("https") ? 443 : 80;
     }
 
-    /** Returns why a redirect is not followed; empty if it is. */
+    /** Returns why a redirect is not followed, whatever the addresses of its place are; empty if it is. */
     static String refusal(URI from, URI to, HttpOptions options) {
         if (!isHttp(to)) {
-            return "it redirects to something that is not http or https";
+            return "its redirect is not followed: " + notHttp(to);
         }
         if (!options.schemeChange() && !from.getScheme().equalsIgnoreCase(to.getScheme())) {
             return "it redirects from %s to %s; HttpOptions.withRedirects can allow that"
                     .formatted(from.getScheme(), shown(to));
-        }
-        if (!options.linkLocal()) {
-            Reach reach = Reach.ofTarget(to.getHost());
-            if (reach == Reach.LINK) {
-                return "it redirects to a link-local address or a metadata service, %s; HttpOptions.withRedirects can allow that"
-                        .formatted(shown(to));
-            }
-            if (reach == Reach.INNER && Reach.ofOrigin(from.getHost()) == Reach.PUBLIC) {
-                return "it redirects from a public to an inner address, %s; HttpOptions.withRedirects can allow that"
-                        .formatted(shown(to));
-            }
         }
         return "";
     }

@@ -25,6 +25,7 @@ final class RangePart {
     private boolean restarted;
     private boolean waiting;
     private @Nullable Client client;
+    private Place place;
     private @Nullable CompletableFuture<HttpResponse<String>> future;
     private @Nullable RangeBody body;
 
@@ -36,6 +37,7 @@ final class RangePart {
         this.target = target;
         this.wake = wake;
         this.attempts = new Attempts(source.options(), source.uri(), this::failure);
+        place = source.place();
     }
 
     boolean isDone() {
@@ -97,10 +99,11 @@ final class RangePart {
         ObjectVersion version = source.version();
         Runnable ended = wake;
         body = into;
+        place = source.place();
         boolean sent = false;
         try {
             CompletableFuture<HttpResponse<String>> answer = source.send(
-                    through, start, target.byteSize() - received,
+                    through, place, start, target.byteSize() - received,
                     info -> problem(version, info.statusCode(), info.headers(), start, last).isEmpty() ? into
                             : RangeBody.text());
             future = answer;
@@ -135,7 +138,7 @@ final class RangePart {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
         int status = response.statusCode();
-        if (source.redirected(response, offset, target.byteSize())) {
+        if (source.redirected(place, response, offset, target.byteSize())) {
             attempts.redirected();
             return;
         }
@@ -149,7 +152,7 @@ final class RangePart {
                 pause(attempts.failed(why, errno, null, Attempts.retryAfter(response.headers())));
                 return;
             }
-            if (!restarted && source.restarted(response)) {
+            if (!restarted && source.restarted(place, response)) {
                 restarted = true;
                 pause(attempts.failed(why, errno, null, 0));
                 return;

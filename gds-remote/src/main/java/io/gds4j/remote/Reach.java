@@ -4,6 +4,7 @@ import java.net.Inet6Address;
 import java.net.InetAddress;
 import java.net.UnknownHostException;
 import java.util.Arrays;
+import java.util.Comparator;
 import java.util.List;
 
 /** From where an address can be reached: a redirect must not make a client ask what only its own network can ask. */
@@ -16,51 +17,38 @@ enum Reach {
     PUBLIC;
 
     /** Metadata services that are not at a link-local address: Alibaba Cloud and Google Cloud. */
-    private static final List<String> METADATA = List.of("100.100.100.200", "fd20:ce::254");
+    private static final List<InetAddress> METADATA =
+            List.of(InetAddress.ofLiteral("100.100.100.200"), InetAddress.ofLiteral("fd20:ce::254"));
     /** A block in which AWS has all services of the instance. */
     private static final byte[] AWS = {(byte) 0xfd, 0, 0x0e, (byte) 0xc2};
     private static final byte[] NAT64 = {0, 0x64, (byte) 0xff, (byte) 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};
     private static final byte[] LOCAL_NAT64 = {0, 0x64, (byte) 0xff, (byte) 0x9b, 0, 1};
 
-    /** Returns the innermost reach of a host's addresses; {@link #PUBLIC} if it is unknown here, because a proxy may know it. */
-    static Reach ofTarget(String host) {
-        return of(host, true);
+    /** Returns the addresses of a host; none if it is unknown. The JVM keeps them for some seconds, so another call returns the same. */
+    static List<InetAddress> known(String host) {
+        try {
+            return List.of(InetAddress.getAllByName(host));
+        } catch (UnknownHostException e) {
+            return List.of();
+        }
     }
 
-    /** Returns the outermost reach of a host's addresses. */
-    static Reach ofOrigin(String host) {
-        return of(host, false);
+    /** Returns the innermost reach of addresses; {@link #PUBLIC} if there are none. */
+    static Reach innermost(List<InetAddress> addresses) {
+        return addresses.stream().map(Reach::of).min(Comparator.naturalOrder()).orElse(PUBLIC);
+    }
+
+    /** Returns the outermost reach of addresses; {@link #PUBLIC} if there are none. */
+    static Reach outermost(List<InetAddress> addresses) {
+        return addresses.stream().map(Reach::of).max(Comparator.naturalOrder()).orElse(PUBLIC);
     }
 
     /** Returns whether an address of a host is a loopback address, or that of a service which only the machine reaches. */
     static boolean isOfTheMachine(String host) {
-        try {
-            for (InetAddress address : InetAddress.getAllByName(host)) {
-                if (address.isLoopbackAddress() || of(address) == LINK) {
-                    return true;
-                }
-            }
-            return false;
-        } catch (UnknownHostException e) {
-            return false; // a proxy may know the host
-        }
+        return known(host).stream().anyMatch(address -> address.isLoopbackAddress() || of(address) == LINK);
     }
 
-    private static Reach of(String host, boolean innermost) {
-        try {
-            Reach found = null;
-            for (InetAddress address : InetAddress.getAllByName(host)) {
-                Reach reach = of(address);
-                boolean replaces = found == null || innermost == reach.compareTo(found) < 0;
-                found = replaces ? reach : found;
-            }
-            return found == null ? PUBLIC : found;
-        } catch (UnknownHostException e) {
-            return PUBLIC;
-        }
-    }
-
-    private static Reach of(InetAddress found) throws UnknownHostException {
+    private static Reach of(InetAddress found) {
         InetAddress address = unwrapped(found);
         byte[] bytes = address.getAddress();
         if (address.isLinkLocalAddress() || isMetadata(address)) {
@@ -74,29 +62,32 @@ enum Reach {
         return inner ? INNER : PUBLIC;
     }
 
-    private static boolean isMetadata(InetAddress address) throws UnknownHostException {
+    private static boolean isMetadata(InetAddress address) {
         if (address instanceof Inet6Address && starts(address.getAddress(), AWS)) {
             return true;
         }
-        for (String known : METADATA) {
-            if (InetAddress.getByName(known).equals(address)) {
-                return true;
-            }
-        }
-        return false;
+        return METADATA.contains(address);
     }
 
     /** Returns the IPv4 address within an address of NAT64, 6to4 or the old compatible form. The JDK unwraps mapped ones. */
-    private static InetAddress unwrapped(InetAddress address) throws UnknownHostException {
+    private static InetAddress unwrapped(InetAddress address) {
         byte[] bytes = address.getAddress();
         if (!(address instanceof Inet6Address six)) {
             return address;
         }
         if (starts(bytes, NAT64) || six.isIPv4CompatibleAddress() && !six.isLoopbackAddress()
                 && !six.isAnyLocalAddress()) {
-            return InetAddress.getByAddress(Arrays.copyOfRange(bytes, 12, 16));
+            return four(bytes, 12);
         }
-        return bytes[0] == 0x20 && bytes[1] == 2 ? InetAddress.getByAddress(Arrays.copyOfRange(bytes, 2, 6)) : address;
+        return bytes[0] == 0x20 && bytes[1] == 2 ? four(bytes, 2) : address;
+    }
+
+    private static InetAddress four(byte[] bytes, int at) {
+        try {
+            return InetAddress.getByAddress(Arrays.copyOfRange(bytes, at, at + 4));
+        } catch (UnknownHostException e) {
+            throw new AssertionError(e); // four bytes are an address
+        }
     }
 
     private static boolean starts(byte[] bytes, byte[] prefix) {

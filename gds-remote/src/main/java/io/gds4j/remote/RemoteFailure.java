@@ -84,7 +84,7 @@ final class RemoteFailure {
             if (each instanceof ConnectException || each instanceof UnresolvedAddressException
                     || each instanceof UnknownHostException || each instanceof SSLHandshakeException
                     || each instanceof SSLPeerUnverifiedException
-                    || each instanceof HttpConnectTimeoutException) {
+                    || each instanceof HttpConnectTimeoutException || each instanceof Place.Refused) {
                 return true;
             }
         }
@@ -115,12 +115,12 @@ final class RemoteFailure {
             if (each instanceof UnresolvedAddressException || each instanceof UnknownHostException) {
                 return "the host is unknown";
             }
-            if (each instanceof KeyStoreException) {
+            if (each instanceof KeyStoreException || each instanceof Place.Refused) {
                 return String.valueOf(each.getMessage());
             }
             if (each instanceof CertificateException || each instanceof CertPathValidatorException) {
                 return "the server's certificate is refused: %s; the JVM's truststore or HttpOptions.withTls names others%s"
-                        .formatted(each.getMessage(), Authorities.remark());
+                        .formatted(each.getMessage(), JvmTls.remark());
             }
         }
         String text = why.getClass().getSimpleName() + (why.getMessage() == null ? "" : ": " + why.getMessage());

@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ProxySelector;
 import java.net.http.HttpClient;
@@ -39,18 +40,22 @@ final class SharedClient implements Client {
     }
 
     @Override
-    public <T> CompletableFuture<HttpResponse<T>> send(HttpRequest request, HttpResponse.BodyHandler<T> handler) {
+    public <T> CompletableFuture<HttpResponse<T>> send(
+            HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         Optional<String> problem = options.tls().isEmpty() && "https".equalsIgnoreCase(request.uri().getScheme())
-                ? Authorities.problem() : Optional.empty();
+                ? JvmTls.problem() : Optional.empty();
         if (problem.isPresent()) {
             // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
             return CompletableFuture.failedFuture(new KeyStoreException(problem.get()));
         }
         HttpClient open;
         try {
+            place.addresses(options); // The JVM keeps them, and the client gets the same.
             open = begin();
         } catch (UncheckedIOException e) {
             return CompletableFuture.failedFuture(e.getCause()); // no descriptor is left for its selector
+        } catch (IOException e) {
+            return CompletableFuture.failedFuture(e);
         }
         try {
             CompletableFuture<HttpResponse<T>> answer = open.sendAsync(request, handler);

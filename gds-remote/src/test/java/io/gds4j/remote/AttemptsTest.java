@@ -11,8 +11,6 @@ import io.gds4j.source.Cancellation;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.net.InetAddress;
-import java.net.InetSocketAddress;
-import java.net.ProxySelector;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.net.URI;
@@ -421,7 +419,7 @@ class AttemptsTest {
             exchange.sendResponseHeaders(407, -1);
             return true;
         });
-        HttpOptions proxied = OPTIONS.withProxy(ProxySelector.of(new InetSocketAddress("127.0.0.1", uri.getPort())));
+        HttpOptions proxied = server.asProxy(OPTIONS);
         URI beyond = URI.create("http://store.invalid/x");
         assertThatThrownBy(() -> HttpSource.open(beyond, proxied)).hasMessageContaining("407")
                 .hasMessageContaining("proxy");
@@ -433,8 +431,8 @@ class AttemptsTest {
 
     @Test
     void unknownHostIsNamed() {
-        assertThatThrownBy(() -> HttpSource.open(URI.create("http://store.invalid/x"), OPTIONS))
-                .hasMessageContaining("store.invalid").hasMessageContaining("the host is unknown");
+        assertThatThrownBy(() -> HttpSource.open(URI.create("http://%s/x".formatted(RangeServer.UNKNOWN)), OPTIONS))
+                .hasMessageContaining(RangeServer.UNKNOWN).hasMessageContaining("the host is unknown");
     }
 
     @Test

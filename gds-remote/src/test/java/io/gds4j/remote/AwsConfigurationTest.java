@@ -114,7 +114,7 @@ class AwsConfigurationTest {
 
     @Test
     void containerServiceIsOnTheMachine() throws IOException {
-        variables.put("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://192.0.2.1/keys");
+        variables.put("AWS_CONTAINER_CREDENTIALS_FULL_URI", "http://%s/keys".formatted(RangeServer.UNKNOWN));
         S3Options options = options("", "");
         assertThatThrownBy(() -> options.credentials().get())
                 .hasMessageContaining("AWS_CONTAINER_CREDENTIALS_FULL_URI");

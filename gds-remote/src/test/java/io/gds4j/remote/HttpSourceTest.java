@@ -344,46 +344,14 @@ class HttpSourceTest {
 
     @ParameterizedTest
     @CsvSource({"https://127.0.0.1/x, from http to https", "http://169.254.169.254/latest, link-local",
-            "file:///etc/passwd, not http", "'http://[fe80::1]/x', link-local"})
+            "file:///etc/passwd, not an http", "'http://[fe80::1]/x', link-local"})
     void redirectThatMayLeakIsNotFollowed(String location, String text) {
         server.on((exchange, request) -> {
             exchange.getResponseHeaders().set("Location", location);
             return status(exchange, 302);
         });
-        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS))
+        assertThatThrownBy(() -> HttpSource.open(uri, server.asProxy(OPTIONS)))
                 .isInstanceOf(CuFileException.class).hasMessageContaining(text);
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"127.0.0.1", "0.0.0.0", "localhost", "[::1]", "10.1.2.3", "172.16.0.1", "192.168.0.1",
-            "100.64.0.1", "[fd00::1]", "[64:ff9b::a00:1]", "[64:ff9b:1::a00:1]", "[2002:a00:1::1]", "[::ffff:10.0.0.1]",
-            "[::10.0.0.1]", "2130706433"})
-    void redirectFromAPublicToAnInnerAddressIsNotFollowed(String host) throws Exception {
-        server.on((exchange, request) -> {
-            boolean first = exchange.getRequestURI().getPath().equals("/there");
-            if (first) {
-                exchange.getResponseHeaders().set("Location", "http://" + host + "/object.bin");
-                status(exchange, 302);
-            }
-            return first;
-        });
-        HttpOptions proxied =
-                OPTIONS.withProxy(ProxySelector.of(new InetSocketAddress("127.0.0.1", uri.getPort())));
-        URI there = URI.create("http://storage.invalid/there");
-        assertThatThrownBy(() -> HttpSource.open(there, proxied))
-                .isInstanceOf(CuFileException.class).hasMessageContaining("from a public to an inner address");
-        assertThat(read(HttpSource.open(there, proxied.withRedirects(5, false, true)), 0, SIZE)).isEqualTo(BYTES);
-    }
-
-    @ParameterizedTest
-    @ValueSource(strings = {"[64:ff9b::a9fe:a9fe]", "[fd00:ec2::254]", "100.100.100.200", "2852039166"})
-    void redirectToAMetadataServiceIsNeverFollowed(String host) {
-        server.on((exchange, request) -> {
-            exchange.getResponseHeaders().set("Location", "http://" + host + "/latest");
-            return status(exchange, 302);
-        });
-        assertThatThrownBy(() -> HttpSource.open(uri, OPTIONS))
-                .hasMessageContaining("link-local address or a metadata");
     }
 
     @Test

@@ -9,6 +9,8 @@ import io.gds4j.error.Errno;
 import io.gds4j.source.Cancellation;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.InetSocketAddress;
+import java.net.ProxySelector;
 import java.net.URI;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -121,7 +123,8 @@ class NginxTest {
     void answersOfTheServerAreOneClearLine() {
         assertThatThrownBy(() -> HttpSource.open(uri("/busy"), OPTIONS)).hasMessageContaining("asks to wait 3600 s");
         assertThatThrownBy(() -> HttpSource.open(uri("/none"), OPTIONS)).hasMessageContaining("no such object");
-        assertThatThrownBy(() -> HttpSource.open(uri("/away"), OPTIONS)).hasMessageContaining("link-local");
+        HttpOptions proxied = OPTIONS.withProxy(ProxySelector.of(new InetSocketAddress("127.0.0.1", port)));
+        assertThatThrownBy(() -> HttpSource.open(uri("/away"), proxied)).hasMessageContaining("link-local");
         assertThatThrownBy(() -> HttpSource.open(URI.create(uri("/x").toString().replace("http:", "https:")), OPTIONS))
                 .isInstanceOf(CuFileException.class).hasMessageContaining("SSL").hasMessageNotContaining("attempts");
     }

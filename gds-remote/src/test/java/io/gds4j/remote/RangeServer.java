@@ -6,6 +6,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProxySelector;
 import java.net.URI;
 import java.util.List;
 import java.util.Map;
@@ -25,6 +26,9 @@ final class RangeServer implements AutoCloseable {
         /** Returns true if it has answered. */
         boolean answer(HttpExchange exchange, int request) throws IOException;
     }
+
+    /** A host that is unknown without a question to a server of names, which allows labels of at most 63 characters. */
+    static final String UNKNOWN = "a".repeat(64) + ".invalid";
 
     /** Bytes of one write: a connection of this server keeps a buffer twice as large as the largest of its writes. */
     private static final int WRITE = 64 << 10;
@@ -63,6 +67,11 @@ final class RangeServer implements AutoCloseable {
     URI put(String path, byte[] bytes) {
         objects.put(path, bytes);
         return uri(path);
+    }
+
+    /** Returns options whose requests all come here, as to a proxy: a test of redirects must not let a client try another address. */
+    HttpOptions asProxy(HttpOptions options) {
+        return options.withProxy(ProxySelector.of(new InetSocketAddress("127.0.0.1", server.getAddress().getPort())));
     }
 
     static byte[] random(int size) {

@@ -162,6 +162,10 @@ class TrustStoreTest {
         /** Reads each object, and prints a line for it. */
         public static void main(String[] urls) throws InterruptedException {
             for (String url : urls) {
+                if (url.equals("client")) {
+                    System.out.println(HttpFiles.client(HttpOptions.DEFAULTS));
+                    continue;
+                }
                 byte[] into = new byte[BYTES.length];
                 try {
                     HttpSource.open(URI.create(url), HttpOptions.DEFAULTS)

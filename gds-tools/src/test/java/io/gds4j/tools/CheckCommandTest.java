@@ -56,6 +56,7 @@ class CheckCommandTest {
         assertThat(json.get("kernel").get("release").asText()).isNotEmpty();
         assertThat(json.get("advice").isArray()).isTrue();
         assertThat(json.get("backends").get(0).get("name").asText()).isNotEmpty();
+        assertThat(json.get("remoteClient").asText()).matches("(libcurl/.*JVM's policy|the JDK's client: ).*");
     }
 
     @Test

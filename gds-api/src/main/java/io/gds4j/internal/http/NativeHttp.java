@@ -2,8 +2,10 @@ package io.gds4j.internal.http;
 
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.InetAddress;
 import java.net.InetSocketAddress;
 import java.net.URI;
+import java.security.cert.CertificateException;
 import java.time.Duration;
 import java.util.List;
 import java.util.Map;
@@ -16,6 +18,9 @@ import java.util.Optional;
 public interface NativeHttp {
     /** {@return why the library cannot be used; empty if it can} */
     Optional<String> problem();
+
+    /** {@return the library and its version; valid only without a {@link #problem}} */
+    String version();
 
     /** {@return a connection, which opens with its first request} */
     Wire open();
@@ -33,8 +38,8 @@ public interface NativeHttp {
      *
      * @param headers name and value
      * @param body native memory to send; empty for a request without a body
-     * @param authorities certificates to trust, in PEM, in native memory that lives as long as the program: the same for all requests
-     *            of a program; empty trusts none
+     * @param tls how https is protected; empty refuses https
+     * @param addresses the only addresses to connect to. Without a proxy the library resolves no name itself; with one they are not used
      * @param connectTimeout longest time until a server takes the connection
      * @param proxy a proxy of HTTP, which tunnels https; its name is resolved by the library
      * @param proxyHeaders headers for the proxy of a tunnel
@@ -44,7 +49,8 @@ public interface NativeHttp {
             URI uri,
             Map<String, List<String>> headers,
             Optional<MemorySegment> body,
-            MemorySegment authorities,
+            Optional<Tls> tls,
+            List<InetAddress> addresses,
             Duration connectTimeout,
             Optional<InetSocketAddress> proxy,
             Map<String, List<String>> proxyHeaders) {
@@ -57,8 +63,37 @@ public interface NativeHttp {
          */
         public Request withBody(MemorySegment bytes) {
             return new Request(
-                    method, uri, headers, Optional.of(bytes), authorities, connectTimeout, proxy, proxyHeaders);
+                    method, uri, headers, Optional.of(bytes), tls, addresses, connectTimeout, proxy,
+                    proxyHeaders);
         }
+    }
+
+    /**
+     * What a connection may agree upon, in the names of OpenSSL. Environment and files of the library may narrow this, but not widen it.
+     *
+     * @param least oldest version, such as 0x0303 for TLS 1.2
+     * @param most newest version
+     * @param suites cipher suites of TLS 1.2
+     * @param suites13 cipher suites of TLS 1.3
+     * @param groups groups of the key exchange
+     * @param signatures schemes of the server's signature
+     * @param judge decides about the server's certificates; the library compares the name of the host, too
+     */
+    record Tls(
+            int least, int most, List<String> suites, List<String> suites13, List<String> groups,
+            List<String> signatures, Judge judge) {
+    }
+
+    /** Decides whether a server is the one that its certificates name. Thread-safe. */
+    @FunctionalInterface
+    interface Judge {
+        /**
+         * Returns if the certificates are those of the host.
+         *
+         * @param chain in DER, that of the server first
+         * @throws CertificateException if they are not
+         */
+        void check(String host, List<byte[]> chain) throws CertificateException;
     }
 
     /** Receives the answer, on the thread that sends. What it throws ends the request. */

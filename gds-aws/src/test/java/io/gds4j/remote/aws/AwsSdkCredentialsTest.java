@@ -142,6 +142,7 @@ class AwsSdkCredentialsTest {
         ProcessBuilder builder = new ProcessBuilder(command).redirectError(home.resolve("stderr").toFile());
         builder.environment().keySet().removeIf(name -> name.startsWith("AWS_"));
         builder.environment().put("HOME", home.toString());
+        builder.environment().put("AWS_EC2_METADATA_DISABLED", "true");
         builder.environment().put("AWS_ENDPOINT_URL_SSO", "http://127.0.0.1:" + port);
         Process process = builder.start();
         String printed = new String(process.getInputStream().readAllBytes(), StandardCharsets.UTF_8);

@@ -17,6 +17,11 @@ public final class Curl implements NativeHttp {
     }
 
     @Override
+    public String version() {
+        return CurlFunctions.version();
+    }
+
+    @Override
     public Optional<byte[]> sha256(MemorySegment bytes) {
         return CurlDigest.sha256(bytes);
     }

@@ -6,10 +6,12 @@ import io.gds4j.internal.http.NativeHttp;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
+import java.security.cert.CertificateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 
 /** The answer to a request, as libcurl calls with it. Lets no exception into C code, but keeps it. Used by one thread. */
@@ -19,6 +21,7 @@ final class CurlAnswer {
     private static final int STATUS_AT = 9;
     private static final int STATUS_END = 12;
 
+    private final NativeHttp.Request request;
     private final NativeHttp.Answer receiver;
     private Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     private @Nullable List<String> last;
@@ -28,8 +31,27 @@ final class CurlAnswer {
     private boolean wantsNoMore;
     private @Nullable Throwable thrown;
 
-    CurlAnswer(NativeHttp.Answer receiver) {
+    CurlAnswer(NativeHttp.Request request, NativeHttp.Answer receiver) {
+        this.request = request;
         this.receiver = receiver;
+    }
+
+    /** Returns what the connection may agree upon. */
+    NativeHttp.Tls tls() {
+        return request.tls().orElseThrow();
+    }
+
+    /** Returns whether the server's certificates, in DER, are those of the host. */
+    boolean trusts(List<byte[]> chain) {
+        try {
+            tls().judge().check(request.uri().getHost(), chain);
+            return true;
+        } catch (CertificateException e) {
+            thrown = new SSLHandshakeException(e.getMessage(), e);
+        } catch (Throwable t) {
+            thrown = t;
+        }
+        return false;
     }
 
     /** Takes a line of the head; false ends the request. */

@@ -95,7 +95,7 @@ final class CurlFunctions {
             return CURL.problem();
         }
         try {
-            String version = CString.at((long) VERSION_TEXT.invokeExact(), MAX_TEXT);
+            String version = version();
             Optional<String> unfit = unfit(version);
             if (unfit.isPresent()) {
                 return unfit;
@@ -105,8 +105,20 @@ final class CurlFunctions {
             if (!known) {
                 return Optional.of(version + " without its libcrypto");
             }
+            if (CurlTls.problem().isPresent()) {
+                return CurlTls.problem();
+            }
             int result = (int) GLOBAL_INIT.invokeExact(GLOBAL_DEFAULT);
             return result == 0 ? Optional.empty() : Optional.of("curl_global_init answers " + result);
+        } catch (Throwable t) {
+            throw Linkage.rethrow(t);
+        }
+    }
+
+    /** Returns the version of libcurl and of the libraries that it uses. */
+    static String version() {
+        try {
+            return CString.at((long) VERSION_TEXT.invokeExact(), MAX_TEXT);
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }

@@ -28,12 +28,12 @@ final class CurlOption {
     static final int SHARE = 10100;
     static final int SSL_CTX_DATA = 10109;
     static final int NOPROXY = 10177;
+    static final int RESOLVE = 10203;
     static final int PROXYHEADER = 10228;
     static final int WRITEFUNCTION = 20011;
     static final int HEADERFUNCTION = 20079;
     static final int SSL_CTX_FUNCTION = 20108;
     static final int POSTFIELDSIZE_LARGE = 30120;
-    static final int CAINFO_BLOB = 40309;
 
     static final long HTTP_AND_HTTPS = 3;
     static final long HTTP_1_1 = 2;

@@ -15,11 +15,16 @@ import java.lang.foreign.FunctionDescriptor;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandles;
+import java.net.Inet6Address;
 import java.net.InetSocketAddress;
+import java.net.URI;
+import java.net.UnknownHostException;
 import java.util.List;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ConcurrentMap;
+import java.util.stream.Collectors;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A connection of libcurl: a multi handle, which keeps it and can be woken, and a handle for each request, one at a time. A share keeps
@@ -35,7 +40,6 @@ final class CurlWire implements NativeHttp.Wire {
     private static final ConcurrentMap<Long, CurlAnswer> ANSWERS = new ConcurrentHashMap<>();
 
     private static final int ERROR_BYTES = 256;
-    private static final int BLOB_BYTES = 24;
     /** Longer reads of the socket leave the processor's cache. */
     private static final long BUFFER_BYTES = 256 << 10;
     private static final int MAX_POLL_MILLIS = 1000;
@@ -48,10 +52,11 @@ final class CurlWire implements NativeHttp.Wire {
     /** Where a CURLMsg has its result. */
     private static final long MESSAGE_RESULT = 16;
     private static final int NO_RESULT = -1;
+    private static final int HTTP_PORT = 80;
+    private static final int HTTPS_PORT = 443;
 
-    /** The text of an error, the struct of the certificates, and an out-parameter. */
+    /** The text of an error, and an out-parameter. */
     private final MemorySegment error;
-    private final MemorySegment blob;
     private final MemorySegment out;
 
     private final long share;
@@ -60,7 +65,6 @@ final class CurlWire implements NativeHttp.Wire {
     CurlWire() {
         Arena arena = Arena.ofAuto();
         error = arena.allocate(ERROR_BYTES);
-        blob = arena.allocate(BLOB_BYTES, Long.BYTES);
         out = arena.allocate(JAVA_LONG);
         try {
             share = some((long) CurlFunctions.SHARE_INIT.invokeExact());
@@ -74,7 +78,7 @@ final class CurlWire implements NativeHttp.Wire {
 
     @Override
     public void send(NativeHttp.Request request, NativeHttp.Answer receiver) throws IOException {
-        CurlAnswer answer = new CurlAnswer(receiver);
+        CurlAnswer answer = new CurlAnswer(request, receiver);
         try (Arena arena = Arena.ofConfined()) {
             long easy = some((long) CurlFunctions.EASY_INIT.invokeExact());
             ANSWERS.put(easy, answer);
@@ -108,7 +112,7 @@ final class CurlWire implements NativeHttp.Wire {
     /** Runs the request until it ends or is abandoned. */
     private int drive(long easy, NativeHttp.Request request, NativeHttp.Answer receiver) throws Throwable {
         boolean sends = request.body().isPresent();
-        boolean isTls = request.authorities().byteSize() > 0;
+        boolean isTls = request.tls().isPresent();
         while (true) {
             check((int) CurlFunctions.MULTI_PERFORM.invokeExact(multi, out));
             boolean runs = out.get(JAVA_INT, 0) != 0;
@@ -141,20 +145,13 @@ final class CurlWire implements NativeHttp.Wire {
         set(easy, CurlOption.BUFFERSIZE, BUFFER_BYTES);
         set(easy, CurlOption.CONNECTTIMEOUT_MS, request.connectTimeout().toMillis());
         set(easy, CurlOption.SSLVERSION, CurlOption.TLS_1_2);
-        // Trusts the certificates that the JVM trusts, not those of the system.
+        // libcurl itself trusts no certificate: CurlTls asks who decides.
         set(easy, CurlOption.CAPATH, arena.allocateFrom("/dev/null").address());
-        MemorySegment authorities = request.authorities();
-        if (authorities.byteSize() > 0) {
-            CurlTrust trust = CurlTrust.of(authorities);
-            blob.set(ADDRESS, 0, trust.blob());
-            blob.set(JAVA_LONG, Long.BYTES, trust.blob().byteSize());
-            set(easy, CurlOption.CAINFO_BLOB, blob.address());
-            if (trust.store() != 0) {
-                set(easy, CurlOption.SSL_CTX_FUNCTION, CurlTrust.USE_STORE.address());
-                set(easy, CurlOption.SSL_CTX_DATA, trust.store());
-            }
-        } else {
-            set(easy, CurlOption.CAINFO, arena.allocateFrom("/dev/null").address());
+        set(easy, CurlOption.CAINFO, 0);
+        set(easy, CurlOption.SSL_CTX_FUNCTION, CurlTls.PREPARE.address());
+        set(easy, CurlOption.SSL_CTX_DATA, easy);
+        if (request.proxy().isEmpty()) {
+            set(easy, CurlOption.RESOLVE, node(pinned(request), 0, arena));
         }
         // The library must not look at variables of proxies: the program names one, or none.
         set(easy, CurlOption.NOPROXY, arena.allocateFrom("").address());
@@ -178,6 +175,19 @@ final class CurlWire implements NativeHttp.Wire {
             set(easy, CurlOption.FRESH_CONNECT, 1);
         }
         set(easy, CurlOption.CUSTOMREQUEST, arena.allocateFrom(request.method()).address());
+    }
+
+    /** Returns the addresses as those of every host: libcurl must not look up a name again, whose addresses may have changed. */
+    private static String pinned(NativeHttp.Request request) throws UnknownHostException {
+        if (request.addresses().isEmpty()) {
+            throw new UnknownHostException(request.uri().getHost());
+        }
+        URI uri = request.uri();
+        int usual = uri.getScheme().equalsIgnoreCase("https") ? HTTPS_PORT : HTTP_PORT;
+        return "*:%s:%s".formatted(uri.getPort() < 0 ? usual : uri.getPort(), request.addresses().stream()
+                .map(address -> address instanceof Inet6Address ? "[" + address.getHostAddress() + "]"
+                        : address.getHostAddress())
+                .collect(Collectors.joining(",")));
     }
 
     private static void set(long easy, int option, long value) throws Throwable {
@@ -244,6 +254,11 @@ final class CurlWire implements NativeHttp.Wire {
         } catch (Throwable t) {
             throw Linkage.rethrow(t);
         }
+    }
+
+    /** Returns the answer to a request in progress; null if there is none. */
+    static @Nullable CurlAnswer answer(long easy) {
+        return ANSWERS.get(easy);
     }
 
     private static MemorySegment upcall(String name) {

@@ -8,7 +8,6 @@ import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.InputStream;
 import java.io.OutputStream;
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.InetAddress;
@@ -19,9 +18,10 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.security.KeyStore;
+import java.security.cert.CertificateException;
 import java.time.Duration;
 import java.util.ArrayList;
-import java.util.Base64;
+import java.util.Arrays;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -104,10 +104,15 @@ class CurlReadAheadTest {
         return context;
     }
 
-    private static MemorySegment pem(KeyStore keys) throws Exception {
-        String text = "-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n".formatted(
-                Base64.getMimeEncoder(64, new byte[]{'\n'}).encodeToString(keys.getCertificate("key").getEncoded()));
-        return Arena.global().allocateFrom(ValueLayout.JAVA_BYTE, text.getBytes(StandardCharsets.US_ASCII));
+    private static NativeHttp.Tls tls(byte[] certificate) {
+        return new NativeHttp.Tls(0x0303, 0x0304, List.of("ECDHE-ECDSA-AES128-GCM-SHA256"),
+                List.of("TLS_AES_128_GCM_SHA256"), List.of("P-256", "P-384"),
+                List.of("ecdsa_secp256r1_sha256", "ecdsa_secp384r1_sha384"),
+                (host, chain) -> {
+                    if (!host.equals("127.0.0.1") || !Arrays.equals(chain.getFirst(), certificate)) {
+                        throw new CertificateException("another one");
+                    }
+                });
     }
 
     /** Answers requests of one connection, each by a head of two records and a body of many. */
@@ -165,7 +170,8 @@ class CurlReadAheadTest {
             Thread.ofPlatform().daemon().start(serving);
             NativeHttp.Request request = new NativeHttp.Request(
                     "GET", URI.create("https://127.0.0.1:%s/x".formatted(server.getLocalPort())), Map.of(),
-                    Optional.empty(), pem(keys), Duration.ofSeconds(10), Optional.empty(), Map.of());
+                    Optional.empty(), Optional.of(tls(keys.getCertificate("key").getEncoded())),
+                    List.of(InetAddress.getLoopbackAddress()), Duration.ofSeconds(10), Optional.empty(), Map.of());
             try (NativeHttp.Wire wire = new Curl().open()) {
                 for (byte[] body : bodies) {
                     ByteArrayOutputStream got = new ByteArrayOutputStream();

@@ -19,12 +19,9 @@ import java.net.URI;
 import java.net.UnknownHostException;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
-import java.security.KeyStore;
 import java.security.MessageDigest;
 import java.security.cert.CertificateException;
-import java.security.cert.X509Certificate;
 import java.time.Duration;
-import java.util.Base64;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -33,8 +30,6 @@ import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.Executors;
-import javax.net.ssl.TrustManagerFactory;
-import javax.net.ssl.X509TrustManager;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -118,8 +113,8 @@ class CurlTest {
     private NativeHttp.Request request(String method, String path) {
         return new NativeHttp.Request(
                 method, URI.create("http://127.0.0.1:" + server.getAddress().getPort() + path),
-                Map.of("x-name", List.of("a b")), Optional.empty(), MemorySegment.NULL, Duration.ofSeconds(10),
-                Optional.empty(), Map.of());
+                Map.of("x-name", List.of("a b")), Optional.empty(), Optional.empty(),
+                List.of(InetAddress.getLoopbackAddress()), Duration.ofSeconds(10), Optional.empty(), Map.of());
     }
 
     @ParameterizedTest
@@ -168,32 +163,26 @@ class CurlTest {
         assertThat(ports).hasSize(1);
     }
 
+    /** libcurl must connect to the addresses that were looked at, whatever the name has become meanwhile. */
     @Test
-    void certificatesAreParsedOnceForAllConnections() throws Exception {
+    void nameIsNotLookedUpAgain() throws IOException {
         assumeTrue(curl.problem().isEmpty(), () -> String.valueOf(curl.problem()));
-        TrustManagerFactory factory = TrustManagerFactory.getInstance(TrustManagerFactory.getDefaultAlgorithm());
-        factory.init((KeyStore) null);
-        StringBuilder pem = new StringBuilder();
-        for (X509Certificate each : ((X509TrustManager) factory.getTrustManagers()[0]).getAcceptedIssuers()) {
-            pem.append("-----BEGIN CERTIFICATE-----\n%s\n-----END CERTIFICATE-----\n".formatted(
-                    Base64.getMimeEncoder(64, new byte[]{'\n'}).encodeToString(each.getEncoded())));
-        }
-        String all = pem.toString();
-        byte[] first = all.substring(0, all.indexOf("-----BEGIN", 1)).getBytes(StandardCharsets.US_ASCII);
-        CurlTrust trust = CurlTrust.of(segment(all));
-        assertThat(trust.store()).isNotZero();
-        assertThat(trust.blob().toArray(ValueLayout.JAVA_BYTE)).isEqualTo(first);
-        // libcurl itself tells what is wrong with a list that OpenSSL does not take as a whole
-        for (String broken : new String[]{all.replaceFirst("(?s)(BEGIN.*BEGIN CERTIFICATE-----\\n)M", "$1N"), "",
-                "x"}) {
-            MemorySegment given = segment(broken);
-            assertThat(CurlTrust.of(given).store()).isZero();
-            assertThat(CurlTrust.of(given).blob()).isEqualTo(given);
+        NativeHttp.Request request = request("GET", "/");
+        try (NativeHttp.Wire wire = curl.open()) {
+            for (String host : List.of("store.invalid", "Store.Invalid.", "192.0.2.1", "[2001:db8::1]")) {
+                Kept kept = new Kept();
+                URI uri = URI.create("http://%s:%s/".formatted(host, server.getAddress().getPort()));
+                wire.send(to(uri, request.addresses()), kept);
+                assertThat(kept.status).as(host).isEqualTo(206);
+                assertThatThrownBy(() -> wire.send(to(uri, List.of()), new Kept()))
+                        .isInstanceOf(UnknownHostException.class);
+            }
         }
     }
 
-    private static MemorySegment segment(String text) {
-        return Arena.global().allocateFrom(ValueLayout.JAVA_BYTE, text.getBytes(StandardCharsets.US_ASCII));
+    private static NativeHttp.Request to(URI uri, List<InetAddress> addresses) {
+        return new NativeHttp.Request("GET", uri, Map.of(), Optional.empty(), Optional.empty(), addresses,
+                Duration.ofSeconds(10), Optional.empty(), Map.of());
     }
 
     @Test

@@ -11,6 +11,8 @@ import io.gds4j.diagnosis.PathReport;
 import io.gds4j.diagnosis.PathReport.DirectAlignment;
 import io.gds4j.diagnosis.Platform;
 import io.gds4j.ffi.cuda.CudaAvailability;
+import io.gds4j.remote.HttpFiles;
+import io.gds4j.remote.HttpOptions;
 import io.gds4j.statistics.IoPathReport;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.Fields;
@@ -32,6 +34,7 @@ public final class CheckJson {
                 .and("libcufile", library(report.library()))
                 .and("gpus", report.gpus().stream().map(gpu -> gpu(gpu, report)).toList())
                 .and("backends", report.diagnosis().backends().stream().map(CheckJson::backend).toList())
+                .and("remoteClient", HttpFiles.client(HttpOptions.DEFAULTS))
                 .and("config", config(report.config()))
                 .and("unknownConfigKeys", report.config().unknownKeys().stream().map(key -> key.name()).toList())
                 .andAll(StorageJson.of(report.storage()))

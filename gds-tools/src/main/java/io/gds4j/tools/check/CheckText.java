@@ -11,6 +11,8 @@ import io.gds4j.diagnosis.PathReport.DirectAlignment;
 import io.gds4j.diagnosis.Platform;
 import io.gds4j.ffi.cuda.CudaAvailability;
 import io.gds4j.rdma.RdmaAvailability;
+import io.gds4j.remote.HttpFiles;
+import io.gds4j.remote.HttpOptions;
 import io.gds4j.tools.terminal.Text;
 import io.gds4j.tools.terminal.Units;
 import java.util.ArrayList;
@@ -133,6 +135,8 @@ final class CheckText {
             // The reason lists many searched folders; the rows of libcufile list them already.
             row(backend.name(), backend.describe().replaceFirst(", looked in [^;]*", ""));
         }
+        section("Remote objects");
+        row("client", HttpFiles.client(HttpOptions.DEFAULTS));
     }
 
     private void storage() {
