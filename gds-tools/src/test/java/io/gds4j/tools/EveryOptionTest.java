@@ -41,6 +41,8 @@ class EveryOptionTest {
             "4 convert MODEL OUT/b --gpu 4095 -q",
             "0 convert MODEL OUT/b --all-names -q",
             "3 load MODEL -t host --variant fp16",
+            "3 explain MODEL -t host --variant fp16",
+            "3 convert MODEL OUT/c --variant fp16 -q",
             "0 records FILE --record 4K --header 4K --batch 2 --shuffle --seed 3 --block 2 --window 2 --epochs 2 --rank 0"
                     + " --world 2 --remainder drop --resume-at 2 --memory 1M --readers 2 -t host --backend compat --stats"
                     + " --report OUT/records.html --follow-links --no-progress",
