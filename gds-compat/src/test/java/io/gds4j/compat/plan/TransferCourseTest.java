@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.engine.kernel.PieceBoard;
 import io.gds4j.engine.machine.TransferCosts;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
@@ -110,6 +111,49 @@ class TransferCourseTest {
         assertThat(TransferCourse.mayGather(limits(16), kib * KIB, requests)).isEqualTo(pays);
         Parallelism noWorkers = new Parallelism(0, 1, 0, 16);
         assertThat(TransferCourse.mayGather(noWorkers, kib * KIB, requests)).as("no worker loads it").isFalse();
+    }
+
+    @Test
+    void limitsBelongToTheLargerSide() {
+        long joinable = TransferCosts.MEASURED.joinableBytes();
+        assertThat(TransferCourse.mayGather(limits(16), joinable - 1, 1)).isTrue();
+        assertThat(TransferCourse.mayGather(limits(16), joinable, 1)).isFalse();
+        Circumstances now = circumstances("cached GPU read", 16, 1, 1, 1);
+        assertThat(now.request(joinable - 1, joinable, false, true, false).course().joinable()).isFalse();
+        assertThat(now.request(joinable, joinable, false, true, false).course().joinable()).isTrue();
+    }
+
+    @ParameterizedTest(name = "{0} bytes, slab of {1}, at least {2}, {3} workers: {4}")
+    @CsvSource({"4096, 4096, 0, 1, false", "4097, 4096, 0, 1, true", "4097, 4096, 4097, 1, true",
+            "4097, 4096, 4098, 1, false", "4097, 4096, 0, 0, false"})
+    void requestsLargerThanASlabAreShared(long bytes, long slab, long minimum, int workers, boolean shared) {
+        assertThat(TransferCourse.mayShare(new Parallelism(workers, workers + 1, minimum, 8), bytes, slab))
+                .isEqualTo(shared);
+        long most = TransferCosts.MEASURED.sharedBytes();
+        assertThat(TransferCourse.mayShare(limits(8), most, most + 1)).as("of large slabs").isFalse();
+        assertThat(TransferCourse.mayShare(limits(8), most + 1, most + 1)).as("of large slabs").isTrue();
+    }
+
+    @Test
+    void secondThreadPaysForLargeRequestsOrWithEnoughThreads() {
+        Parallelism few = new Parallelism(2, 3, 0, 16);
+        assertThat(TransferCourse.isSmall(few, 4 * MIB - 1)).isTrue();
+        assertThat(TransferCourse.isSmall(few, 4 * MIB)).isFalse();
+        assertThat(TransferCourse.isSmall(new Parallelism(3, 4, 0, 16), 1)).isFalse();
+    }
+
+    /** Their copies take longer than the calls, so the pieces are short as those of any cached bytes. */
+    @Test
+    void cachedBytesOfADirectFileAreReadInPieces() {
+        assertThat(TransferCourse.of(circumstances("cached direct host read", 16, 65536, 1, 1)))
+                .isEqualTo(TransferCourse.of(circumstances("cached host read", 16, 65536, 1, 1)));
+    }
+
+    /** Two requests keep the link busy: more threads than half of those that do would wait for it. */
+    @Test
+    void configurationsWithManyWorkersKeepTheLinkAsBusyAsOthers() {
+        assertThat(TransferCourse.share(new Parallelism(63, 64, 0, 128), 2, 1))
+                .isEqualTo(TransferCosts.MEASURED.linkThreads() / 2);
     }
 
     @ParameterizedTest(name = "{0} us a thread, {1} us a copy, {2} GB/s a thread, {3} GB/s a link")

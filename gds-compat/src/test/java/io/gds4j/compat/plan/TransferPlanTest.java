@@ -30,6 +30,7 @@ class TransferPlanTest {
         StringJoiner runs = new StringJoiner(" ");
         for (long at = plan.offset(); at < plan.end();) {
             long end = Math.min(plan.end(), plan.runEnd(at));
+            assertThat(end).as("end of a run").isGreaterThan(at);
             assertThat(plan.isDirect(end - 1)).as("last byte of a run").isEqualTo(plan.isDirect(at));
             runs.add((plan.isDirect(at) ? "[%d-%d]" : "%d-%d").formatted(at, end));
             at = end;
@@ -49,7 +50,7 @@ class TransferPlanTest {
     void piecesMeetAtMultiplesOfTheirSize(long offset, long size, long pieceSize, String pieces) {
         TransferPlan plan = new TransferPlan().buffered(offset, size, pieceSize);
         assertThat(pieces(plan)).isEqualTo(pieces);
-        assertThat(plan.pieceSize()).isEqualTo(pieceSize);
+        assertThat(plan).returns(pieceSize, TransferPlan::pieceSize).returns(size, TransferPlan::size);
     }
 
     @ParameterizedTest(name = "{1} bytes from {0}, blocks of {2}, file of {3}: {4}")

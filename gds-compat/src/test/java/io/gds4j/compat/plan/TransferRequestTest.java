@@ -2,6 +2,21 @@ package io.gds4j.compat.plan;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.compat.file.CompatFile;
+import io.gds4j.compat.file.DescriptorTable;
+import io.gds4j.compat.file.FileDescriptors;
+import io.gds4j.compat.file.FileKey;
+import io.gds4j.compat.file.FileTraits;
+import io.gds4j.compat.file.RangeLocks;
+import io.gds4j.ffi.posix.FfmPosix;
+import io.gds4j.ffi.posix.Posix;
+import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.memory.MemoryKind;
+import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
+import io.gds4j.spi.BatchRequest;
+import java.util.List;
+import java.util.Optional;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
@@ -16,6 +31,38 @@ class TransferRequestTest {
         assertThat(operation.isWrite()).isEqualTo(write);
         boolean stream = function.endsWith("Async");
         assertThat(stream ? Operation.ofStream(write) : Operation.of(write)).isEqualTo(operation);
+    }
+
+    private static CompatFile file() {
+        Posix posix = FfmPosix.instance();
+        FileDescriptors descriptors = new FileDescriptors(
+                posix, new FileDescriptors.Key(new FileKey(0, 0, 1), PosixConstants.O_RDONLY, 0),
+                new FileTraits(false, 4096, 512, false, true, false), 3, 0, new RangeLocks(4096));
+        return new CompatFile(new DescriptorTable(posix), posix, descriptors, Optional.empty(), false, false, null);
+    }
+
+    @Test
+    void requestIsWhatWasAskedForLast() {
+        MemoryRange memory = MemoryRange.ofAddress(1 << 20, 4096, MemoryKind.HOST);
+        CompatFile file = file();
+        TransferRequest request = new TransferRequest().set(file, memory, true, 100, 7, 16);
+        assertThat(request).matches(TransferRequest::isWrite).returns(100L, TransferRequest::size)
+                .returns(7L, TransferRequest::fileOffset).returns(16L, TransferRequest::bufferOffset)
+                .returns((1L << 20) + 16, TransferRequest::address).returns(100L, TransferRequest::total)
+                .returns(false, TransferRequest::mayGather).returns(false, TransferRequest::isSpread);
+        request.partOf(5000);
+        request.letGather();
+        request.spread();
+        assertThat(request).returns(5000L, TransferRequest::total).returns(true, TransferRequest::mayGather)
+                .returns(true, TransferRequest::isSpread);
+
+        List<ScatterCopy> fragments = List.of(new ScatterCopy(0, 10, memory, 0));
+        request.set(file, BatchRequest.scattered(file, false, 3, 10, fragments));
+        assertThat(request).returns(fragments, TransferRequest::copies).returns(10L, TransferRequest::total)
+                .returns(false, TransferRequest::isWrite).returns(false, TransferRequest::mayGather)
+                .returns(false, TransferRequest::isSpread).returns(true, TransferRequest::isStaged);
+        request.clear();
+        assertThat(request.copies()).isEmpty();
     }
 
     @Test
