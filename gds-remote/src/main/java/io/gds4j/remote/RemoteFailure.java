@@ -33,6 +33,9 @@ final class RemoteFailure {
             Pattern.compile("User|AccessKey|Signature|ExpiredToken|InvalidToken|RequestTimeTooSkewed");
     private static final Pattern FORBIDDEN = Pattern.compile("status 403: the server refuses access(, AccessDenied)?$");
 
+    /** The name of a class of the JDK before the words of its exception. */
+    private static final Pattern CLASS = Pattern.compile("(?:[a-z]+\\.)+[A-Z]\\w+: ");
+
     private RemoteFailure() {
     }
 
@@ -120,7 +123,7 @@ final class RemoteFailure {
             }
             if (each instanceof CertificateException || each instanceof CertPathValidatorException) {
                 return "the server's certificate is refused: %s; the JVM's truststore or HttpOptions.withTls names others%s"
-                        .formatted(each.getMessage(), JvmTls.remark());
+                        .formatted(CLASS.matcher(String.valueOf(each.getMessage())).replaceAll(""), JvmTls.remark());
             }
         }
         String text = why.getClass().getSimpleName() + (why.getMessage() == null ? "" : ": " + why.getMessage());
