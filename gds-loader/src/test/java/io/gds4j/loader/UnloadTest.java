@@ -3,8 +3,8 @@ package io.gds4j.loader;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.compat.CompatBackend;
-import io.gds4j.compat.Rig;
 import io.gds4j.ffi.ChildJvm;
+import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.testkit.RandomBytes;
 import java.nio.file.Path;
 import java.util.List;
@@ -17,8 +17,8 @@ import org.junit.jupiter.api.io.TempDir;
 class UnloadTest {
     @Test
     void classLoadersOfClosedDriversAreCollected(@TempDir Path folder) {
-        ChildJvm child = new ChildJvm(UnloadChild.class, folder, Checkpoint.class, CompatBackend.class, Rig.class,
-                RandomBytes.class, Assertions.class)
+        ChildJvm child = new ChildJvm(UnloadChild.class, folder, Checkpoint.class, CompatBackend.class, RandomBytes.class,
+                FakeCuda.class, Assertions.class)
                 .with("-XX:SoftRefLRUPolicyMSPerMB=0"); // caches of the JDK give way to every collection, as if memory were short
         List<String> uses = Stream.of(UnloadUse.values()).map(Enum::name).toList();
         ChildJvm.End end = child.run(

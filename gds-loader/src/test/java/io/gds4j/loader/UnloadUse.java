@@ -1,5 +1,7 @@
 package io.gds4j.loader;
 
+import static org.assertj.core.api.Assertions.assertThat;
+
 import io.gds4j.CuFileBatch;
 import io.gds4j.CuFileBatch.Request;
 import io.gds4j.CuFileDriver;
@@ -9,8 +11,8 @@ import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.RangeRead;
 import io.gds4j.compat.CompatBackend;
-import io.gds4j.compat.FakeStreams;
 import io.gds4j.config.CuFileConfig;
+import io.gds4j.ffi.cuda.Cuda;
 import io.gds4j.ffi.cuda.FakeCuda;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.loader.format.DType;
@@ -88,15 +90,18 @@ public enum UnloadUse {
         @Override
         void use(CuFileDriver driver, Path folder, MemoryRange memory) throws Exception {
             READ.use(driver, folder, memory);
-            try (CuFileHandle handle = open(driver, folder); FakeStreams streams = new FakeStreams(GPU)) {
-                streams.inContext(() -> {
-                    long raw = streams.make();
-                    try (CuFileStream stream = driver.stream(raw, Set.of())) {
-                        stream.read(handle, memory, streams.cells(SIZE, 0, 0));
-                        GPU.streamSynchronize(raw);
-                    }
-                });
+            long[] context = new long[1];
+            long[] raw = new long[1];
+            GPU.devicePrimaryCtxRetain(context, 0);
+            GPU.ctxPushCurrent(context[0]);
+            GPU.asProgram(() -> assertThat(GPU.streamCreate(raw, Cuda.STREAM_NON_BLOCKING)).isZero());
+            try (CuFileHandle handle = open(driver, folder); CuFileStream stream = driver.stream(raw[0], Set.of())) {
+                stream.read(handle, memory, CuFileStream.Cells.of(SIZE, 0, 0));
+                GPU.streamSynchronize(raw[0]);
             }
+            GPU.streamDestroy(raw[0]);
+            GPU.ctxPopCurrent(context);
+            GPU.devicePrimaryCtxRelease(0);
             try (Arena arena = Arena.ofConfined()) {
                 driver.allocator().copyToHost(memory, arena.allocate(SIZE));
                 driver.allocator().copyFromHost(arena.allocate(SIZE), memory);
