@@ -264,7 +264,7 @@ public final class HttpSource implements RangeSource {
         String location = response.headers().firstValue("Location").orElse("");
         URI to;
         try {
-            to = place.uri().resolve(ObjectName.reference(location));
+            to = ObjectName.resolved(place.uri(), location);
         } catch (IllegalArgumentException e) {
             // The cause would name the place, and so perhaps a signature.
             throw RemoteFailure.of(

@@ -5,10 +5,13 @@ import java.net.URI;
 import java.nio.ByteBuffer;
 import java.nio.charset.CharacterCodingException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
 import java.util.HexFormat;
+import java.util.List;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.regex.Pattern;
+import org.jspecify.annotations.Nullable;
 
 /** URLs: how messages show them, and which redirects are followed. */
 final class ObjectName {
@@ -99,6 +102,58 @@ final class ObjectName {
             }
         }
         return URI.create(out.toString());
+    }
+
+    /**
+     * Returns the URL that a reference of a server means, by RFC 3986 5.2. {@link URI#resolve} does it by an older one: it drops the last
+     * name before a query, and keeps dots that lead out of the root.
+     *
+     * @throws IllegalArgumentException if the text is no reference
+     */
+    static URI resolved(URI base, String text) {
+        URI to = reference(text);
+        if (to.isAbsolute()) {
+            return to.isOpaque() ? to : joined(to.getScheme(), to.getRawAuthority(), undotted(to.getRawPath()), to);
+        }
+        if (to.getRawAuthority() != null) {
+            return joined(base.getScheme(), to.getRawAuthority(), undotted(to.getRawPath()), to);
+        }
+        String path = to.getRawPath();
+        String whole = path.startsWith("/") ? path : base.getRawPath();
+        if (!path.isEmpty() && !path.startsWith("/")) {
+            whole = whole.isEmpty() ? "/" + path : whole.substring(0, whole.lastIndexOf('/') + 1) + path;
+        }
+        return joined(
+                base.getScheme(), base.getRawAuthority(), path.isEmpty() ? whole : undotted(whole),
+                path.isEmpty() && to.getRawQuery() == null ? base : to);
+    }
+
+    /** Returns a URL without fragment, with the query of another. */
+    private static URI joined(String scheme, @Nullable String authority, String path, URI query) {
+        return URI.create("%s:%s%s%s".formatted(
+                scheme, authority == null ? "" : "//" + authority, path,
+                query.getRawQuery() == null ? "" : "?" + query.getRawQuery()));
+    }
+
+    /** Returns a path without {@code .} and {@code ..}, which stay in names of several dots. */
+    private static String undotted(String path) {
+        if (!path.startsWith("/")) {
+            return path;
+        }
+        List<String> names = new ArrayList<>();
+        String[] all = path.substring(1).split("/", -1);
+        for (int i = 0; i < all.length; i++) {
+            boolean up = all[i].equals("..");
+            if (up && !names.isEmpty()) {
+                names.removeLast();
+            }
+            if (!up && !all[i].equals(".")) {
+                names.add(all[i]);
+            } else if (i == all.length - 1) {
+                names.add(""); // a folder
+            }
+        }
+        return "/" + String.join("/", names);
     }
 
     /** Returns why a URL is not one of an HTTP server. */

@@ -66,6 +66,32 @@ class HttpSourceFaultTest {
         }
     }
 
+    /** The examples of RFC 3986 5.4, and bases without a path. */
+    @ParameterizedTest
+    @CsvSource(ignoreLeadingAndTrailingWhitespace = true, quoteCharacter = '"', value = {
+            "g:h, g:h", "g, http://a/b/c/g", "./g, http://a/b/c/g", "g/, http://a/b/c/g/", "/g, http://a/g",
+            "//g, http://g", "?y, http://a/b/c/d;p?y", "g?y, http://a/b/c/g?y", "#s, http://a/b/c/d;p?q",
+            "g#s, http://a/b/c/g", "g?y#s, http://a/b/c/g?y", ";x, http://a/b/c/;x", "g;x, http://a/b/c/g;x",
+            "g;x?y#s, http://a/b/c/g;x?y", "\"\", http://a/b/c/d;p?q", "., http://a/b/c/", "./, http://a/b/c/",
+            ".., http://a/b/", "../, http://a/b/", "../g, http://a/b/g", "../.., http://a/", "../../, http://a/",
+            "../../g, http://a/g", "../../../g, http://a/g", "../../../../g, http://a/g", "/./g, http://a/g",
+            "/../g, http://a/g", "g., http://a/b/c/g.", ".g, http://a/b/c/.g", "g.., http://a/b/c/g..",
+            "..g, http://a/b/c/..g", "./../g, http://a/b/g", "./g/., http://a/b/c/g/", "g/./h, http://a/b/c/g/h",
+            "g/../h, http://a/b/c/h", "g;x=1/./y, http://a/b/c/g;x=1/y", "g;x=1/../y, http://a/b/c/y",
+            "g?y/./x, http://a/b/c/g?y/./x", "g?y/../x, http://a/b/c/g?y/../x", "g#s/./x, http://a/b/c/g",
+            "g#s/../x, http://a/b/c/g", "http:g, http:g", "http://b/../c/./d?e#f, http://b/c/d?e", "//b, http://b",
+            "a//b/../c, http://a/b/c/a//c", "%2e%2e/g, http://a/b/c/%2e%2e/g", "g h, http://a/b/c/g%20h"})
+    void redirectIsResolvedAsTheStandardSays(String reference, String expected) {
+        assertThat(ObjectName.resolved(URI.create("http://a/b/c/d;p?q"), reference)).hasToString(expected);
+    }
+
+    @ParameterizedTest
+    @CsvSource({"http://a, g, http://a/g", "http://a, ?y, http://a?y", "http://a?q, '', http://a?q",
+            "http://a/b//c, ../d, http://a/b/d", "http://u@a:1/b, /c, http://u@a:1/c"})
+    void baseMayLackAPath(URI base, String reference, String expected) {
+        assertThat(ObjectName.resolved(base, reference)).hasToString(expected);
+    }
+
     /** A read that took longer than the patience once failed, although its parts progressed one after the other. */
     @Test
     void waitForAConnectionIsNoStall() throws Exception {
