@@ -4,16 +4,11 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.net.SocketTimeoutException;
 import java.net.URI;
-import java.net.http.HttpHeaders;
 import java.net.http.HttpTimeoutException;
 import java.security.KeyStoreException;
 import java.security.cert.CertPathValidatorException;
 import java.security.cert.CertificateException;
-import java.time.DateTimeException;
 import java.time.Duration;
-import java.time.Instant;
-import java.time.ZonedDateTime;
-import java.time.format.DateTimeFormatter;
 import java.util.Locale;
 import java.util.Optional;
 import java.util.concurrent.ExecutionException;
@@ -30,7 +25,8 @@ final class Attempts {
     /** Bytes that count as progress. */
     private static final long PROGRESS = 64 << 10;
     private static final int MAX_DOUBLINGS = 4;
-    private static final long MAX_PAUSE_SECONDS = 3600;
+    /** Most answers that are shorter than asked for, until there is progress. */
+    private static final int MAX_SHORTER = 64;
 
     private final HttpOptions options;
     private final URI uri;
@@ -39,6 +35,7 @@ final class Attempts {
     private long progressBytes;
     private int failures;
     private int redirects;
+    private int shorter;
     private @Nullable String lastFailure;
 
     /** Makes the exception that ends the attempts. */
@@ -111,6 +108,7 @@ final class Attempts {
             progressAt = now;
             failures = 0;
             redirects = 0;
+            shorter = 0;
         } else if (now - progressAt >= options.stallTimeout().toNanos()) {
             throw stalled("");
         }
@@ -137,6 +135,17 @@ final class Attempts {
         redirects++;
         if (redirects > options.redirects()) {
             throw failure.of(Errno.EIO, "more than %s redirects".formatted(options.redirects()), null);
+        }
+    }
+
+    /** Counts an answer with the beginning of the range that was asked for. */
+    void shorter() {
+        shorter++;
+        if (shorter > MAX_SHORTER) {
+            throw failure.of(
+                    Errno.EIO, "%s answers in a row had shorter ranges than asked for, together less than %s bytes"
+                            .formatted(MAX_SHORTER, PROGRESS),
+                    null);
         }
     }
 
@@ -196,13 +205,15 @@ final class Attempts {
         };
     }
 
-    /** Returns whether another attempt may succeed: not with a certificate, an agreement on TLS, a proxy or a program like that. */
+    /** Returns whether another attempt may succeed: not with a certificate, an agreement on TLS, headers, a proxy or a
+     * program like that. */
     private static boolean mayPass(Throwable why) {
         for (Throwable each = why; each != null; each = each.getCause()) {
             String message = String.valueOf(each.getMessage());
             if (each instanceof CertificateException || each instanceof CertPathValidatorException
                     || each instanceof KeyStoreException || each instanceof SSLPeerUnverifiedException
                     || each instanceof Error || each instanceof Place.Refused
+                    || !RemoteFailure.broken(each).isEmpty() && !RemoteFailure.isNoAnswer(each)
                     || message.toLowerCase(Locale.ROOT).contains("unrecognized ssl message")
                     || message.contains("Received fatal alert: ") && !message.endsWith("internal_error")
                     || message.startsWith("Tunnel failed, got: 4")) {
@@ -210,22 +221,5 @@ final class Attempts {
             }
         }
         return true;
-    }
-
-    /** Returns the pause that the server asks for, in nanoseconds. */
-    static long retryAfter(HttpHeaders headers) {
-        String text = headers.firstValue("Retry-After").orElse("").trim();
-        long seconds = 0;
-        if (text.matches("\\d{1,9}")) {
-            seconds = Long.parseLong(text);
-        } else if (!text.isEmpty()) {
-            try {
-                Instant then = ZonedDateTime.parse(text, DateTimeFormatter.RFC_1123_DATE_TIME).toInstant();
-                seconds = Duration.between(Instant.now(), then).toSeconds() + 1;
-            } catch (DateTimeException e) {
-                return 0;
-            }
-        }
-        return Duration.ofSeconds(Math.clamp(seconds, 0, MAX_PAUSE_SECONDS)).toNanos();
     }
 }

@@ -7,7 +7,6 @@ import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
-import java.net.http.HttpHeaders;
 import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
@@ -49,38 +48,34 @@ final class FirstRequest {
         HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic)
                 .header("Range", "bytes=0-" + (HEAD_BYTES - 1)).build();
         HttpResponse<String> response = connections.send(
-                request, place, info -> info.statusCode() == 206 || isShort(info) ? body : RangeBody.text(),
+                request, place, info -> info.statusCode() == 206 || isShort(AnswerHead.of(info)) ? body : RangeBody.text(),
                 body::received,
                 attempts);
-        int status = response.statusCode();
-        HttpHeaders headers = response.headers();
         Optional<Place> to = HttpSource.redirect(uri, place, response, options, 0, HEAD_BYTES);
         if (to.isPresent()) {
             attempts.redirected();
             place = to.get();
             return Optional.empty();
         }
-        String why = RemoteFailure.meaning(status, headers, response.body());
-        if (Attempts.isTransient(status, response.body())) {
-            throw new Attempts.Passing(why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(headers));
-        }
+        AnswerHead answer = AnswerHead.of(response);
+        int status = answer.status();
         if (status == 416) {
-            return empty(headers);
+            return empty(answer);
         }
         if (status == 200) {
-            return isShort(status, headers) && !body.isTooLong()
-                    ? whole(headers, head.asSlice(0, body.received())) : sequential(headers);
+            return isShort(answer) && !body.isTooLong()
+                    ? whole(answer, head.asSlice(0, body.received())) : sequential(answer);
         }
         if (status != 206) {
-            throw failure(RemoteFailure.errno(status, response.body()), why, null);
+            throw refused(response);
         }
-        ContentRange range = ContentRange.parse(headers.firstValue("Content-Range").orElse(""))
+        ContentRange range = answer.range()
                 .filter(parsed -> parsed.first() == 0
-                        && parsed.last() == Math.min(HEAD_BYTES, parsed.total()) - 1)
-                .orElseThrow(() -> failure(Errno.EIO, headers.firstValue("Content-Range")
-                        .map(text -> "wrong Content-Range '%s'".formatted(ObjectVersion.shortened(text)))
-                        .orElse("status 206 without Content-Range"), null));
-        refuseEncoded(headers);
+                        && parsed.last() < Math.min(HEAD_BYTES, parsed.total()))
+                .orElseThrow(() -> failure(Errno.EIO, answer.contentRange().isEmpty()
+                        ? "status 206 without Content-Range"
+                        : "wrong Content-Range '%s'".formatted(AnswerHead.shortened(answer.contentRange())), null));
+        refuseEncoded(answer);
         long expected = range.last() + 1;
         if (body.isTooLong() || body.received() > expected) {
             throw failure(Errno.EIO, "the body is longer than the range", null);
@@ -88,11 +83,24 @@ final class FirstRequest {
         if (body.received() < expected) {
             throw early(expected - body.received());
         }
-        return source(ObjectVersion.of(range.total(), headers), head.asSlice(0, expected));
+        return source(ObjectVersion.of(range.total(), answer), head.asSlice(0, expected));
     }
 
-    private void refuseEncoded(HttpHeaders headers) {
-        ObjectVersion.encoded(headers).ifPresent(encoded -> {
+    /** Returns what an answer without the object means; throws if another attempt may succeed. */
+    private CuFileException refused(HttpResponse<String> response) throws Attempts.Passing {
+        AnswerHead answer = AnswerHead.of(response);
+        String body = response.body();
+        String why = RemoteFailure.meaning(answer, body);
+        int errno = RemoteFailure.errno(answer.status(), body);
+        if (Attempts.isTransient(answer.status(), body)
+                || connections.signer().corrects(response, RemoteFailure.code(body))) {
+            throw new Attempts.Passing(why, errno, answer.retryAfter());
+        }
+        return failure(errno, why, null);
+    }
+
+    private void refuseEncoded(AnswerHead answer) {
+        answer.encoded().ifPresent(encoded -> {
             throw failure(Errno.EIO, encoded, null);
         });
     }
@@ -101,30 +109,24 @@ final class FirstRequest {
         return new Attempts.Passing("the body ends %s bytes early".formatted(missing), Errno.EIO, 0);
     }
 
-    private static boolean isShort(HttpResponse.ResponseInfo info) {
-        return isShort(info.statusCode(), info.headers());
-    }
-
     /** Returns whether an answer has the whole object in as many bytes as the first request asks for, and tells where it ends. */
-    private static boolean isShort(int status, HttpHeaders headers) {
-        long length = headers.firstValueAsLong("Content-Length").orElse(-1);
-        boolean chunked = headers.firstValue("Transfer-Encoding").orElse("").equalsIgnoreCase("chunked");
-        return status == 200 && (length < 0 ? chunked : length <= HEAD_BYTES);
+    private static boolean isShort(AnswerHead answer) {
+        return answer.status() == 200 && answer.tellsEnd() && answer.length() <= HEAD_BYTES;
     }
 
     /** Opens an object that came whole: a server may ignore ranges, above all of an empty object. */
-    private Optional<HttpSource> whole(HttpHeaders headers, MemorySegment bytes) throws Attempts.Passing {
-        refuseEncoded(headers);
-        long length = headers.firstValueAsLong("Content-Length").orElse(bytes.byteSize());
+    private Optional<HttpSource> whole(AnswerHead answer, MemorySegment bytes) throws Attempts.Passing {
+        refuseEncoded(answer);
+        long length = answer.length() < 0 ? bytes.byteSize() : answer.length();
         if (bytes.byteSize() < length) {
             throw early(length - bytes.byteSize());
         }
-        return source(ObjectVersion.of(length, headers), bytes);
+        return source(ObjectVersion.of(length, answer), bytes);
     }
 
     /** Opens an object whose first bytes do not exist. Not every server tells that its size is 0: the whole object does. */
-    private Optional<HttpSource> empty(HttpHeaders refused) throws InterruptedException, ExecutionException {
-        String range = refused.firstValue("Content-Range").orElse("");
+    private Optional<HttpSource> empty(AnswerHead refused) throws InterruptedException, ExecutionException {
+        String range = refused.contentRange();
         if (ContentRange.totalOfUnsatisfied(range) == 0) {
             return source(ObjectVersion.of(0, refused), MemorySegment.NULL);
         }
@@ -135,10 +137,11 @@ final class FirstRequest {
         HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic).build();
         HttpResponse<String> whole = connections.send(
                 request, place, info -> info.statusCode() == 200 ? body : dropped(), body::received, attempts);
-        if (whole.statusCode() != 200 || body.received() > 0 || body.isTooLong()) {
+        AnswerHead answer = AnswerHead.of(whole);
+        if (answer.status() != 200 || !answer.tellsEnd() || body.received() > 0 || body.isTooLong()) {
             throw failure(Errno.EIO, RemoteFailure.meaning(416), null);
         }
-        return source(ObjectVersion.of(0, whole.headers()), MemorySegment.NULL);
+        return source(ObjectVersion.of(0, answer), MemorySegment.NULL);
     }
 
     private Optional<HttpSource> source(ObjectVersion version, MemorySegment head) {
@@ -146,7 +149,7 @@ final class FirstRequest {
     }
 
     /** Reads the whole object into a temporary file, which nothing else can open. */
-    private Optional<HttpSource> sequential(HttpHeaders told)
+    private Optional<HttpSource> sequential(AnswerHead told)
             throws InterruptedException, ExecutionException, Attempts.Passing {
         if (options.sequential() == 0) {
             throw failure(
@@ -155,7 +158,7 @@ final class FirstRequest {
                     null);
         }
         refuseEncoded(told);
-        long length = told.firstValueAsLong("Content-Length").orElse(-1);
+        long length = told.length();
         if (length < 0) {
             throw failure(Errno.EIO, "the server has no ranges and does not tell the size", null);
         }
@@ -166,18 +169,13 @@ final class FirstRequest {
         HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic).build();
         HttpResponse<String> response = connections.send(
                 request, place,
-                info -> info.statusCode() == 200 && isSame(version, info.headers()) ? body : RangeBody.text(),
+                info -> info.statusCode() == 200 && isSame(version, AnswerHead.of(info)) ? body : RangeBody.text(),
                 body::received, attempts);
-        int status = response.statusCode();
-        if (status != 200) {
-            String why = RemoteFailure.meaning(status, response.headers(), response.body());
-            if (Attempts.isTransient(status)) {
-                throw new Attempts.Passing(
-                        why, RemoteFailure.errno(status, response.body()), Attempts.retryAfter(response.headers()));
-            }
-            throw failure(RemoteFailure.errno(status, response.body()), why, null);
+        AnswerHead answer = AnswerHead.of(response);
+        if (answer.status() != 200) {
+            throw refused(response);
         }
-        if (!isSame(version, response.headers())) {
+        if (!isSame(version, answer)) {
             throw failure(Errno.ESTALE, "the object changed while it was opened", null);
         }
         if (body.isFull()) {
@@ -189,9 +187,8 @@ final class FirstRequest {
         return source(version, copy);
     }
 
-    private static boolean isSame(ObjectVersion version, HttpHeaders headers) {
-        return version.equals(ObjectVersion.of(headers.firstValueAsLong("Content-Length").orElse(-1), headers))
-                && ObjectVersion.encoded(headers).isEmpty();
+    private static boolean isSame(ObjectVersion version, AnswerHead answer) {
+        return version.equals(ObjectVersion.of(answer.length(), answer)) && answer.encoded().isEmpty();
     }
 
     /** Makes memory of a file. The server names the size: it must be within the limit, and the disk must have room. */

@@ -180,6 +180,7 @@ final class HttpConnections {
     /** Returns a remark on a failure: a port of TLS closes plain connections without an answer. Empty if a server has answered. */
     String remark(URI uri, @Nullable Throwable failure) {
         boolean isClosed = failure instanceof IOException && !RemoteFailure.isUnsent(failure)
+                && (RemoteFailure.broken(failure).isEmpty() || RemoteFailure.isNoAnswer(failure))
                 && !(failure instanceof HttpTimeoutException || failure instanceof SocketTimeoutException);
         return isClosed && !shared.answered && "http".equalsIgnoreCase(uri.getScheme())
                 ? ": perhaps this port wants https" : "";
@@ -260,7 +261,8 @@ final class HttpConnections {
     static <T> HttpResponse<T> send(
             HttpClient client, HttpRequest request, HttpResponse.BodyHandler<T> handler, Duration timeout)
             throws IOException, InterruptedException {
-        CompletableFuture<HttpResponse<T>> answer = client.sendAsync(request, handler);
+        CompletableFuture<HttpResponse<T>> answer =
+                Client.checked(handler, checking -> client.sendAsync(request, checking));
         try {
             return answer.get(timeout.toNanos(), TimeUnit.NANOSECONDS);
         } catch (TimeoutException e) {

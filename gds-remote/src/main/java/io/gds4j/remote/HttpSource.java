@@ -261,7 +261,7 @@ public final class HttpSource implements RangeSource {
         if (status != 301 && status != 302 && status != 303 && status != 307 && status != 308) {
             return Optional.empty();
         }
-        String location = response.headers().firstValue("Location").orElse("");
+        String location = AnswerHead.of(response).location();
         URI to;
         try {
             to = ObjectName.resolved(place.uri(), location);
@@ -270,7 +270,7 @@ public final class HttpSource implements RangeSource {
             throw RemoteFailure.of(
                     uri, offset, size, Errno.EIO, "status %s with a bad Location".formatted(status), null);
         }
-        String meaning = RemoteFailure.meaning(status, response.headers(), response.body());
+        String meaning = RemoteFailure.meaning(AnswerHead.of(response), response.body());
         String refusal = location.isEmpty()
                 ? meaning + (meaning.contains(" region ") ? "" : ": the answer has no Location")
                 : ObjectName.refusal(place.uri(), to, options);

@@ -107,12 +107,12 @@ final class NativeClient implements Client {
     }
 
     @Override
-    public <T> CompletableFuture<HttpResponse<T>> send(
+    public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         boolean isTls = request.uri().getScheme().equalsIgnoreCase("https");
         Optional<NativeHttp.Tls> tls = isTls ? JvmTls.policyOfTheJvm() : Optional.empty();
         if (isTls && tls.isEmpty()) {
-            return other.send(request, place, handler);
+            return other.exchange(request, place, handler);
         }
         NativeExchange<T> exchange = new NativeExchange<>(request, handler);
         thread.execute(() -> {

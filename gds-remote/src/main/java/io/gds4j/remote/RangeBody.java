@@ -44,6 +44,12 @@ final class RangeBody implements BodySubscriber<String> {
         return new RangeBody(MemorySegment.ofArray(new byte[TEXT_BYTES]), true);
     }
 
+    /** Takes no byte more than these. */
+    synchronized RangeBody atMost(long bytes) {
+        target = target.asSlice(0, Math.min(bytes, target.byteSize()));
+        return this;
+    }
+
     @Override
     public CompletionStage<String> getBody() {
         return done;

@@ -3,7 +3,6 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.lang.foreign.MemorySegment;
-import java.net.http.HttpHeaders;
 import java.net.http.HttpResponse;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
@@ -104,8 +103,11 @@ final class RangePart {
         try {
             CompletableFuture<HttpResponse<String>> answer = source.send(
                     through, place, start, target.byteSize() - received,
-                    info -> problem(version, info.statusCode(), info.headers(), start, last).isEmpty() ? into
-                            : RangeBody.text());
+                    info -> {
+                        AnswerHead head = AnswerHead.of(info);
+                        return problem(version, head, start, last).isEmpty() ? into.atMost(bytes(head))
+                                : RangeBody.text();
+                    });
             future = answer;
             sent = true;
             answer.whenComplete((response, failure) -> ended.run());
@@ -137,19 +139,21 @@ final class RangePart {
         if (filled.isTooLong()) {
             throw failure(Errno.EIO, "the body is longer than the range", null);
         }
-        int status = response.statusCode();
+        AnswerHead head = AnswerHead.of(response);
+        int status = head.status();
         if (source.redirected(place, response, offset, target.byteSize())) {
             attempts.redirected();
             return;
         }
-        Optional<String> problem = problem(source.version(), status, response.headers(), start, last());
+        Optional<String> problem = problem(source.version(), head, start, last());
         if (problem.isPresent()) {
             String why = status == 206 || status == 200 ? problem.get()
-                    : RemoteFailure.meaning(status, response.headers(), response.body());
+                    : RemoteFailure.meaning(head, response.body());
             int errno =
                     ObjectVersion.isChange(problem.get()) ? Errno.ESTALE : RemoteFailure.errno(status, response.body());
-            if (Attempts.isTransient(status, response.body())) {
-                pause(attempts.failed(why, errno, null, Attempts.retryAfter(response.headers())));
+            if (Attempts.isTransient(status, response.body()) || source.connections().signer()
+                    .corrects(response, RemoteFailure.code(response.body()))) {
+                pause(attempts.failed(why, errno, null, head.retryAfter()));
                 return;
             }
             if (!restarted && source.restarted(place, response)) {
@@ -159,10 +163,12 @@ final class RangePart {
             }
             throw failure(errno, why, null);
         }
-        if (!isDone()) {
-            attempts.progress(received);
-            pause(attempts.failed(
-                    "the body ends %s bytes early".formatted(target.byteSize() - received), Errno.EIO, null, 0));
+        attempts.progress(received);
+        long missing = bytes(head) - filled.received();
+        if (missing > 0) {
+            pause(attempts.failed("the body ends %s bytes early".formatted(missing), Errno.EIO, null, 0));
+        } else if (!isDone()) {
+            attempts.shorter();
         }
     }
 
@@ -170,16 +176,22 @@ final class RangePart {
         retryAt = System.nanoTime() + nanos;
     }
 
-    /** Returns what is wrong with an answer; empty if its body is the range. */
+    /** Returns the bytes of the range that an answer has. */
+    private static long bytes(AnswerHead head) {
+        return head.range().map(range -> range.last() - range.first() + 1).orElse(0L);
+    }
+
+    /** Returns what is wrong with an answer; empty if its body is the range or its beginning. */
     private static Optional<String> problem(
-            ObjectVersion version, int status, HttpHeaders headers, long start, long last) {
+            ObjectVersion version, AnswerHead head, long start, long last) {
+        int status = head.status();
         if (status == 200) {
             return Optional.of("status 200: the server sent the whole object instead of the range");
         }
         if (status != 206) {
             return Optional.of(RemoteFailure.meaning(status));
         }
-        return version.mismatch(headers, start, last);
+        return version.mismatch(head, start, last);
     }
 
     private long last() {

@@ -6,10 +6,10 @@ import io.gds4j.error.Errno;
 import io.gds4j.internal.text.SystemReason;
 import java.io.IOException;
 import java.net.ConnectException;
+import java.net.ProtocolException;
 import java.net.URI;
 import java.net.UnknownHostException;
 import java.net.http.HttpConnectTimeoutException;
-import java.net.http.HttpHeaders;
 import java.nio.channels.FileChannel;
 import java.nio.channels.UnresolvedAddressException;
 import java.nio.file.Path;
@@ -35,6 +35,8 @@ final class RemoteFailure {
 
     /** The name of a class of the JDK before the words of its exception. */
     private static final Pattern CLASS = Pattern.compile("(?:[a-z]+\\.)+[A-Z]\\w+: ");
+    private static final String NO_STATUS = "Invalid status line";
+    private static final String NO_ANSWER = "the answer has no valid status line";
 
     private RemoteFailure() {
     }
@@ -49,23 +51,24 @@ final class RemoteFailure {
     }
 
     /** Returns what an answer that is no success says: its status, the code of an S3 server, and the bucket's region. */
-    static String meaning(int status, HttpHeaders headers, @Nullable String body) {
+    static String meaning(AnswerHead head, @Nullable String body) {
+        int status = head.status();
         String code = code(body);
         String text = code.equals("NoSuchBucket") ? "status %s: there is no such bucket".formatted(status)
                 : WHO_ASKS.matcher(code).find() ? "status %s: the server refuses access, %s".formatted(status, code)
                         : meaning(status) + (code.isEmpty() ? "" : ", " + code);
         String clock = code.equals("RequestTimeTooSkewed") ? ": the clock of this machine is wrong" : "";
-        return text + clock + region(status, headers, body);
+        return text + clock + region(head, body);
     }
 
     /** Returns the region that an answer names because requests must go there; empty if it names none. */
-    private static String region(int status, HttpHeaders headers, @Nullable String body) {
-        if (body == null || status / 100 != 3 && status != 400) {
+    private static String region(AnswerHead head, @Nullable String body) {
+        if (body == null || head.status() / 100 != 3 && head.status() != 400) {
             return "";
         }
         Matcher matcher = REGION.matcher(body);
         String told = matcher.find() ? matcher.group(1) : "";
-        return headers.firstValue("x-amz-bucket-region").filter(name -> name.matches("[A-Za-z0-9-]{1,64}"))
+        return head.bucketRegion()
                 .or(() -> told.isEmpty() ? Optional.empty() : Optional.of(told))
                 .map(", the bucket is in region %s: set AWS_REGION"::formatted).orElse("");
     }
@@ -109,6 +112,30 @@ final class RemoteFailure {
         }
     }
 
+    /** Returns how an answer breaks HTTP; empty for another failure. Both clients write what the JDK does, with text of the server. */
+    static String broken(Throwable failure) {
+        String text = String.valueOf(failure.getMessage());
+        if (text.startsWith("unexpected content length header with 204")) {
+            return AnswerHead.BODY_OF_204;
+        }
+        if (failure instanceof NumberFormatException) {
+            return AnswerHead.WRONG_LENGTH; // the JDK reads that of status 204 itself
+        }
+        return !(failure instanceof ProtocolException) ? ""
+                : text.startsWith("Header size too big") ? AnswerHead.TOO_LONG
+                        : text.startsWith("Invalid header")
+                                ? "a header of the answer has a character that is not allowed"
+                                : text.startsWith("Too many interim responses")
+                                        ? "more than 8 interim answers (status 1xx)"
+                                        : text.startsWith("Unexpected 101") ? "status 101, for which no request asked"
+                                                : text.startsWith(NO_STATUS) ? NO_ANSWER : text;
+    }
+
+    /** Returns whether something else than HTTP came: what a request before left behind, or that of another server. */
+    static boolean isNoAnswer(Throwable failure) {
+        return NO_ANSWER.equals(broken(failure));
+    }
+
     /** Returns why there was no answer. */
     static String reason(Throwable why, URI uri, HttpOptions options) {
         if (lacksDescriptors(why)) {
@@ -126,7 +153,13 @@ final class RemoteFailure {
                         .formatted(CLASS.matcher(String.valueOf(each.getMessage())).replaceAll(""), JvmTls.remark());
             }
         }
-        String text = why.getClass().getSimpleName() + (why.getMessage() == null ? "" : ": " + why.getMessage());
+        String broken = broken(why);
+        if (!broken.isEmpty()) {
+            return broken;
+        }
+        // The JDK writes "(certificate_required) Received fatal alert: certificate_required".
+        String text = why.getClass().getSimpleName() + (why.getMessage() == null ? ""
+                : ": " + why.getMessage().replaceFirst("^\\([a-z_]+\\) (?=Received fatal alert)", ""));
         if (!(why instanceof ConnectException)) {
             return text.endsWith("got: 407") ? text + ", the proxy wants credentials" : text;
         }

@@ -224,20 +224,24 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
                 answer.statusCode(), text.isEmpty() ? "" : " and " + InertText.quote(text), expected), null);
     }
 
-    private static HttpResponse<byte[]> checked(
+    private HttpResponse<byte[]> checked(
             String method, URI uri, HttpResponse<byte[]> response) throws Attempts.Passing {
-        int status = response.statusCode();
+        AnswerHead head = AnswerHead.of(response);
+        int status = head.status();
         byte[] body = response.body();
         // Behind the spaces that keep a connection alive while an upload is completed.
         String all = new String(body, StandardCharsets.UTF_8).stripLeading();
         String text = all.substring(0, Math.min(all.length(), 4096));
         String code = RemoteFailure.code(text);
         if (status / 100 == 2 && code.isEmpty()) {
+            if (body.length > 0 && head.encoded().isPresent()) {
+                throw failure(method, uri, Errno.EIO, head.encoded().get(), null);
+            }
             return response;
         }
-        String why = RemoteFailure.meaning(status, response.headers(), text);
-        if (Attempts.isTransient(status, text)) {
-            throw new Attempts.Passing(why, RemoteFailure.errno(status, text), Attempts.retryAfter(response.headers()));
+        String why = RemoteFailure.meaning(head, text);
+        if (Attempts.isTransient(status, text) || connections.signer().corrects(response, code)) {
+            throw new Attempts.Passing(why, RemoteFailure.errno(status, text), head.retryAfter());
         }
         throw failure(method, uri, RemoteFailure.errno(status, text), why, null);
     }

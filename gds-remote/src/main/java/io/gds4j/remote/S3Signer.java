@@ -2,10 +2,12 @@ package io.gds4j.remote;
 
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
+import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
+import java.time.Instant;
 import java.time.InstantSource;
 import java.time.ZoneOffset;
 import java.time.format.DateTimeFormatter;
@@ -28,18 +30,19 @@ import javax.crypto.spec.SecretKeySpec;
  * @param credentials asked for each request
  * @param clock tells the time of a request
  */
-record S3Signer(String region, String service, Supplier<S3Credentials> credentials, InstantSource clock)
+record S3Signer(String region, String service, Supplier<S3Credentials> credentials, ServerClock clock)
         implements
             Signer {
 
     private static final String ALGORITHM = "AWS4-HMAC-SHA256";
     private static final DateTimeFormatter TIME =
             DateTimeFormatter.ofPattern("yyyyMMdd'T'HHmmss'Z'").withZone(ZoneOffset.UTC);
+    private static final String DATE = "x-amz-date";
     private static final int DATE_LENGTH = 8;
     private static final int SLICE = 1 << 30;
 
     static S3Signer of(String region, Supplier<S3Credentials> credentials) {
-        return new S3Signer(region, "s3", credentials, InstantSource.system());
+        return new S3Signer(region, "s3", credentials, new ServerClock(InstantSource.system()));
     }
 
     @Override
@@ -55,7 +58,7 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
             }
         });
         signed.put("x-amz-content-sha256", bodySha256);
-        signed.put("x-amz-date", TIME.format(clock.instant()));
+        signed.put(DATE, TIME.format(clock.instant()));
         keys.sessionToken().ifPresent(token -> signed.put("x-amz-security-token", token));
         return sign(keys, method, place, bodySha256, signed);
     }
@@ -65,7 +68,7 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
             S3Credentials keys, String method, URI place, String bodySha256, Map<String, String> signed) {
         TreeMap<String, String> headers = new TreeMap<>(signed);
         headers.put("host", ObjectName.host(place));
-        String time = signed.getOrDefault("x-amz-date", "");
+        String time = signed.getOrDefault(DATE, "");
         String date = time.substring(0, DATE_LENGTH);
         String names = String.join(";", headers.keySet());
         String lines = headers.entrySet().stream().map(header -> header.getKey() + ":" + header.getValue() + "\n")
@@ -84,6 +87,22 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
         all.put("Authorization", "%s Credential=%s/%s, SignedHeaders=%s, Signature=%s"
                 .formatted(ALGORITHM, keys.accessKey(), scope, names, signature));
         return all;
+    }
+
+    /** Signs with the time of the server from now on, as the SDKs of AWS do, if the server refuses that of this machine. */
+    @Override
+    public boolean corrects(HttpResponse<?> refusal, String code) {
+        boolean maybeForItsTime = switch (code) {
+            case "RequestTimeTooSkewed", "RequestExpired", "RequestInTheFuture", "SignatureDoesNotMatch",
+                    "InvalidSignatureException", "AuthFailure" ->
+                true;
+            default -> code.isEmpty() && refusal.statusCode() == 403; // the answer to HEAD has no code
+        };
+        Optional<Instant> signed =
+                refusal.request().headers().firstValue(DATE).map(text -> TIME.parse(text, Instant::from));
+        Optional<Instant> ofServer = AnswerHead.of(refusal).date();
+        return maybeForItsTime && signed.isPresent() && ofServer.isPresent()
+                && clock.corrects(signed.get(), ofServer.get());
     }
 
     private static byte[] bytes(String text) {

@@ -40,7 +40,7 @@ final class SharedClient implements Client {
     }
 
     @Override
-    public <T> CompletableFuture<HttpResponse<T>> send(
+    public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
         Optional<String> problem = options.tls().isEmpty() && "https".equalsIgnoreCase(request.uri().getScheme())
                 ? JvmTls.problem() : Optional.empty();

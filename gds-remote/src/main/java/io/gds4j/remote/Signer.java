@@ -1,6 +1,7 @@
 package io.gds4j.remote;
 
 import java.net.URI;
+import java.net.http.HttpResponse;
 import java.util.Map;
 
 /** Proves who sends a request. Thread-safe. */
@@ -21,4 +22,14 @@ interface Signer {
      * @param sent other headers that the request sends; a signature covers some
      */
     Map<String, String> headers(String method, URI place, String bodySha256, Map<String, String> sent);
+
+    /**
+     * Learns from an answer that refuses a request.
+     *
+     * @param code code of the error; empty if the answer has none
+     * @return whether the server may accept another signature
+     */
+    default boolean corrects(HttpResponse<?> refusal, String code) {
+        return false;
+    }
 }

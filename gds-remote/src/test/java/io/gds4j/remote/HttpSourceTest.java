@@ -255,7 +255,8 @@ class HttpSourceTest {
             exchange.getResponseBody().write(BYTES, range[0], range[1] - range[0] + 1);
             return true;
         });
-        assertThat(e.getMessage()).contains("Content-Range is 'bytes", "instead of bytes");
+        assertThat(e.getMessage()).contains(later == 0 && longer < 0 ? "the body is longer than the range"
+                : "instead of bytes");
     }
 
     @Test
@@ -306,7 +307,7 @@ class HttpSourceTest {
             exchange.getResponseHeaders().set("X-Endless", "x".repeat(1 << 20));
             return status(exchange, 206);
         });
-        assertThat(e.getMessage()).contains("3 attempts");
+        assertThat(e.getMessage()).contains(AnswerHead.TOO_LONG).doesNotContain("attempts");
     }
 
     @Test

@@ -5,27 +5,39 @@ import static java.lang.foreign.ValueLayout.JAVA_BYTE;
 import io.gds4j.internal.http.NativeHttp;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.net.ProtocolException;
 import java.nio.charset.StandardCharsets;
 import java.security.cert.CertificateException;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.TreeMap;
+import java.util.regex.Matcher;
+import java.util.regex.Pattern;
 import javax.net.ssl.SSLHandshakeException;
 import org.jspecify.annotations.Nullable;
 
-/** The answer to a request, as libcurl calls with it. Lets no exception into C code, but keeps it. Used by one thread. */
+/**
+ * The answer to a request, as libcurl calls with it. Takes and refuses what the client of the JDK does, by exceptions whose text begins
+ * as there. Lets no exception into C code, but keeps it. Used by one thread.
+ */
 final class CurlAnswer {
-    /** As the client of the JDK. */
     private static final long MAX_HEAD = 384 << 10;
-    private static final int STATUS_AT = 9;
-    private static final int STATUS_END = 12;
+    /** Counted for each header beside its text. */
+    private static final int LINE_BYTES = 32;
+    private static final int MAX_INTERIM = 8;
+    private static final int SWITCHING_PROTOCOLS = 101;
+    private static final Pattern STATUS_LINE = Pattern.compile("HTTP/1\\.. ([1-9]\\d\\d)(?!\\d).*");
+    private static final char DELETE = 0x7f;
+    private static final Pattern NAME = Pattern.compile("[!#$%&'*+.^_`|~0-9A-Za-z-]+");
 
     private final NativeHttp.Request request;
     private final NativeHttp.Answer receiver;
     private Map<String, List<String>> headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
     private @Nullable List<String> last;
     private int status;
+    private int interim;
+    private boolean inHead;
     private long headBytes;
     private boolean headIsWhole;
     private boolean wantsNoMore;
@@ -57,9 +69,9 @@ final class CurlAnswer {
     /** Takes a line of the head; false ends the request. */
     boolean header(MemorySegment bytes) {
         try {
-            headBytes += bytes.byteSize();
+            headBytes += bytes.byteSize() + LINE_BYTES;
             if (headBytes > MAX_HEAD) {
-                throw new IOException("the headers are longer than %s bytes".formatted(MAX_HEAD));
+                throw tooLong();
             }
             if (!headIsWhole) { // else a trailer
                 line(new String(bytes.toArray(JAVA_BYTE), StandardCharsets.ISO_8859_1));
@@ -71,34 +83,63 @@ final class CurlAnswer {
         }
     }
 
+    private static ProtocolException tooLong() {
+        return new ProtocolException("Header size too big: more than " + MAX_HEAD);
+    }
+
     private void line(String raw) throws IOException {
-        String line = raw.strip();
-        int colon = line.indexOf(':');
-        if (raw.startsWith("HTTP/")) {
+        String line = raw.endsWith("\r\n") ? raw.substring(0, raw.length() - 2) : raw.replaceFirst("\n$", "");
+        if (!inHead) {
+            status = status(line);
             headers = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
             last = null;
-            status = status(line);
+            inHead = true;
         } else if (line.isEmpty()) {
+            inHead = false;
             if (status / 100 != 1) { // else the real answer follows
                 headIsWhole = true;
                 receiver.head(status, headers);
             }
-        } else if (Character.isWhitespace(raw.charAt(0)) && last != null) {
-            last.set(last.size() - 1, last.getLast() + " " + line);
-        } else if (colon > 0) {
-            last = headers.computeIfAbsent(line.substring(0, colon).strip(), name -> new ArrayList<>());
-            last.add(line.substring(colon + 1).strip());
-        } else {
-            throw new IOException("a header of the answer has no name");
+        } else if (isBlank(line.charAt(0)) && last != null) {
+            last.set(last.size() - 1, last.getLast() + " " + value(line));
+        } else if (line.indexOf(':') > 0) {
+            int colon = line.indexOf(':');
+            String name = line.substring(0, colon);
+            if (!NAME.matcher(name).matches()) {
+                throw new ProtocolException("Invalid header name");
+            }
+            last = headers.computeIfAbsent(name, key -> new ArrayList<>());
+            last.add(value(line.substring(colon + 1)));
         }
+        // else the line has no name
     }
 
-    private static int status(String line) throws IOException {
-        try {
-            return Integer.parseInt(line.substring(STATUS_AT, STATUS_END));
-        } catch (IndexOutOfBoundsException | NumberFormatException e) {
-            throw new IOException("the answer has no status", e);
+    private static String value(String text) throws ProtocolException {
+        String value = text.trim();
+        if (value.chars().anyMatch(c -> c < ' ' && c != '\t' || c == DELETE)) {
+            throw new ProtocolException("Invalid header value");
         }
+        return value;
+    }
+
+    private static boolean isBlank(char c) {
+        return c == ' ' || c == '\t';
+    }
+
+    private int status(String line) throws IOException {
+        Matcher matcher = STATUS_LINE.matcher(line);
+        if (!matcher.matches()) {
+            throw new ProtocolException("Invalid status line");
+        }
+        int told = Integer.parseInt(matcher.group(1));
+        interim += told / 100 == 1 ? 1 : 0;
+        if (told == SWITCHING_PROTOCOLS) {
+            throw new ProtocolException("Unexpected 101 response");
+        }
+        if (interim > MAX_INTERIM) {
+            throw new ProtocolException("Too many interim responses");
+        }
+        return told;
     }
 
     /** Takes bytes of the body; false ends the request. */
@@ -110,6 +151,11 @@ final class CurlAnswer {
             thrown = t;
             return false;
         }
+    }
+
+    /** Returns whether the request ended between the first and the last line of a head. */
+    boolean isInHead() {
+        return inHead;
     }
 
     /**

@@ -87,7 +87,7 @@ final class CurlWire implements NativeHttp.Wire {
                 configure(easy, request, arena);
                 int result = run(easy, request, receiver);
                 if (!answer.end() && result != 0 && result != NO_RESULT) {
-                    throw CurlErrors.of(result, text(result), tunnelStatus(easy));
+                    throw CurlErrors.of(result, text(result), tunnelStatus(easy), answer.isInHead());
                 }
             } finally {
                 ANSWERS.remove(easy);
@@ -239,7 +239,8 @@ final class CurlWire implements NativeHttp.Wire {
     private String text(int result) throws IOException {
         try {
             String own = CString.at(error.address(), ERROR_BYTES);
-            return own.isEmpty()
+            // Of a connection that is gone by then: the request tells more.
+            return own.isEmpty() || own.startsWith("getpeername")
                     ? CString.at((long) CurlFunctions.EASY_STRERROR.invokeExact(result), ERROR_BYTES)
                     : own;
         } catch (Throwable t) {

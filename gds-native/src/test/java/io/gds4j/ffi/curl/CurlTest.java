@@ -14,6 +14,7 @@ import java.lang.foreign.ValueLayout;
 import java.net.ConnectException;
 import java.net.InetAddress;
 import java.net.InetSocketAddress;
+import java.net.ProtocolException;
 import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.UnknownHostException;
@@ -246,13 +247,20 @@ class CurlTest {
 
     @Test
     void resultsAreTheExceptionsOfTheJdk() {
-        assertThat(CurlErrors.of(6, "x", 0)).isInstanceOf(UnknownHostException.class);
-        assertThat(CurlErrors.of(7, "x", 0)).isInstanceOf(ConnectException.class);
-        assertThat(CurlErrors.of(28, "x", 0)).isInstanceOf(SocketTimeoutException.class);
-        assertThat(CurlErrors.of(60, "x", 0)).hasCauseInstanceOf(CertificateException.class);
-        assertThat(CurlErrors.of(35, "wrong version number", 0)).hasMessageContaining("Unrecognized SSL message");
-        assertThat(CurlErrors.of(35, "alert handshake failure", 0)).hasMessageContaining("Received fatal alert: ");
-        assertThat(CurlErrors.of(56, "x", 403)).hasMessage("Tunnel failed, got: 403");
-        assertThat(CurlErrors.of(56, "x", 200)).hasMessage("x (libcurl 56)");
+        assertThat(CurlErrors.of(6, "x", 0, false)).isInstanceOf(UnknownHostException.class);
+        assertThat(CurlErrors.of(7, "x", 0, false)).isInstanceOf(ConnectException.class);
+        assertThat(CurlErrors.of(28, "x", 0, false)).isInstanceOf(SocketTimeoutException.class);
+        assertThat(CurlErrors.of(60, "x", 0, false)).hasCauseInstanceOf(CertificateException.class);
+        assertThat(CurlErrors.of(35, "wrong version number", 0, false))
+                .hasMessageContaining("Unrecognized SSL message");
+        assertThat(CurlErrors.of(35, "alert handshake failure", 0, false))
+                .hasMessageContaining("Received fatal alert: ");
+        assertThat(CurlErrors.of(56, "x", 403, false)).hasMessage("Tunnel failed, got: 403");
+        assertThat(CurlErrors.of(56, "x", 200, false)).hasMessage("x (libcurl 56)");
+        assertThat(CurlErrors.of(56, "SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0", 0, false))
+                .hasMessage("Received fatal alert: certificate_required");
+        assertThat(CurlErrors.of(8, "Invalid Content-Length: value", 0, true)).isInstanceOf(ProtocolException.class);
+        assertThat(CurlErrors.of(27, "Out of memory", 0, true)).hasMessage("Header size too big");
+        assertThat(CurlErrors.of(27, "Out of memory", 0, false)).hasMessage("Out of memory (libcurl 27)");
     }
 }
