@@ -23,7 +23,8 @@ module io.gds4j {
             io.gds4j.tools;
     exports io.gds4j.internal.http to
             io.gds4j.ffi,
-            io.gds4j.remote;
+            io.gds4j.remote,
+            io.gds4j.tools;
     exports io.gds4j.internal.lifetime to
             io.gds4j.ffi,
             io.gds4j.dataset,

@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import io.gds4j.internal.http.HttpClients;
 import io.gds4j.internal.http.NativeHttp;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
@@ -47,12 +48,14 @@ final class NativeClient implements Client {
     }
 
     private final NativeHttp library;
+    private final String name;
     private final HttpOptions options;
     private final SharedClient other;
     private final ThreadPoolExecutor thread;
 
     private NativeClient(NativeHttp library, HttpOptions options, SharedClient other) {
         this.library = library;
+        name = library.version().replaceFirst(" .*", "").replace('/', ' ');
         this.options = options;
         this.other = other;
         thread = new ThreadPoolExecutor(
@@ -114,6 +117,7 @@ final class NativeClient implements Client {
         if (isTls && tls.isEmpty()) {
             return other.exchange(request, place, handler);
         }
+        HttpClients.uses(name);
         NativeExchange<T> exchange = new NativeExchange<>(request, handler);
         thread.execute(() -> {
             if (!exchange.isAbandoned() && Thread.currentThread() instanceof WireThread here) {

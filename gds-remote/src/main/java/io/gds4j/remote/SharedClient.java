@@ -1,5 +1,6 @@
 package io.gds4j.remote;
 
+import io.gds4j.internal.http.HttpClients;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.net.ProxySelector;
@@ -22,6 +23,8 @@ import org.jspecify.annotations.Nullable;
  * after the last one. Thread-safe.
  */
 final class SharedClient implements Client {
+    private static final String NAME = "JDK " + Runtime.version().feature();
+
     /** Runs on the JDK's own thread of delays. */
     private static final Executor LATER =
             CompletableFuture.delayedExecutor(NativeClient.IDLE_SECONDS, TimeUnit.SECONDS, Runnable::run);
@@ -48,6 +51,7 @@ final class SharedClient implements Client {
             // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
             return CompletableFuture.failedFuture(new KeyStoreException(problem.get()));
         }
+        HttpClients.uses(NAME);
         HttpClient open;
         try {
             place.addresses(options); // The JVM keeps them, and the client gets the same.

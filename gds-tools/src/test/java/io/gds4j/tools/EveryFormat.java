@@ -70,5 +70,6 @@ record EveryFormat(Path folder) {
         assertThat(remote.get("format")).as(name).isEqualTo(file.get("format"));
         assertThat(remote.get("verified").asBoolean()).as(name).isTrue();
         assertThat(remote.get("ioPaths").fieldNames()).toIterable().as(name).containsExactly("USER_SOURCE");
+        assertThat(remote.get("httpClients").toString()).as(name).matches(".*\"(libcurl|JDK) [0-9.]+\".*");
     }
 }

@@ -31,6 +31,7 @@ class LoadCommandTest {
             "target",
             "backend",
             "ioPaths",
+            "httpClients",
             "verified",
             "peakStagingBytes");
 

@@ -130,7 +130,7 @@ class CurlTest {
     @Test
     void digestIsThatOfTheJdk() throws GeneralSecurityException {
         assumeTrue(curl.problem().isEmpty());
-        for (int size : new int[]{0, 1, 63, 64, 65, 1_000_003}) {
+        for (int size : new int[] {0, 1, 63, 64, 65, 1_000_003}) {
             byte[] bytes = new byte[size];
             new Random(size).nextBytes(bytes);
             try (Arena arena = Arena.ofConfined()) {
@@ -150,7 +150,7 @@ class CurlTest {
                     .isEqualTo("GET /a/../b//%2Fc?d=%20 [a b]nullnull0");
             assertThat(get.status).isEqualTo(206);
             assertThat(get.headers.get("X-TWICE")).containsExactly("1", "2");
-            for (long size : new long[]{0, 10, 3 << 20}) {
+            for (long size : new long[] {0, 10, 3 << 20}) {
                 Kept put = new Kept();
                 wire.send(request("PUT", "/p").withBody(arena.allocate(size)), put);
                 assertThat(put.bytes.toString(StandardCharsets.UTF_8)).isEqualTo("PUT /p [a b]nullnull" + size);
@@ -257,7 +257,8 @@ class CurlTest {
                 .hasMessageContaining("Received fatal alert: ");
         assertThat(CurlErrors.of(56, "x", 403, false)).hasMessage("Tunnel failed, got: 403");
         assertThat(CurlErrors.of(56, "x", 200, false)).hasMessage("x (libcurl 56)");
-        assertThat(CurlErrors.of(56, "SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0", 0, false))
+        assertThat(CurlErrors.of(56,
+                "SSL_read: error:0A00045C:SSL routines::tlsv13 alert certificate required, errno 0", 0, false))
                 .hasMessage("Received fatal alert: certificate_required");
         assertThat(CurlErrors.of(8, "Invalid Content-Length: value", 0, true)).isInstanceOf(ProtocolException.class);
         assertThat(CurlErrors.of(27, "Out of memory", 0, true)).hasMessage("Header size too big");

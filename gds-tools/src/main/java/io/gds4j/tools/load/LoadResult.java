@@ -1,5 +1,6 @@
 package io.gds4j.tools.load;
 
+import io.gds4j.internal.http.HttpClients;
 import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.TensorMismatch;
 import io.gds4j.loader.VerificationReport;
@@ -73,6 +74,7 @@ public record LoadResult(
                 .and("target", target.target().toString())
                 .and("backend", backend)
                 .and("ioPaths", PathBytes.of(report.ioPaths()))
+                .and("httpClients", HttpClients.used())
                 .and("verified", verified())
                 .and("peakStagingBytes", report.peakStagingBytes())
                 .and("headerSeconds", headerSeconds)

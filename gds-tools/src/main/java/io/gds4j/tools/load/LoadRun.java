@@ -2,6 +2,7 @@ package io.gds4j.tools.load;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.config.DirectStorage;
+import io.gds4j.internal.http.HttpClients;
 import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
@@ -248,6 +249,7 @@ public final class LoadRun {
                     "peakStagingBytes")) {
                 object.put(measured, null);
             }
+            object.put("httpClients", HttpClients.used());
             object.put("warnings", plan.checkpoint().warnings());
             object.put("metadata", MetadataJson.of(plan.checkpoint().typedMetadata()));
             object.put("tensorList", tensors.stream().map(LoadResult::describe).toList());
