@@ -48,7 +48,8 @@ final class FirstRequest {
         HttpRequest request = HttpSource.request(connections, uri, place.uri(), basic)
                 .header("Range", "bytes=0-" + (HEAD_BYTES - 1)).build();
         HttpResponse<String> response = connections.send(
-                request, place, info -> info.statusCode() == 206 || isShort(AnswerHead.of(info)) ? body : RangeBody.text(),
+                request, place,
+                info -> info.statusCode() == 206 || isShort(AnswerHead.of(info)) ? body : RangeBody.text(),
                 body::received,
                 attempts);
         Optional<Place> to = HttpSource.redirect(uri, place, response, options, 0, HEAD_BYTES);
