@@ -456,6 +456,8 @@ class PrivateDescriptorsTest {
         OpenOption[] options =
                 Stream.of(access.split(",")).map(StandardOpenOption::valueOf).toArray(OpenOption[]::new);
         try (Rig rig = Rig.onHost(); CuFileHandle first = rig.driver().openFile(path, options)) {
+            // Loads the classes of a failure: the other user may not be allowed to read them.
+            Failures.expectErrno(Errno.ENOENT, () -> rig.driver().openFile(folder.resolve("missing"), options));
             AsAnotherUser.run(() -> rig.driver().openFile(path, options).close());
             Files.setPosixFilePermissions(path, PosixFilePermissions.fromString("---------"));
             AsAnotherUser.run(
