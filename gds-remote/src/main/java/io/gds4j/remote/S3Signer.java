@@ -32,7 +32,7 @@ import javax.crypto.spec.SecretKeySpec;
  */
 record S3Signer(String region, String service, Supplier<S3Credentials> credentials, ServerClock clock)
         implements
-        Signer {
+            Signer {
 
     private static final String ALGORITHM = "AWS4-HMAC-SHA256";
     private static final DateTimeFormatter TIME =
@@ -79,7 +79,7 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
         String scope = "%s/%s/%s/aws4_request".formatted(date, region, service);
         String text = String.join("\n", ALGORITHM, time, scope, sha256(bytes(canonical)));
         byte[] key = bytes("AWS4" + keys.secretKey());
-        for (String part : new String[] {date, region, service, "aws4_request"}) {
+        for (String part : new String[]{date, region, service, "aws4_request"}) {
             key = mac(key, part);
         }
         String signature = HexFormat.of().formatHex(mac(key, text));

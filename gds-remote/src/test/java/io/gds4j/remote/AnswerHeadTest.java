@@ -113,7 +113,7 @@ class AnswerHeadTest {
 
     private static List<Cell> table() {
         List<Cell> cells = new ArrayList<>();
-        for (int status : new int[] {200, 204, 206, 404, 416}) {
+        for (int status : new int[]{200, 204, 206, 404, 416}) {
             for (Length length : Length.values()) {
                 for (String coding : List.of("", "chunked", "gzip", "gzip, chunked")) {
                     for (String encoding : List.of("", "gzip")) {

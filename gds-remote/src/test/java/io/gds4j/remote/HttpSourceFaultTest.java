@@ -201,7 +201,7 @@ class HttpSourceFaultTest {
 
     @Test
     void timesOutOfRangeAreRefused() {
-        for (Duration time : new Duration[] {ChronoUnit.FOREVER.getDuration(), Duration.ofSeconds(Long.MIN_VALUE),
+        for (Duration time : new Duration[]{ChronoUnit.FOREVER.getDuration(), Duration.ofSeconds(Long.MIN_VALUE),
                 Duration.ZERO}) {
             assertThatThrownBy(() -> OPTIONS.withPatience(time, 3, Duration.ZERO)).isInstanceOf(CuFileException.class)
                     .hasMessageContaining("stallTimeout");
@@ -214,7 +214,7 @@ class HttpSourceFaultTest {
         ByteBuffer readOnly = ByteBuffer.allocate(10).asReadOnlyBuffer();
         assertThatThrownBy(() -> channel.read(ByteBuffer.allocate(10), -1))
                 .isInstanceOf(IllegalArgumentException.class);
-        for (int offset : new int[] {0, 100_000}) {
+        for (int offset : new int[]{0, 100_000}) {
             assertThatThrownBy(() -> channel.read(readOnly, offset)).isInstanceOf(IllegalArgumentException.class);
         }
         assertThat(channel.read(ByteBuffer.allocate(10), SIZE)).isEqualTo(-1);

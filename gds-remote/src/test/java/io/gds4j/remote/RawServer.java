@@ -49,7 +49,7 @@ final class RawServer implements AutoCloseable {
     /** Returns the first and the last byte that a request asks for, of an object with so many bytes. */
     static int[] range(String request, int size) {
         String[] ends = request.replaceAll("(?s).*\nRange: bytes=([0-9-]+).*", "$1").split("-");
-        return new int[] {Integer.parseInt(ends[0]), Math.min(size - 1, Integer.parseInt(ends[1]))};
+        return new int[]{Integer.parseInt(ends[0]), Math.min(size - 1, Integer.parseInt(ends[1]))};
     }
 
     private void accept() {

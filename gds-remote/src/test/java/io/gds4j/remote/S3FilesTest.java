@@ -477,7 +477,7 @@ class S3FilesTest {
         for (int i = 0; i < 200_000; i++) {
             spaces.append(" xmlns:a").append(i).append("='b'");
         }
-        for (String[] answer : new String[][] {{keys + end, "more than 1000000 keys"},
+        for (String[] answer : new String[][]{{keys + end, "more than 1000000 keys"},
                 {spaces + "/>" + end, "not valid XML"},
                 {"<ListBucketResult>" + "<a>".repeat(100) + "</a>".repeat(100) + end, "not valid XML"}}) {
             server.on((exchange, request) -> {

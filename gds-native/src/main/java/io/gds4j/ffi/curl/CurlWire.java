@@ -215,7 +215,7 @@ final class CurlWire implements NativeHttp.Wire {
     /** Makes a list of headers, a struct curl_slist for each. Those that libcurl would add are left out. */
     private static long lines(Map<String, List<String>> headers, Arena arena) {
         long next = 0;
-        for (String unasked : new String[] {"Accept:", "Content-Type:", "Expect:"}) {
+        for (String unasked : new String[]{"Accept:", "Content-Type:", "Expect:"}) {
             if (!headers.containsKey(unasked.substring(0, unasked.length() - 1))) {
                 next = node(unasked, next, arena);
             }

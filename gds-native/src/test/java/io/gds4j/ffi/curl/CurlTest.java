@@ -130,7 +130,7 @@ class CurlTest {
     @Test
     void digestIsThatOfTheJdk() throws GeneralSecurityException {
         assumeTrue(curl.problem().isEmpty());
-        for (int size : new int[] {0, 1, 63, 64, 65, 1_000_003}) {
+        for (int size : new int[]{0, 1, 63, 64, 65, 1_000_003}) {
             byte[] bytes = new byte[size];
             new Random(size).nextBytes(bytes);
             try (Arena arena = Arena.ofConfined()) {
@@ -150,7 +150,7 @@ class CurlTest {
                     .isEqualTo("GET /a/../b//%2Fc?d=%20 [a b]nullnull0");
             assertThat(get.status).isEqualTo(206);
             assertThat(get.headers.get("X-TWICE")).containsExactly("1", "2");
-            for (long size : new long[] {0, 10, 3 << 20}) {
+            for (long size : new long[]{0, 10, 3 << 20}) {
                 Kept put = new Kept();
                 wire.send(request("PUT", "/p").withBody(arena.allocate(size)), put);
                 assertThat(put.bytes.toString(StandardCharsets.UTF_8)).isEqualTo("PUT /p [a b]nullnull" + size);
