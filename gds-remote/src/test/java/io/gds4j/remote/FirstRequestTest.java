@@ -137,7 +137,8 @@ class FirstRequestTest {
     void objectWithoutRangesHasALimit() throws InterruptedException {
         server.on((exchange, request) -> answer(exchange, 200, "", 0, SIZE));
         assertThat(refused(OPTIONS.withSequential(SIZE - 1)))
-                .hasMessageContaining("the object has %d bytes".formatted(SIZE)).hasMessageContaining("allows " + (SIZE - 1))
+                .hasMessageContaining("the object has %d bytes".formatted(SIZE))
+                .hasMessageContaining("allows " + (SIZE - 1))
                 .returns(Errno.EFBIG, failure -> failure.errno().orElse(0));
         assertReadsAll(OPTIONS.withSequential(SIZE));
     }
