@@ -17,9 +17,10 @@ import org.junit.jupiter.api.io.TempDir;
 class UnloadTest {
     @Test
     void classLoadersOfClosedDriversAreCollected(@TempDir Path folder) {
-        ChildJvm child = new ChildJvm(UnloadChild.class, folder, Checkpoint.class, CompatBackend.class, RandomBytes.class,
-                FakeCuda.class, Assertions.class)
-                .with("-XX:SoftRefLRUPolicyMSPerMB=0"); // caches of the JDK give way to every collection, as if memory were short
+        ChildJvm child =
+                new ChildJvm(UnloadChild.class, folder, Checkpoint.class, CompatBackend.class, RandomBytes.class,
+                        FakeCuda.class, Assertions.class)
+                        .with("-XX:SoftRefLRUPolicyMSPerMB=0"); // caches of the JDK give way to every collection, as if memory were short
         List<String> uses = Stream.of(UnloadUse.values()).map(Enum::name).toList();
         ChildJvm.End end = child.run(
                 Stream.concat(Stream.of(folder.toString()), uses.stream()).toArray(String[]::new));
