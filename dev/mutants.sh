@@ -47,7 +47,7 @@ package loader.layout gds-loader internal.load.LayoutPlanner \
     'internal.*Test LoadTest SharedExtentsTest TensorOrderTest'
 package loader.parallel gds-loader 'parallel.*' \
     'parallel.*Test'
-package remote gds-remote 'ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource' \
+package remote gds-remote 'AnswerHead ContentRange ObjectVersion RangeBody RangePart CountedBody Attempts FirstRequest HttpSource' \
     'ObjectVersionTest RangeBodyTest FirstRequestTest HttpSourceTest HttpSourceFaultTest AttemptsTest'
 package remote.upload gds-remote S3Upload \
     'S3FilesTest S3FaultTest S3ChecksumTest'
