@@ -25,6 +25,8 @@ import java.util.Optional;
 final class LogFile implements AutoCloseable {
     private static final DateTimeFormatter TIME = DateTimeFormatter.ofPattern("dd-MM-yyyy HH:mm:ss:SSS");
     private static final long PID = ProcessHandle.current().pid();
+    /** Permission bit of a folder in which every user may make and rename files. */
+    private static final int ALL_MAY_WRITE = 0002;
 
     private final Path path;
     private final long maxBytes;
@@ -65,7 +67,7 @@ final class LogFile implements AutoCloseable {
             }
             FoundFile found = FoundFile.at(place, LinkOption.NOFOLLOW_LINKS);
             FileStatus status = found.status();
-            if (!status.isLink() && !status.isPipe() && !(status.isRegularFile() && status.links() > 1)) {
+            if (!status.isLink() && !status.isPipe() && !mayBeAnothersName(status, folder.status())) {
                 return found;
             }
             found.close();
@@ -75,8 +77,17 @@ final class LogFile implements AutoCloseable {
             }
             throw new FileSystemException(path.toString(), null, status.isPipe() ? "a pipe"
                     : status.isLink() ? "a symbolic link of another user, or where others may exchange it"
-                            : "a file with other names");
+                            : "a file with other names, or where all others may exchange it");
         }
+    }
+
+    /**
+     * Returns whether the file may be another one of this user, under a second name. Who may rename in the folder can take that name away
+     * again before the names are counted: where all others may, only an empty file, which loses nothing, is a log.
+     */
+    private static boolean mayBeAnothersName(FileStatus file, FileStatus folder) {
+        boolean isExchangeable = !isOfThisUser(folder) || folder.letsOthersRename() && (folder.mode() & ALL_MAY_WRITE) != 0;
+        return file.isRegularFile() && (file.links() > 1 || isExchangeable && file.size() > 0);
     }
 
     private static boolean isOfThisUser(FileStatus status) {

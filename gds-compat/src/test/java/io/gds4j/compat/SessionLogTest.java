@@ -113,7 +113,10 @@ class SessionLogTest {
         Files.createSymbolicLink(log, precious);
         Files.setPosixFilePermissions(folder, PosixFilePermissions.fromString("rwxrwxrwx"));
         assertThatThrownBy(() -> new LogFile(log, 100)).hasMessageContaining("where others may exchange it");
-        assertThat(precious).hasContent("PRECIOUS");
+        Files.delete(log);
+        Files.move(precious, log); // as a hard link whose other name has gone
+        assertThatThrownBy(() -> new LogFile(log, 100)).hasMessageContaining("where all others may exchange it");
+        assertThat(log).hasContent("PRECIOUS");
     }
 
     @Test
