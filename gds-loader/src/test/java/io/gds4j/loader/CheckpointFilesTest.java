@@ -293,6 +293,23 @@ class CheckpointFilesTest {
         }
     }
 
+    /** A name may look like a variant's: only a file with a tensor of the other one is. */
+    @Test
+    void filesWithOtherTensorsAreNoVariants() throws IOException {
+        tensors("w-00001-of-00002.safetensors", "a");
+        tensors("w-00002-of-00002.safetensors", "b");
+        tensors("w.vision-00001-of-00002.safetensors", "c");
+        tensors("w.vision-00002-of-00002.safetensors", "d");
+        tensors("w.mtp.safetensors", "e");
+        tensors("w.fp16-00001-of-00002.safetensors", "f");
+        tensors("w.fp16-00002-of-00002.safetensors", "b");
+        Files.writeString(model.resolve("w.fp8.safetensors"), "version https://git-lfs.github.com/spec/v1");
+        Checkpoint checkpoint = Checkpoint.open(model);
+        assertThat(checkpoint.tensors()).containsOnlyKeys("a", "b", "c", "d", "e");
+        assertThat(checkpoint.warnings()).singleElement().asString()
+                .contains("w.fp16-00001-of-00002.safetensors", "w.fp16-00002-of-00002.safetensors", "w.fp8");
+    }
+
     @Test
     void indexOfAVariantNamesItsFiles() throws IOException {
         tensors("model.safetensors", "a");

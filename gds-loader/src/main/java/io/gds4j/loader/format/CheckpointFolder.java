@@ -23,6 +23,7 @@ import java.util.Optional;
 import java.util.Set;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
+import java.util.stream.Collectors;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -179,15 +180,36 @@ public final class CheckpointFolder {
     }
 
     /**
-     * Returns files as {@link #complete}, but none that its name tells to be a variant of others: {@code X.fp16.safetensors} beside
-     * {@code X.safetensors}. The variant has the same tensors in another precision.
+     * Returns files as {@link #complete}, but no variants of others among them: {@code X.fp16.safetensors} beside
+     * {@code X.safetensors}, if a tensor of it is there, too. A variant has the same tensors in another precision.
      *
      * @throws CheckpointException as {@link #complete}
      */
     public List<Path> completeWithoutVariants(CheckpointFormat format, List<Path> files) {
-        List<Path> all = withoutVariants(together(format, files));
+        List<Path> all = together(format, files);
+        List<Path> plain = withoutVariants(all);
+        if (plain.size() < all.size()) {
+            Set<String> tensors = new HashSet<>();
+            plain.forEach(file -> tensors(format, file).ifPresent(tensors::addAll));
+            // a file whose tensors nobody knows is what its name says
+            Set<String> variants = all.stream()
+                    .filter(file -> !plain.contains(file)
+                            && tensors(format, file).filter(own -> Collections.disjoint(own, tensors)).isEmpty())
+                    .map(CheckpointFolder::withoutPart).collect(Collectors.toSet());
+            all.removeIf(file -> !plain.contains(file) && variants.contains(withoutPart(file)));
+        }
         PartName.requireComplete(path, all);
         return List.copyOf(all);
+    }
+
+    /** Returns the names of a file's tensors; empty if it cannot be read. */
+    private static Optional<Set<String>> tensors(CheckpointFormat format, Path file) {
+        try (FormatInput in = FormatInput.open(file)) {
+            return Optional.of(
+                    format.read(in).tensors().stream().map(TensorInfo::name).collect(Collectors.toSet()));
+        } catch (CheckpointException e) {
+            return Optional.empty();
+        }
     }
 
     /**
@@ -204,7 +226,7 @@ public final class CheckpointFolder {
 
     private List<Path> together(CheckpointFormat format, List<Path> files) {
         if (files.isEmpty()) {
-            return files;
+            return new ArrayList<>();
         }
         Set<Path> chosen = new HashSet<>(files);
         Set<String> sets = new HashSet<>();
