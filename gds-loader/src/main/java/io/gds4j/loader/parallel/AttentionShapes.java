@@ -1,12 +1,16 @@
 package io.gds4j.loader.parallel;
 
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
 import io.gds4j.loader.parallel.Split.Part;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
+import java.util.TreeSet;
+import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -51,15 +55,90 @@ final class AttentionShapes {
         }
     }
 
+    /** Names of towers end before the number of a layer. */
+    private static final Pattern NUMBER = Pattern.compile("\\.\\d+\\.");
+    /** Most towers, and most sizes of heads of each, that are compared: a hostile file may have many. */
+    private static final int MAX_TOWERS = 16;
+
+    /**
+     * Layers that are stacked, such as those for text, and those for images.
+     *
+     * @param inputs of the first layer's queries; 0 if unknown
+     * @param headSizes if the number of heads that the model tells is theirs
+     */
+    private record Tower(long inputs, Set<Long> headSizes) {
+    }
+
     private final Layers layers;
     /** The splits of the plan by the names of tensors. */
     private final Map<String, Split> splits;
     private final @Nullable AttentionHeads told;
+    private final int world;
+    private final Map<String, Tower> towers = new LinkedHashMap<>();
 
-    AttentionShapes(Layers layers, Map<String, Split> splits, @Nullable AttentionHeads told) {
+    AttentionShapes(Layers layers, Map<String, Split> splits, @Nullable AttentionHeads told, int world) {
         this.layers = layers;
         this.splits = splits;
         this.told = told;
+        this.world = world;
+        if (told != null) {
+            splits.keySet().forEach(tensor -> addToTower(tensor, told));
+        }
+    }
+
+    private void addToTower(String tensor, AttentionHeads model) {
+        String layer = Layers.layer(tensor);
+        long outputs = queries(tensor, layer, model);
+        if (outputs > 0 && (towers.size() < MAX_TOWERS || towers.containsKey(tower(layer)))) {
+            Tower tower = towers.computeIfAbsent(tower(layer), name -> new Tower(size(layer, false), new TreeSet<>()));
+            if (tower.headSizes.size() < MAX_TOWERS) {
+                tower.headSizes.add(outputs / model.heads());
+            }
+        }
+    }
+
+    private static String tower(String layer) {
+        return NUMBER.split(layer, 2)[0];
+    }
+
+    /** Returns the outputs of a layer of queries whose heads are those that the model tells; 0 for any other tensor. */
+    private long queries(String tensor, String layer, AttentionHeads model) {
+        String name = Layers.parameter(layer);
+        TensorInfo main = layers.main(layer);
+        if (main == null || !main.name().equals(tensor)
+                || !(splits.get(tensor) instanceof Split.Column column) || !column.parts().equals(Split.WHOLE)) {
+            return 0;
+        }
+        long outputs = 0;
+        if (AttentionLayers.QUERY.contains(name)) {
+            outputs = size(layer, true);
+        } else if (AttentionLayers.FUSED.contains(name) && model.keyValueHeads() > 0) {
+            outputs = quotient(size(layer, true), model.heads() + 2 * model.keyValueHeads()) * model.heads();
+        }
+        return outputs % model.heads() == 0 ? outputs : 0;
+    }
+
+    /**
+     * Refuses a number of heads that gives two towers heads of other sizes, since it is the number of one of them. It does not matter
+     * if the ranks have whole heads of both sizes.
+     */
+    private void checkTowers(String tensor, AttentionHeads model) throws Uneven {
+        String layer = Layers.layer(tensor);
+        long outputs = queries(tensor, layer, model);
+        if (outputs == 0 || towers.size() < 2) {
+            return;
+        }
+        long inputs = size(layer, false);
+        long share = outputs / Math.min(world, model.heads());
+        for (Map.Entry<String, Tower> other : towers.entrySet()) {
+            Tower tower = other.getValue();
+            boolean another = !other.getKey().equals(tower(layer)) && (inputs == 0 || inputs != tower.inputs);
+            if (another && tower.headSizes.stream().noneMatch(size -> share % size == 0)) {
+                throw new Uneven("would have heads of %s elements, and %s has heads of %s; a rule may tell its heads"
+                        .formatted(outputs / model.heads(), CheckpointException.quote(other.getKey()),
+                                tower.headSizes.iterator().next()));
+            }
+        }
     }
 
     /**
@@ -77,6 +156,9 @@ final class AttentionShapes {
         String module = path.substring(0, path.length() - name.length());
         if (name.equals("qkv_proj") && layers.main(module + "out_proj") != null) {
             return split; // CodeGen has blocks of queries, values and keys
+        }
+        if (told != null) {
+            checkTowers(tensor.name(), told);
         }
         String fused = fused(module, name);
         AttentionHeads heads = told == null || told.keyValueHeads() > 0 ? told : decided(told, module, name, fused);

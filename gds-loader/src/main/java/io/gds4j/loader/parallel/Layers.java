@@ -32,6 +32,8 @@ final class Layers {
     /** Adapters of LoRA: the first matrix has the inputs of the layer, the second the outputs, and a vector of DoRA, too. */
     static final String ADAPTER_A = ".lora_A";
     static final String ADAPTER_B = ".lora_B";
+    /** The layer itself, where its adapters are beside it. */
+    private static final String BASE_LAYER = ".base_layer";
     private static final Pattern ADAPTER =
             Pattern.compile("(.+)\\.lora_(A|B|embedding_A|embedding_B|magnitude_vector)(?:\\.[^.]+){0,2}");
     /** Scales and zero points of a plain weight; a single value of each is known, too. */
@@ -83,13 +85,22 @@ final class Layers {
         return layers.getOrDefault(layer(tensor.name()), Map.of());
     }
 
-    /** Returns the name of the weight that an adapter belongs to; that of any other tensor as it is. */
+    /** Returns the name of the weight that an adapter belongs to; that of any other tensor without what adapters add to it. */
     static String adapted(String tensor) {
         Matcher adapter = ADAPTER.matcher(tensor);
-        return isForAdapters(tensor) && adapter.matches() ? adapter.group(1) + ".weight" : tensor;
+        String weight = isForAdapters(tensor) && adapter.matches() ? adapter.group(1) + ".weight" : tensor;
+        String layer = layer(weight);
+        return layer.endsWith(BASE_LAYER)
+                ? layer.substring(0, layer.length() - BASE_LAYER.length()) + "." + parameter(weight)
+                : weight;
     }
 
-    /** Returns whether a name or a pattern is for adapters. */
+    /** Returns whether a pattern is for adapters, or for the layers within them. */
+    static boolean isForParts(String pattern) {
+        return isForAdapters(pattern) || pattern.contains(BASE_LAYER.substring(1));
+    }
+
+    /** Returns whether a name is one of an adapter. */
     static boolean isForAdapters(String name) {
         return name.contains("lora_");
     }

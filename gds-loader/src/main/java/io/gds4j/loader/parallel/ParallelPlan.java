@@ -264,7 +264,7 @@ public final class ParallelPlan implements Serializable {
         for (WholeTensor tensor : tensors) {
             String weight = slicer.weight(tensor);
             ParallelRule own = first(tree, tensor.info(), tensor.name(), matched);
-            boolean named = weight == null || own != null && Layers.isForAdapters(own.pattern());
+            boolean named = weight == null || own != null && Layers.isForParts(own.pattern());
             ParallelRule rule = named ? own : first(tree, tensor.info(), weight, matched);
             if (rule == null) {
                 rule = own;

@@ -7,6 +7,7 @@ import io.gds4j.loader.parallel.DimensionSplit.Range;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
 import java.util.ArrayList;
 import java.util.HashMap;
+import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
@@ -74,11 +75,11 @@ final class TensorSlicer {
      * @param told heads that the plan or the model tells; null if neither does
      */
     List<Split> withHeads(List<WholeTensor> tensors, List<Split> splits, @Nullable AttentionHeads told) {
-        Map<String, Split> byName = HashMap.newHashMap(tensors.size());
+        Map<String, Split> byName = LinkedHashMap.newLinkedHashMap(tensors.size());
         for (int i = 0; i < tensors.size(); i++) {
             byName.put(tensors.get(i).name(), splits.get(i));
         }
-        AttentionShapes shapes = new AttentionShapes(layers, byName, told);
+        AttentionShapes shapes = new AttentionShapes(layers, byName, told, world);
         List<Split> withHeads = new ArrayList<>(splits.size());
         for (int i = 0; i < tensors.size(); i++) {
             try {
@@ -114,6 +115,9 @@ final class TensorSlicer {
     private @Nullable TensorSlice expert(WholeTensor tensor, Split.Expert split, int rank) throws Uneven {
         Matcher expert = EXPERT.matcher(tensor.name());
         if (!expert.matches()) {
+            if (Layers.isForAdapters(tensor.name()) && tensor.info().shape().size() < 3) {
+                throw new Uneven("is an adapter of all experts, which are in no dimension of their own");
+            }
             return dimension(tensor, split.dimension(), Split.WHOLE, split.roundUp(), rank);
         }
         long count = experts.get(tensor.name().substring(0, expert.start(1)));

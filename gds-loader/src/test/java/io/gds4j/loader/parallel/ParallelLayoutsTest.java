@@ -455,6 +455,26 @@ class ParallelLayoutsTest {
                 .as("a rule for adapters counts first").containsExactly(16L, 4L);
         refused(rule("*", Split.column()), 2, "is in no layout that is known",
                 tensor("experts.lora_A.weight", DType.F32, 4, 2, 2));
+        refused(ParallelPlan.llama(), 2, "is an adapter of all experts",
+                tensor("mlp.experts.lora_B.weight", DType.F32, 64, 16));
+    }
+
+    @Test
+    void layersBesideTheirAdaptersKeepTheirRules() {
+        TensorInfo weight = tensor("layers.0.k_proj.base_layer.weight", DType.I8, 8, 16);
+        List<TensorInfo> all = List.of(weight, tensor("layers.0.k_proj.base_layer.SCB", DType.F32, 8),
+                tensor("layers.0.k_proj.base_layer.bias", DType.F32, 8),
+                tensor("layers.0.k_proj.lora_A.default.weight", DType.F32, 4, 16),
+                tensor("layers.0.k_proj.lora_B.default.weight", DType.F32, 8, 4));
+        assertThat(ParallelPlan.llama(new AttentionHeads(4, 2)).slice(FILE, all, 4))
+                .filteredOn(slice -> slice.rank() == 1)
+                .extracting(slice -> slice.shape().getFirst()).containsExactly(4L, 4L, 4L, 4L, 4L);
+        refused(ParallelPlan.llama(), 2, "the number of its heads is unknown", weight);
+        ParallelPlan named = ParallelPlan.of("p", List.of(
+                new ParallelRule("k_proj.base_layer", Split.replicate()),
+                new ParallelRule("*", Split.column(new Split.Part(1, 4)))));
+        assertThat(shape(named.slice(FILE, List.of(weight, all.getLast()), 4), 1, weight.name())).containsExactly(8L,
+                16L);
     }
 
     @Test
@@ -710,6 +730,30 @@ class ParallelLayoutsTest {
         refused(plan, 8, "vision_tower.k_proj.weight' would have heads of 8 elements, and its queries heads of 2",
                 query,
                 key);
+    }
+
+    /** Nothing within a tower tells that its 20 heads are not the 32 of the text. */
+    @Test
+    void headsOfTextAreNotThoseOfSound() {
+        TensorInfo text = tensor("language_model.layers.0.q_proj.weight", DType.BF16, 512, 512);
+        TensorInfo sound = tensor("audio_tower.layers.0.q_proj.weight", DType.BF16, 160, 160);
+        for (AttentionHeads heads : List.of(new AttentionHeads(32, 32), new AttentionHeads(32))) {
+            refused(ParallelPlan.llama(heads), 8, "'language_model.layers", sound, text);
+            refused(ParallelPlan.llama(heads), 8, "'audio_tower.layers", text, sound);
+        }
+        // ranks have whole heads, whether there are 32 of 4 elements or 8 of 16
+        TensorInfo picture = tensor("vision.layers.0.q_proj.weight", DType.BF16, 128, 128);
+        assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, picture), 8)).hasSize(16);
+        refused(ParallelPlan.llama(new AttentionHeads(32, 32)), 32, "would have heads of 4 elements", text, picture);
+        // layers of one tower may have heads of two sizes
+        TensorInfo other = tensor("language_model.layers.1.q_proj.weight", DType.BF16, 768, 512);
+        assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, other), 32)).hasSize(64);
+        ParallelPlan own = ParallelPlan.of("p", List.of(
+                new ParallelRule("audio_tower.layers.*.q_proj", Split.column(new Split.Part(1, 20))),
+                new ParallelRule("q_proj", Split.column())));
+        assertThat(
+                shape(own.withHeads(new AttentionHeads(32, 32)).slice(FILE, List.of(text, sound), 4), 3, sound.name()))
+                .containsExactly(40L, 160L);
     }
 
     @Test
