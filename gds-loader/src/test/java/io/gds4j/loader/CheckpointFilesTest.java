@@ -311,6 +311,18 @@ class CheckpointFilesTest {
     }
 
     @Test
+    void indexesOfOtherTensorsAreNoVariants() throws IOException {
+        for (String[] index : new String[][]{{"x", "a"}, {"x.fp16", "a"}, {"x.vision", "b"}}) {
+            tensors(index[0] + "-part.safetensors", index[1]);
+            Files.writeString(model.resolve(index[0] + ".safetensors.index.json"),
+                    "{\"weight_map\":{\"%s\":\"%s-part.safetensors\"}}".formatted(index[1], index[0]));
+        }
+        assertThat(failure(model).getMessage()).contains("the folder has 2 indexes");
+        Files.delete(model.resolve("x.vision.safetensors.index.json"));
+        assertThat(Checkpoint.open(model).tensors()).containsOnlyKeys("a");
+    }
+
+    @Test
     void indexOfAVariantNamesItsFiles() throws IOException {
         tensors("model.safetensors", "a");
         tensors("model.fp16-00001-of-00002.safetensors", "a");

@@ -132,7 +132,14 @@ public final class CheckpointFolder {
         if (!indexes.isEmpty()) {
             List<Path> others = new ArrayList<>(indexes);
             others.addAll(endingWith(indexSuffix.replace(INDEX, "")));
-            indexes.retainAll(withoutVariants(others));
+            List<Path> plain = withoutVariants(others);
+            if (!plain.containsAll(indexes)) {
+                Set<String> tensors = new HashSet<>();
+                indexes.stream().filter(plain::contains)
+                        .forEach(index -> tensors.addAll(ShardIndex.read(index).tensors()));
+                indexes.removeIf(
+                        index -> !plain.contains(index) && (tensors.isEmpty() || isOneOf(index, tensors)));
+            }
         }
         if (indexes.size() > 1) {
             throw CheckpointException.of(
@@ -142,6 +149,15 @@ public final class CheckpointFolder {
                             .formatted(indexes.size(), name + INDEX));
         }
         return indexes.stream().findFirst().map(index -> CheckpointParts.of(ShardIndex.read(index)));
+    }
+
+    /** Returns whether an index has one of some tensors, or tells none. */
+    private static boolean isOneOf(Path index, Set<String> tensors) {
+        try {
+            return !Collections.disjoint(ShardIndex.read(index).tensors(), tensors);
+        } catch (CheckpointException e) {
+            return true;
+        }
     }
 
     private Optional<Path> seenAs(String name) {

@@ -10,6 +10,7 @@ import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.HashMap;
 import java.util.HashSet;
 import java.util.LinkedHashMap;
@@ -158,6 +159,11 @@ public final class ShardIndex {
             }
         }
         return true;
+    }
+
+    /** Returns the names of the tensors. */
+    Set<String> tensors() {
+        return Collections.unmodifiableSet(fileOf.keySet());
     }
 
     /** Returns the path of the index. */
