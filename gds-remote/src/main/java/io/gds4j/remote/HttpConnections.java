@@ -154,12 +154,13 @@ final class HttpConnections {
         Client client = shared.pool.take();
         @Nullable CompletableFuture<HttpResponse<T>> answer = null;
         try {
-            answer = client.send(request, place, handler);
+            answer = client.send(request, place, info -> {
+                shared.answered = true;
+                return handler.apply(info);
+            });
             while (true) {
                 try {
-                    HttpResponse<T> whole = answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
-                    shared.answered = true;
-                    return whole;
+                    return answer.get(POLL_MILLIS, TimeUnit.MILLISECONDS);
                 } catch (TimeoutException e) {
                     attempts.progress(bytes.getAsLong());
                 }

@@ -6,6 +6,7 @@ import java.net.UnknownHostException;
 import java.util.Arrays;
 import java.util.Comparator;
 import java.util.List;
+import java.util.stream.Stream;
 
 /** From where an address can be reached: a redirect must not make a client ask what only its own network can ask. */
 enum Reach {
@@ -16,9 +17,9 @@ enum Reach {
     /** Any other address. */
     PUBLIC;
 
-    /** Metadata services that are not at a link-local address: Alibaba Cloud and Google Cloud. */
+    /** Metadata services that are not at a link-local address: Alibaba Cloud, Google Cloud and Azure. */
     private static final List<InetAddress> METADATA =
-            List.of(InetAddress.ofLiteral("100.100.100.200"), InetAddress.ofLiteral("fd20:ce::254"));
+            Stream.of("100.100.100.200", "fd20:ce::254", "168.63.129.16").map(InetAddress::ofLiteral).toList();
     /** A block in which AWS has all services of the instance. */
     private static final byte[] AWS = {(byte) 0xfd, 0, 0x0e, (byte) 0xc2};
     private static final byte[] NAT64 = {0, 0x64, (byte) 0xff, (byte) 0x9b, 0, 0, 0, 0, 0, 0, 0, 0};

@@ -2,11 +2,13 @@ package io.gds4j.remote;
 
 import java.lang.foreign.MemorySegment;
 import java.net.URI;
+import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
 import java.security.GeneralSecurityException;
 import java.security.MessageDigest;
+import java.time.DateTimeException;
 import java.time.Instant;
 import java.time.InstantSource;
 import java.time.ZoneOffset;
@@ -98,11 +100,19 @@ record S3Signer(String region, String service, Supplier<S3Credentials> credentia
                 true;
             default -> code.isEmpty() && refusal.statusCode() == 403; // the answer to HEAD has no code
         };
-        Optional<Instant> signed =
-                refusal.request().headers().firstValue(DATE).map(text -> TIME.parse(text, Instant::from));
+        Optional<Instant> signed = signed(refusal.request());
         Optional<Instant> ofServer = AnswerHead.of(refusal).date();
         return maybeForItsTime && signed.isPresent() && ofServer.isPresent()
                 && clock.corrects(signed.get(), ofServer.get());
+    }
+
+    /** Returns the time of a signature; empty if the program has set another one, or its year has more than 4 digits. */
+    private static Optional<Instant> signed(HttpRequest request) {
+        try {
+            return request.headers().firstValue(DATE).map(text -> TIME.parse(text, Instant::from));
+        } catch (DateTimeException e) {
+            return Optional.empty();
+        }
     }
 
     private static byte[] bytes(String text) {

@@ -296,4 +296,32 @@ class AnswerHeadTest {
             assertThat(server.requests).hasSize(requests + 1);
         }
     }
+
+    /** Times that cannot be read, of a program that signs by itself and of a server far ahead: no reason to sign again. */
+    @ParameterizedTest
+    @CsvSource({"tomorrow, 'Sat, 01 Jan 2000 00:00:00 GMT'", "+100000101T000000Z, 'Fri, 31 Dec 9999 23:59:59 GMT'",
+            "'', 'Sat, 01 Jan 2000 00:00:00 GMT'"})
+    void timeThatTheProgramSignedCorrectsNoClock(String time, String ofServer) throws Exception {
+        Signer signer = S3Signer.of("us-east-1", () -> S3Credentials.ANONYMOUS);
+        try (RawServer server = new RawServer((request, out) -> out.write(RawServer.ascii(
+                "HTTP/1.1 403 x\r\nDate: %s\r\n\r\n<Code>RequestTimeTooSkewed</Code>".formatted(ofServer))))) {
+            byEachClient(ONCE.withHeader("x-amz-date", time), connections -> {
+                HttpConnections signing = new HttpConnections(connections.options(), signer, System::nanoTime);
+                assertThat(told(server.uri("/object"), signing)).contains("status 403: the server refuses access");
+                return true;
+            });
+        }
+    }
+
+    @Test
+    void brokenBodyIsNoSignOfAPortOfTls() throws Exception {
+        try (RawServer server = new RawServer((request, out) -> out.write(RawServer.ascii(
+                "HTTP/1.1 200 x\r\nTransfer-Encoding: chunked\r\n\r\nthis is no length\r\n")))) {
+            byEachClient(ONCE, connections -> {
+                assertThat(told(server.uri("/object"), connections)).contains("(1 attempts)")
+                        .doesNotContain("wants https");
+                return true;
+            });
+        }
+    }
 }

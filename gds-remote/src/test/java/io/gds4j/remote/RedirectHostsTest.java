@@ -54,7 +54,7 @@ class RedirectHostsTest {
 
     /** Spellings that no parser reads otherwise than Java's, by the place that they lead to, and those that some do. */
     private enum Kind {
-        LINK("169.254.169.254", "100.100.100.200", "[fe80::1]", "[fd00:ec2::254]", "[fd20:ce::254]",
+        LINK("169.254.169.254", "100.100.100.200", "168.63.129.16", "[fe80::1]", "[fd00:ec2::254]", "[fd20:ce::254]",
                 "[::ffff:169.254.169.254]", "[::ffff:a9fe:a9fe]", "[::a9fe:a9fe]", "[64:ff9b::a9fe:a9fe]",
                 "[64:ff9b::169.254.169.254]", "[2002:a9fe:a9fe::1]"),
         INNER("127.0.0.1", "127.255.255.254", "0.0.0.0", "localhost", "LOCALHOST", "10.1.2.3", "172.16.0.1",
