@@ -45,7 +45,13 @@ public final class AwsSdkCredentials implements S3CredentialsProvider {
      */
     public static Supplier<S3Credentials> of(AwsCredentialsProvider provider) {
         Objects.requireNonNull(provider, "provider");
-        return () -> {
+        return new OfSdk(provider);
+    }
+
+    /** Equal for the same provider: options that are made again for each object share connections. */
+    private record OfSdk(AwsCredentialsProvider provider) implements Supplier<S3Credentials> {
+        @Override
+        public S3Credentials get() {
             try {
                 return converted(provider.resolveCredentials());
             } catch (SdkException | IllegalStateException | IllegalArgumentException e) {
@@ -53,7 +59,13 @@ public final class AwsSdkCredentials implements S3CredentialsProvider {
                 throw failure("%s: %s".formatted(e.getClass().getSimpleName(),
                         String.valueOf(e.getMessage()).lines().findFirst().orElse("")));
             }
-        };
+        }
+
+        /** Returns a text without keys. */
+        @Override
+        public String toString() {
+            return "AwsSdkCredentials[hidden]";
+        }
     }
 
     private static CuFileException failure(String why) {

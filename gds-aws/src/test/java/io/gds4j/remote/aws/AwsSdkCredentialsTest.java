@@ -55,6 +55,15 @@ class AwsSdkCredentialsTest {
                 .isEqualTo(new S3Credentials("A", "s", Optional.of("t"), Optional.of(END)));
     }
 
+    /** Equal credentials share connections. */
+    @Test
+    void credentialsOfTheSameProviderAreEqual() {
+        StaticCredentialsProvider one = StaticCredentialsProvider.create(AwsBasicCredentials.create("A", "s"));
+        StaticCredentialsProvider other = StaticCredentialsProvider.create(AwsBasicCredentials.create("B", "s"));
+        assertThat(AwsSdkCredentials.of(one)).isEqualTo(AwsSdkCredentials.of(one))
+                .isNotEqualTo(AwsSdkCredentials.of(other)).hasToString("AwsSdkCredentials[hidden]");
+    }
+
     @Test
     void processOfAProfileIsRun() throws IOException {
         Path process = process("process", "P");
