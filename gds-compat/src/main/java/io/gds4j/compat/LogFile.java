@@ -86,7 +86,8 @@ final class LogFile implements AutoCloseable {
      * again before the names are counted: where all others may, only an empty file, which loses nothing, is a log.
      */
     private static boolean mayBeAnothersName(FileStatus file, FileStatus folder) {
-        boolean isExchangeable = !isOfThisUser(folder) || folder.letsOthersRename() && (folder.mode() & ALL_MAY_WRITE) != 0;
+        boolean isExchangeable =
+                !isOfThisUser(folder) || folder.letsOthersRename() && (folder.mode() & ALL_MAY_WRITE) != 0;
         return file.isRegularFile() && (file.links() > 1 || isExchangeable && file.size() > 0);
     }
 

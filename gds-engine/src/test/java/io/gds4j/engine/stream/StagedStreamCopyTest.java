@@ -6,6 +6,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.engine.kernel.CopyCell;
 import io.gds4j.engine.kernel.PieceBoard;
+import io.gds4j.engine.memory.HostMemoryViews;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -69,6 +70,7 @@ class StagedStreamCopyTest {
     private final AtomicInteger over = new AtomicInteger();
 
     @AfterEach
+    @Timeout(value = 10, threadMode = Timeout.ThreadMode.SEPARATE_THREAD) // units that are not idle would never be
     void nothingIsLeft() {
         assertThat(transfer.uses()).as("uses of the file").isZero();
         assertThat(stream.left).as("steps left behind").containsExactlyInAnyOrderElementsOf(stream.steps);
@@ -332,12 +334,20 @@ class StagedStreamCopyTest {
         return Arrays.copyOfRange(file, from, from + count);
     }
 
+    /** Another stream may use a unit as soon as it is idle. */
+    private void useAnIdleUnit() {
+        MemoryRange unit = slabs.acquire(1, 1);
+        HostMemoryViews.ofAddress(unit.address(), unit.length()).fill((byte) 0x55);
+        slabs.release(unit);
+    }
+
     @ParameterizedTest
     @CsvSource({
             "1, 0, true", "65536, 4095, true", "65537, 1, true", "4194304, 0, false", "20971521, 777, true",
             "40000000, 4095, false", "16777216, 0, true"})
     void readReachesMemoryByTheStreamsCopies(int size, int fileOffset, boolean tells) {
         mover.tells(tells);
+        mover.runsFirst(this::useAnIdleUnit);
         StreamRequest request = request(size, fileOffset);
         run(queued(request, false, 100));
         assertThat(result(request)).isEqualTo(size);
@@ -352,6 +362,7 @@ class StagedStreamCopyTest {
         byte[] bytes = new byte[size];
         new SplittableRandom(4).nextBytes(bytes);
         target.asSlice(0, size).copyFrom(MemorySegment.ofArray(bytes));
+        mover.runsFirst(this::useAnIdleUnit);
         StreamRequest request = request(size, fileOffset);
         run(queued(request, true, 100));
         assertThat(result(request)).isEqualTo(size);
