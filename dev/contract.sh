@@ -30,7 +30,8 @@ libraries=${LIBRARIES:-libcufile=}
 for group in $groups; do
     echo "compat io.gds4j.compat.GpuContractTest $group"
     for library in $libraries; do
-        echo "${library%%=*} io.gds4j.libcufile.GpuLibCuFileContractTest $group ${library#*=}"
+        folder=${library#*=} # no blank at the end of a line, where xargs goes on with the next one
+        echo "${library%%=*} io.gds4j.libcufile.GpuLibCuFileContractTest $group${folder:+ $folder}"
     done
 done | xargs -P "${JOBS:-5}" -L 1 bash -c 'one "$@"' one
 columns=(compat="$reports/compat")

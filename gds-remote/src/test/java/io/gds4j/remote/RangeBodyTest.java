@@ -8,9 +8,6 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
-import java.nio.channels.FileChannel;
-import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -21,7 +18,6 @@ import java.util.concurrent.TimeUnit;
 import org.jspecify.annotations.Nullable;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
-import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -131,23 +127,6 @@ class RangeBodyTest {
         body.onSubscribe(client);
         assertThat(client.cancelled).isEqualTo(1);
         assertThat(client.requested).isZero();
-    }
-
-    /** A mapped page without a block of the disk fails as one behind the end of its file does. */
-    @Test
-    void fullDiskEndsTheBody(@TempDir Path folder) throws IOException {
-        try (FileChannel file = FileChannel.open(
-                folder.resolve("copy"), StandardOpenOption.CREATE, StandardOpenOption.READ, StandardOpenOption.WRITE)) {
-            MemorySegment mapped = file.map(FileChannel.MapMode.READ_WRITE, 0, 1 << 16, Arena.ofAuto());
-            file.truncate(0);
-            RangeBody body = new RangeBody(mapped);
-            body.onSubscribe(client);
-            body.take(bytes(1, 2));
-            assertThat(body.isFull()).isTrue();
-            assertThat(body.received()).isZero();
-            assertThat(client.cancelled).isEqualTo(1);
-            assertThat(end(body)).isCompleted();
-        }
     }
 
     @Test

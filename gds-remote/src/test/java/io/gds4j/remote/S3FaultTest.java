@@ -348,7 +348,7 @@ class S3FaultTest {
     @Test
     void uploadThatDidNotBeginIsNotNamed() throws IOException {
         Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
-        Path target = path("a", HASTY);
+        Path target = path("a", OPTIONS.withPatience(Duration.ofSeconds(2), 1, Duration.ZERO));
         server.on((exchange, request) -> {
             S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
             return true;
