@@ -30,17 +30,18 @@ record S3Publication(S3Target target, boolean onlyNew) {
 
     /** What became of the object. */
     private sealed interface Outcome {
-        /** The server said so, or the object has the mark. */
-        record Stored() implements Outcome {
-        }
+    }
 
-        /** The server refused it, each time that it was asked, or it was removed again. */
-        record Refused(CuFileException why) implements Outcome {
-        }
+    /** The server said so, or the object has the mark. */
+    private record Stored() implements Outcome {
+    }
 
-        /** An answer is missing or says nothing, and nothing proves that the object is there. */
-        record Unknown(CuFileException why, Place place) implements Outcome {
-        }
+    /** The server refused it, each time that it was asked, or it was removed again. */
+    private record Refused(CuFileException why) implements Outcome {
+    }
+
+    /** An answer is missing or says nothing, and nothing proves that the object is there. */
+    private record Unknown(CuFileException why, Place place) implements Outcome {
     }
 
     /** What the server tells of the object, and how a message says it if the object may be that of this upload. */
@@ -70,13 +71,13 @@ record S3Publication(S3Target target, boolean onlyNew) {
             headers.put("If-None-Match", "*");
         }
         switch (outcome(method, uri, body, headers)) {
-            case Outcome.Stored _ -> {
+            case Stored _ -> {
                 // as it should be
             }
-            case Outcome.Refused(CuFileException why) -> throw onlyNew && why.errno().orElse(0) == Errno.ESTALE
+            case Refused(CuFileException why) -> throw onlyNew && why.errno().orElse(0) == Errno.ESTALE
                     ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", why)
                     : why;
-            case Outcome.Unknown(CuFileException why, Place place) -> throw S3Target.told(why, place.text);
+            case Unknown(CuFileException why, Place place) -> throw S3Target.told(why, place.text);
         }
     }
 
@@ -87,7 +88,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
             boolean isTold =
                     method.equals("PUT") ? isWhole(answer) : COMPLETED.matcher(S3Requests.text(answer)).matches();
             if (isTold) {
-                return new Outcome.Stored();
+                return new Stored();
             }
             CuFileException unlike = S3Requests.unlike(
                     method, uri, answer, method.equals("PUT") ? WHOLE : "a CompleteMultipartUploadResult");
@@ -112,17 +113,17 @@ record S3Publication(S3Target target, boolean onlyNew) {
     }
 
     private static Outcome judged(CuFileException why, Place place, boolean doubt) {
-        return place == Place.OURS ? new Outcome.Stored()
-                : doubt ? new Outcome.Unknown(why, place) : new Outcome.Refused(why);
+        return place == Place.OURS ? new Stored()
+                : doubt ? new Unknown(why, place) : new Refused(why);
     }
 
     /** Deletes a new object if it appeared although the thread was interrupted meanwhile. */
     private Outcome interrupted(CuFileInterruptedException why, boolean doubt) {
         if (!doubt) {
-            return new Outcome.Refused(why);
+            return new Refused(why);
         }
         if (!onlyNew) {
-            return new Outcome.Unknown(why, Place.UNTOLD);
+            return new Unknown(why, Place.UNTOLD);
         }
         Place[] place = {Place.UNTOLD};
         try {
@@ -132,10 +133,10 @@ record S3Publication(S3Target target, boolean onlyNew) {
                     asking.delete(target.url(Map.of()));
                 }
             });
-            return place[0] == Place.OURS ? new Outcome.Refused(why) : new Outcome.Unknown(why, place[0]);
+            return place[0] == Place.OURS ? new Refused(why) : new Unknown(why, place[0]);
         } catch (CuFileException e) {
             why.addSuppressed(e);
-            return new Outcome.Unknown(why, place[0]);
+            return new Unknown(why, place[0]);
         }
     }
 

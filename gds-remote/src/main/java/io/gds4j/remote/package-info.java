@@ -12,4 +12,4 @@ import org.jspecify.annotations.NullMarked;
 //   HttpSourceFaultTest: RangeBody, RangePart, RemoteFailure
 //   S3FilesTest: FileContent, S3Listing, S3Parts, S3Publication, S3Requests, S3Target, S3Upload
 //   HttpSourcePoolTest: ClientPool, SharedClient
-//   TrustStoreTest: Authorities
+//   TlsPolicyTest: Handshake, JvmTls

@@ -7,3 +7,4 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   CurlTest: CurlAnswer, CurlDigest, CurlWire
 //   CurlReadAheadTest: CurlReadAhead
+//   TlsPolicyTest: CurlTls
