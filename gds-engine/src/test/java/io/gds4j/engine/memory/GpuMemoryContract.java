@@ -511,7 +511,9 @@ abstract class GpuMemoryContract {
                 }
             }
             MemoryRange past = MemoryRange.ofAddress(all.address(), all.length() + 4096, MemoryKind.CUDA_VMM);
-            assertThat(failureOf(() -> allocator.exportDmaBuf(past))).isEqualTo(CuFileError.CUDA_POINTER_RANGE_ERROR);
+            // Driver 580 has a range for addresses that are only reserved, and refuses their export itself.
+            assertThat(failureOf(() -> allocator.exportDmaBuf(past)))
+                    .isIn(CuFileError.CUDA_POINTER_RANGE_ERROR, CuFileError.CUDA_DRIVER_ERROR);
         }
     }
 

@@ -15,8 +15,6 @@ public final class CudaAttributes {
     public static final int POINTER_DEVICE_ORDINAL = 9;
     public static final int POINTER_RANGE_START = 11;
     public static final int POINTER_RANGE_SIZE = 12;
-    /** 0 for addresses that are reserved and not mapped. */
-    public static final int POINTER_MAPPED = 13;
     /** CUmemoryPool of the allocation; 0 for none. */
     public static final int POINTER_MEMPOOL_HANDLE = 17;
 

@@ -41,12 +41,7 @@ public final class CudaPointers {
         long at = address;
         long[] start = new long[1];
         long[] size = new long[1];
-        long[] mapped = new long[1];
         while (Long.compareUnsigned(at, end) < 0) {
-            // The driver has a range for addresses that are only reserved, too.
-            if (cuda.pointerGetAttribute(mapped, CudaAttributes.POINTER_MAPPED, at) == Cuda.SUCCESS && mapped[0] == 0) {
-                return at;
-            }
             int first = cuda.pointerGetAttribute(start, CudaAttributes.POINTER_RANGE_START, at);
             int second = cuda.pointerGetAttribute(size, CudaAttributes.POINTER_RANGE_SIZE, at);
             long next = first == Cuda.SUCCESS && second == Cuda.SUCCESS ? start[0] + size[0] : 0;

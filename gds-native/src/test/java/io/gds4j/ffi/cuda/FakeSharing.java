@@ -76,7 +76,6 @@ abstract class FakeSharing extends FakeDevices {
             case CudaAttributes.POINTER_DEVICE_ORDINAL -> value[i] = block.device;
             case CudaAttributes.POINTER_RANGE_START -> value[i] = known[0];
             case CudaAttributes.POINTER_RANGE_SIZE -> value[i] = known[1];
-            case CudaAttributes.POINTER_MAPPED -> value[i] = 1;
             case CudaAttributes.POINTER_SYNC_MEMOPS -> value[i] = synced.contains(known[0]) ? 1 : 0;
             case CudaAttributes.POINTER_MEMPOOL_HANDLE ->
                 value[i] = block.kind == FakeBlock.Kind.POOL ? 0x5000 + block.device : 0;
