@@ -30,7 +30,9 @@ archive() { # FILE.tar.gz
     need_java
     to=$(mktemp -d)
     trap 'rm -rf "$to"' EXIT
-    mkdir -p "$to/$name"/{lib,tests,benchmarks} || exit 4
+    # Tests that read schemas run in the folder of their module.
+    mkdir -p "$to/$name"/{lib,tests,benchmarks,docs,gds-tools/src} || exit 4
+    cp -r "$root/docs/schemas" "$to/$name/docs/"
     cp -r "$root/dev" "$to/$name/"
     cp -r "$root/benchmarks/scripts" "$to/$name/benchmarks/"
     cp "$root/LICENSE" "$root/docs/prove.md" "$to/$name/"
