@@ -39,7 +39,8 @@ class ShardedSaveTest {
 
     @RegisterExtension
     private final Logged logged =
-            Logged.by("io.gds4j").about("cannot delete the file", "cannot do what it should");
+            Logged.by("io.gds4j").about("cannot delete the file", "cannot do what it should",
+                    "not the temporary folder of this save");
 
     @TempDir
     Path folder;
