@@ -156,9 +156,11 @@ class AnswerHeadTest {
     }
 
     /** Returns the size of the object, or why it is not read, without the port. */
-    private static String told(URI uri, HttpConnections connections) throws InterruptedException {
+    private static String told(URI uri, HttpConnections connections) {
         try {
             return read(HttpSource.open(uri, connections)).length + " bytes";
+        } catch (InterruptedException e) {
+            throw new AssertionError(e);
         } catch (CuFileException e) {
             assertThat(e.getMessage()).doesNotContainPattern("[\\x00-\\x1f\\x7f]").hasSizeLessThan(500);
             return e.getMessage().replaceAll("127.0.0.1:\\d+", "HOST");
@@ -289,8 +291,9 @@ class AnswerHeadTest {
             }
         })) {
             HttpConnections connections = new HttpConnections(OPTIONS, signer, System::nanoTime);
-            assertThat(told(server.uri("/object"), connections))
-                    .contains(requests == 2 ? "1000 bytes" : "status 403: the server refuses access");
+            List<String> logged = S3FaultTest.logged(() -> assertThat(told(server.uri("/object"), connections))
+                    .contains(requests == 2 ? "1000 bytes" : "status 403: the server refuses access"));
+            assertThat(logged).as("a word for each correction").hasSize(requests - 1);
             assertThat(server.requests).hasSize(requests);
             told(server.uri("/object"), connections);
             assertThat(server.requests).hasSize(requests + 1);
