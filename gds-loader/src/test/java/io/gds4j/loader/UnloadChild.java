@@ -46,9 +46,6 @@ final class UnloadChild {
                     System.out.println("stays after " + use);
                 }
             });
-            if (Boolean.getBoolean("unload.wait")) {
-                Thread.sleep(LIMIT_NANOS);
-            }
         }
     }
 
