@@ -487,43 +487,15 @@ public final class CuFileBatch implements AutoCloseable {
 
     /**
      * The outcome of a request. Its {@link #report} tells the I/O path, if the request {@linkplain Request#reportTo has one}.
+     *
+     * @param request the request
+     * @param status final status
+     * @param result bytes moved, or a negative errno or a negative cuFile code
      */
-    public static final class Completion {
-        private final Request request;
-        private final BatchStatus status;
-        private final long result;
-
-        /**
-         * Sets the parts.
-         *
-         * @param request as {@link #request}
-         * @param status as {@link #status}
-         * @param result as {@link #result}
-         */
-        public Completion(Request request, BatchStatus status, long result) {
-            this.request = request;
-            this.status = status;
-            this.result = result;
-        }
-
-        /** {@return the request} */
-        public Request request() {
-            return request;
-        }
-
+    public record Completion(Request request, BatchStatus status, long result) {
         /** {@return the report of the request; empty if it was submitted without one} */
         public Optional<IoResult> report() {
             return request.report();
-        }
-
-        /** {@return final status} */
-        public BatchStatus status() {
-            return status;
-        }
-
-        /** {@return bytes moved, or a negative errno or a negative cuFile code} */
-        public long result() {
-            return result;
         }
 
         /** {@return true if the request moved its bytes, or all up to the end of the file} */
@@ -570,22 +542,6 @@ public final class CuFileBatch implements AutoCloseable {
                 Failures.ofResult(failure, result);
             }
             return Optional.of(failure.build());
-        }
-
-        @Override
-        public boolean equals(@Nullable Object other) {
-            return other instanceof Completion that && result == that.result && request.equals(that.request)
-                    && status.equals(that.status);
-        }
-
-        @Override
-        public int hashCode() {
-            return Objects.hash(request, status, result);
-        }
-
-        @Override
-        public String toString() {
-            return "Completion[request=" + request + ", status=" + status + ", result=" + result + ']';
         }
     }
 }

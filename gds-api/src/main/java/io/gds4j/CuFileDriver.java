@@ -11,6 +11,7 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.registration.CacheStatistics;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -53,7 +54,7 @@ import java.util.Set;
  *
  * @since 0.1
  */
-public final class CuFileDriver implements DriverAccess, AutoCloseable {
+public final class CuFileDriver implements AutoCloseable {
     private final SessionUse use;
     private final Session session;
 
@@ -372,7 +373,7 @@ public final class CuFileDriver implements DriverAccess, AutoCloseable {
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
-        return cache == null ? RegistrationStatistics.NONE : new RegistrationStatistics(cache.statistics());
+        return cache == null ? CacheStatistics.NONE : cache.statistics();
     }
 
     /**
@@ -388,10 +389,23 @@ public final class CuFileDriver implements DriverAccess, AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; ranges that have not begun are not read
      */
     @Experimental
-    @Override
     public void readRanges(List<RangeRead> ranges, IoResults results) {
         Objects.requireNonNull(results, "results");
         new RangesCall(use, ranges, results).run();
+    }
+
+    /**
+     * Reads ranges of files into memory, as {@link #readRanges(List, IoResults)} does.
+     *
+     * @param ranges the ranges, 0 or more
+     * @return a report of each range
+     * @throws CuFileException as {@link #readRanges(List, IoResults)}
+     */
+    @Experimental
+    public IoResults readRanges(List<RangeRead> ranges) {
+        IoResults results = new IoResults();
+        readRanges(ranges, results);
+        return results;
     }
 
     /**
@@ -416,10 +430,21 @@ public final class CuFileDriver implements DriverAccess, AutoCloseable {
      * @throws CuFileException as the backend answers {@code cuFileStreamRegister}, DRIVER_NOT_INITIALIZED after close
      */
     @Experimental
-    @Override
     public CuFileStream stream(long stream, Set<StreamFlag> flags) {
         use.checkOpen("cuFileStreamRegister");
         return CuFileStream.register(use, stream, StreamFlag.toBits(flags));
+    }
+
+    /**
+     * Registers a stream whose arguments are read when it reaches an operation, as without flags in cuFile.
+     *
+     * @param stream a raw {@code CUstream}, or the address of a {@link HostStream}
+     * @return the registered stream
+     * @throws CuFileException as {@link #stream(long, Set)}
+     */
+    @Experimental
+    public CuFileStream stream(long stream) {
+        return stream(stream, Set.of());
     }
 
     /** {@return counters of this session} */

@@ -51,7 +51,7 @@ import java.util.function.LongSupplier;
  *
  * @since 0.1
  */
-public final class CuFileHandle implements HandleAccess, AutoCloseable {
+public final class CuFileHandle implements AutoCloseable {
     /** Largest size of one request, in bytes. */
     public static final long MAX_REQUEST_SIZE = TransferArguments.MAX_SIZE;
 
@@ -105,9 +105,19 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @return bytes read; less than the memory holds only at the end of the file
      * @throws CuFileException as {@link #read(IoMemory, long, long, long)}
      */
-    @Override
     public long read(IoMemory memory, long fileOffset) {
         return read(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Fills the whole memory from the start of the file; see {@link #read(IoMemory, long)}.
+     *
+     * @param memory receives the bytes
+     * @return bytes read; less than the memory holds only if the file is shorter
+     * @throws CuFileException as {@link #read(IoMemory, long)}
+     */
+    public long read(IoMemory memory) {
+        return read(memory, 0);
     }
 
     /**
@@ -121,7 +131,6 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @throws CuFileException as {@link #read(IoMemory, long, long, long)}; as {@link MemoryRange#ofSegment(MemorySegment)} for a
      *         native segment; NOMEM_ERROR if the JVM's limit of direct memory leaves too little for the copy
      */
-    @Override
     public long read(MemorySegment segment, long fileOffset) {
         return segment.isNative()
                 ? read(wrap(false, segment, fileOffset), fileOffset)
@@ -143,6 +152,19 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     }
 
     /**
+     * Reads into an array, through a copy in native memory.
+     *
+     * @param bytes receives the bytes; unchanged past their count, and unchanged if the read fails
+     * @param fileOffset first byte in the file
+     * @return bytes read; less than the array holds only at the end of the file (0 at or past it, never -1)
+     * @throws CuFileException as {@link #read(MemorySegment, long)}; NOMEM_ERROR if the JVM's limit of direct memory
+     *         leaves too little for the copy
+     */
+    public long read(byte[] bytes, long fileOffset) {
+        return read(MemorySegment.ofArray(bytes), fileOffset);
+    }
+
+    /**
      * Fills the whole memory from {@code fileOffset}, or throws.
      *
      * @param memory receives the bytes
@@ -161,7 +183,6 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @param fileOffset first byte in the file
      * @throws CuFileException as {@link #readFully(IoMemory, long)} and {@link #read(MemorySegment, long)}
      */
-    @Override
     public void readFully(MemorySegment segment, long fileOffset) {
         requireAll(segment.byteSize(), fileOffset, read(segment, fileOffset));
     }
@@ -175,6 +196,17 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      */
     public void readFully(ByteBuffer buffer, long fileOffset) {
         requireAll(buffer.remaining(), fileOffset, read(buffer, fileOffset));
+    }
+
+    /**
+     * Fills an array, through a copy in native memory, or throws.
+     *
+     * @param bytes receives the bytes
+     * @param fileOffset first byte in the file
+     * @throws CuFileException as {@link #readFully(MemorySegment, long)} and {@link #read(byte[], long)}
+     */
+    public void readFully(byte[] bytes, long fileOffset) {
+        readFully(MemorySegment.ofArray(bytes), fileOffset);
     }
 
     /**
@@ -260,6 +292,36 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     }
 
     /**
+     * Fills the whole memory as {@link #read(IoMemory, long)}, and reports the request.
+     *
+     * @param memory receives the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link #read(IoMemory, long, long, long, IoResult)}
+     */
+    @Experimental
+    public long read(IoMemory memory, long fileOffset, IoResult result) {
+        return RequestCall.plain(this, false, memory, memory.range().length(), fileOffset, 0, result);
+    }
+
+    /**
+     * Fills a segment as {@link #read(MemorySegment, long)}, and reports the request.
+     *
+     * @param segment receives the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes read
+     * @throws CuFileException as {@link #read(MemorySegment, long)}
+     */
+    @Experimental
+    public long read(MemorySegment segment, long fileOffset, IoResult result) {
+        return segment.isNative()
+                ? read(wrap(false, segment, fileOffset), fileOffset, result)
+                : HeapCopies.read(this, segment, fileOffset, result);
+    }
+
+    /**
      * As {@link #write(IoMemory, long, long, long)}, and reports the request.
      *
      * @param memory holds the bytes
@@ -273,6 +335,20 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     @Experimental
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
         return RequestCall.plain(this, true, memory, size, fileOffset, bufferOffset, result);
+    }
+
+    /**
+     * Writes the whole memory as {@link #write(IoMemory, long)}, and reports the request.
+     *
+     * @param memory holds the bytes
+     * @param fileOffset first byte in the file
+     * @param result receives the report, also of a failure
+     * @return bytes written: all that the memory holds
+     * @throws CuFileException as {@link #write(IoMemory, long, long, long, IoResult)}
+     */
+    @Experimental
+    public long write(IoMemory memory, long fileOffset, IoResult result) {
+        return RequestCall.plain(this, true, memory, memory.range().length(), fileOffset, 0, result);
     }
 
     /**
@@ -314,7 +390,6 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @throws CuFileException as {@link #write(IoMemory, long, long, long)}; as
      *         {@link MemoryRange#ofSegment(MemorySegment)} for a native segment; NOMEM_ERROR as {@link #read(MemorySegment, long)}
      */
-    @Override
     public long write(MemorySegment segment, long fileOffset) {
         return segment.isNative()
                 ? write(wrap(true, segment, fileOffset), fileOffset)
@@ -335,8 +410,20 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     }
 
     /**
+     * Writes an array, through a copy in native memory.
+     *
+     * @param bytes holds the bytes; no other thread changes it during the call
+     * @param fileOffset first byte in the file
+     * @return bytes written: all of the array
+     * @throws CuFileException as {@link #write(MemorySegment, long)}; NOMEM_ERROR as {@link #read(byte[], long)}
+     */
+    public long write(byte[] bytes, long fileOffset) {
+        return write(MemorySegment.ofArray(bytes), fileOffset);
+    }
+
+    /**
      * Starts {@link #read(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
-     * the memory or the driver waits for it. An {@link IoResult} {@linkplain HandleAccess#readAsync tells the I/O path}.
+     * the memory or the driver waits for it. An {@link IoResult} {@linkplain CuFileHandle#readAsync(IoMemory, long, long, long, IoResult) tells the I/O path}.
      *
      * @param memory receives the bytes: an allocation, a registered buffer over one, or a segment of the global or an automatic
      *        arena; the call keeps it reachable
@@ -367,6 +454,24 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     }
 
     /**
+     * As {@link #readAsync(IoMemory, long, long, long)}, and reports the request.
+     *
+     * @param memory receives the bytes
+     * @param size bytes to read, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report before the future completes, also of a failure; of a cancelled future, once its request has ended
+     * @return completes with the bytes read, or with what {@code read} throws
+     * @throws CuFileException as {@link #readAsync(IoMemory, long, long, long)}; INVALID_VALUE if another request fills the
+     *         report
+     */
+    @Experimental
+    public CompletableFuture<Long> readAsync(
+            IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        return RequestCall.async(this, false, memory, size, fileOffset, bufferOffset, result);
+    }
+
+    /**
      * Starts {@link #write(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
      * the memory or the driver waits for it.
      *
@@ -393,6 +498,24 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
     @Experimental
     public CompletableFuture<Long> writeAsync(IoMemory memory, long fileOffset) {
         return writeAsync(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * As {@link #writeAsync(IoMemory, long, long, long)}, and reports the request.
+     *
+     * @param memory holds the bytes
+     * @param size bytes to write, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     * @param result receives the report, as of {@link #readAsync}
+     * @return completes with {@code size}, or with what {@code write} throws
+     * @throws CuFileException as {@link #writeAsync(IoMemory, long, long, long)}; INVALID_VALUE if another request fills the
+     *         report
+     */
+    @Experimental
+    public CompletableFuture<Long> writeAsync(
+            IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        return RequestCall.async(this, true, memory, size, fileOffset, bufferOffset, result);
     }
 
     private MemoryRange wrap(boolean write, MemorySegment segment, long fileOffset) {
@@ -716,11 +839,19 @@ public final class CuFileHandle implements HandleAccess, AutoCloseable {
      * @param metadata true to include times and other metadata ({@code fsync}), false for data and size ({@code fdatasync})
      * @throws CuFileException HANDLE_NOT_REGISTERED after close; an errno if the kernel failed
      */
-    @Override
     public void force(boolean metadata) {
         try (Lifetime.Call _ = begin(metadata ? "fsync" : "fdatasync")) {
             file.force(metadata);
         }
+    }
+
+    /**
+     * Makes durable what was written before this call, with times and other metadata.
+     *
+     * @throws CuFileException as {@link #force(boolean)}
+     */
+    public void force() {
+        force(true);
     }
 
     /**

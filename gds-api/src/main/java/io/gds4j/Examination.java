@@ -89,14 +89,14 @@ final class Examination {
         Availability auto = provider.probeForAuto(config);
         boolean directOnly = config.directStorage() == DirectStorage.REQUIRE;
         if ((directOnly ? auto : asked) instanceof Availability.Unavailable(String reason, String remedy)) {
-            return new BackendReport(
+            return BackendReport.of(
                     provider.name(), false, Optional.of(reason), Optional.of(remedy), Optional.empty());
         }
         return switch (auto) {
             case Availability.Unavailable(String reason, String remedy) ->
-                new BackendReport(provider.name(), false, Optional.empty(), Optional.empty(), Optional.of(reason));
+                BackendReport.of(provider.name(), false, Optional.empty(), Optional.empty(), Optional.of(reason));
             case Availability.Available ok ->
-                new BackendReport(provider.name(), !taken, Optional.empty(), Optional.empty(), Optional.empty());
+                BackendReport.of(provider.name(), !taken, Optional.empty(), Optional.empty(), Optional.empty());
         };
     }
 
@@ -117,7 +117,7 @@ final class Examination {
     /** Reports only what the driver knows of a file. */
     private static PathReport plain(Path path, Machine.Probe probe) {
         try {
-            return new PathReport(
+            return PathReport.of(
                     path, "file", Optional.empty(), Optional.empty(), Optional.of(probe.ioPath(path, false)),
                     Optional.of(probe.ioPath(path, true)), Optional.empty(), "", Optional.empty());
         } catch (CuFileException e) {

@@ -22,11 +22,12 @@ final class HeapCopies {
         }
     }
 
-    static long read(CuFileHandle handle, byte[] array, long fileOffset, IoResult result) {
+    static long read(CuFileHandle handle, MemorySegment heap, long fileOffset, IoResult result) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment copy = allocate(arena, handle, array.length, fileOffset, result);
-            long bytes = handle.read(MemoryRange.ofSegment(copy), array.length, fileOffset, 0, result);
-            MemorySegment.copy(copy, 0, MemorySegment.ofArray(array), 0, bytes);
+            MemorySegment copy = allocate(arena, handle, heap.byteSize(), fileOffset, result);
+            MemorySegment target = heap.isReadOnly() ? copy.asReadOnly() : copy;
+            long bytes = handle.read(MemoryRange.ofSegment(target), heap.byteSize(), fileOffset, 0, result);
+            MemorySegment.copy(copy, 0, heap, 0, bytes);
             return bytes;
         }
     }

@@ -19,6 +19,8 @@ import java.util.Set;
 /** Converts Java's open options into a {@link FileSource}. */
 final class OpenOptions {
     private static final String FUNCTION = "cuFileHandleRegister";
+    private static final Set<StandardOpenOption> CREATING =
+            Set.of(StandardOpenOption.CREATE, StandardOpenOption.CREATE_NEW, StandardOpenOption.TRUNCATE_EXISTING);
 
     private OpenOptions() {
     }
@@ -52,24 +54,14 @@ final class OpenOptions {
         for (OpenOption option : set) {
             check(path, option);
         }
-        boolean write = set.contains(StandardOpenOption.WRITE);
-        boolean read = set.contains(StandardOpenOption.READ) || !write;
-        boolean creates = set.contains(StandardOpenOption.CREATE) || set.contains(StandardOpenOption.CREATE_NEW);
-        boolean truncates = set.contains(StandardOpenOption.TRUNCATE_EXISTING);
-        if (!write && (creates || truncates)) {
-            throw refuse(CuFileError.INVALID_VALUE, path, "creating or truncating needs StandardOpenOption.WRITE");
+        if (!set.contains(StandardOpenOption.WRITE)) {
+            if (set.stream().anyMatch(CREATING::contains)) {
+                throw refuse(CuFileError.INVALID_VALUE, path, "creating or truncating needs StandardOpenOption.WRITE");
+            }
+            set.add(StandardOpenOption.READ);
         }
-        return new FileSource.Named(
-                path,
-                read,
-                write,
-                set.contains(StandardOpenOption.CREATE),
-                set.contains(StandardOpenOption.CREATE_NEW),
-                truncates,
-                set.contains(CuFileOpenOption.DIRECT),
-                set.contains(StandardOpenOption.SYNC),
-                set.contains(StandardOpenOption.DSYNC),
-                set.contains(CuFileOpenOption.DROP));
+        set.remove(StandardOpenOption.SPARSE);
+        return new FileSource.Named(path, set);
     }
 
     private static void check(Path path, OpenOption option) {

@@ -2,7 +2,6 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileException;
 import java.util.Objects;
-import org.jspecify.annotations.Nullable;
 
 /**
  * Decides which memory is registered with the backend; see {@link CuFileDriver#setRegistrationPolicy}. Immutable.
@@ -11,9 +10,14 @@ import org.jspecify.annotations.Nullable;
  * driver.setRegistrationPolicy(RegistrationPolicy.CACHED.withBudget(8L << 30));
  * }</pre>
  *
+ * @param mode who registers
+ * @param budgetBytes limit of a cache, bytes of GPU memory, 0 or more; {@code max_device_pinned_mem_size_kb} and each GPU's BAR1 aperture
+ *        limit it, too
+ * @param pageBytes size of the GPU pages that a registration pins, bytes, a power of two: 64 KiB on discrete GPUs, 4 KiB on Tegra
  * @since 0.1
  */
-public final class RegistrationPolicy {
+public record RegistrationPolicy(Mode mode, long budgetBytes, long pageBytes) {
+
     /** Page size of discrete GPUs, in bytes. */
     private static final long GPU_PAGE = 64 << 10;
 
@@ -27,46 +31,19 @@ public final class RegistrationPolicy {
      */
     public static final RegistrationPolicy CACHED = new RegistrationPolicy(Mode.CACHED, Long.MAX_VALUE, GPU_PAGE);
 
-    private final Mode mode;
-    private final long budgetBytes;
-    private final long pageBytes;
-
     /**
      * Checks the numbers.
      *
-     * @param mode as {@link #mode}
-     * @param budgetBytes as {@link #budgetBytes}
-     * @param pageBytes as {@link #pageBytes}
      * @throws CuFileException INVALID_VALUE (EINVAL) for a negative budget or a page size that is not a power of two
      */
-    public RegistrationPolicy(Mode mode, long budgetBytes, long pageBytes) {
+    public RegistrationPolicy {
+        Objects.requireNonNull(mode, "mode");
         if (budgetBytes < 0) {
             throw invalid("the budget is negative: " + budgetBytes);
         }
         if (pageBytes < 1 || Long.bitCount(pageBytes) != 1) {
             throw invalid("the page size is not a power of two: " + pageBytes);
         }
-        this.mode = mode;
-        this.budgetBytes = budgetBytes;
-        this.pageBytes = pageBytes;
-    }
-
-    /** {@return who registers} */
-    public Mode mode() {
-        return mode;
-    }
-
-    /**
-     * {@return limit of a cache, bytes of GPU memory, 0 or more; {@code max_device_pinned_mem_size_kb} and each GPU's BAR1 aperture
-     * limit it, too}
-     */
-    public long budgetBytes() {
-        return budgetBytes;
-    }
-
-    /** {@return size of the GPU pages that a registration pins, bytes, a power of two: 64 KiB on discrete GPUs, 4 KiB on Tegra} */
-    public long pageBytes() {
-        return pageBytes;
     }
 
     /** Says who registers memory. */
@@ -103,21 +80,5 @@ public final class RegistrationPolicy {
      */
     public RegistrationPolicy withPages(long bytes) {
         return new RegistrationPolicy(mode, budgetBytes, bytes);
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof RegistrationPolicy that && budgetBytes == that.budgetBytes
-                && pageBytes == that.pageBytes && mode.equals(that.mode);
-    }
-
-    @Override
-    public int hashCode() {
-        return Objects.hash(mode, budgetBytes, pageBytes);
-    }
-
-    @Override
-    public String toString() {
-        return "RegistrationPolicy[mode=" + mode + ", budgetBytes=" + budgetBytes + ", pageBytes=" + pageBytes + ']';
     }
 }

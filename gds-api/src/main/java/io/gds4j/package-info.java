@@ -9,7 +9,7 @@ package io.gds4j;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   HandleArgumentsTest: HandleAccess
+//   HandleArgumentsTest: CuFileHandle
 //   CuFileBatchTest: BulkTransfer
 //   DriverLifecycleTest: Session
 //   InFlightTest: MemoryUse

@@ -63,14 +63,14 @@ class CuFileDriverTest {
 
         List<String> set = new ArrayList<>();
         Map<String, Boolean> all = new java.util.LinkedHashMap<>();
-        all.put("read", named.read());
-        all.put("write", named.write());
-        all.put("create", named.create());
-        all.put("createNew", named.createNew());
-        all.put("truncate", named.truncate());
-        all.put("direct", named.direct());
-        all.put("sync", named.sync());
-        all.put("dsync", named.dsync());
+        all.put("read", named.has(StandardOpenOption.READ));
+        all.put("write", named.has(StandardOpenOption.WRITE));
+        all.put("create", named.has(StandardOpenOption.CREATE));
+        all.put("createNew", named.has(StandardOpenOption.CREATE_NEW));
+        all.put("truncate", named.has(StandardOpenOption.TRUNCATE_EXISTING));
+        all.put("direct", named.has(CuFileOpenOption.DIRECT));
+        all.put("sync", named.has(StandardOpenOption.SYNC));
+        all.put("dsync", named.has(StandardOpenOption.DSYNC));
         all.forEach((name, on) -> {
             if (on) {
                 set.add(name);

@@ -143,7 +143,7 @@ public class RecordingBackend implements CuFileBackend {
     @Override
     public DriverProperties driverGetProperties() {
         record("driverGetProperties", "");
-        return new DriverProperties(0, 0, 4, 16384, 0, 2, 8, 131072, 1024, 33554432, 128, 5);
+        return DriverProperties.of(0, 0, 4, 16384, 0, 2, 8, 131072, 1024, 33554432, 128, 5);
     }
 
     @Override

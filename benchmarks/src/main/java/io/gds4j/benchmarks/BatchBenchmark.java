@@ -1,5 +1,6 @@
 package io.gds4j.benchmarks;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.compat.CompatSession;
 import io.gds4j.compat.SessionLog;
 import io.gds4j.compat.batch.CoalescedDeviceReads;
@@ -37,6 +38,7 @@ import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -133,7 +135,9 @@ public class BatchBenchmark {
                 log);
         batch = desk.setUp(COUNT);
         file = session.files().register(
-                new FileSource.Named(path, true, false, false, false, false, direct, false, false));
+                direct
+? FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
+: FileSource.Named.of(path, StandardOpenOption.READ));
         allocator = new NativeMemoryAllocator(posix, cuda);
         allocation = allocator.allocate(memory, (long) COUNT * SIZE, memory.isCuda() ? 0 : MemoryRange.NO_DEVICE);
         allocator.fill(allocation.range(), (byte) 1);

@@ -20,6 +20,7 @@ import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 import java.util.concurrent.TimeUnit;
 import org.openjdk.jmh.annotations.Benchmark;
@@ -65,7 +66,7 @@ public class StatisticsBenchmark {
     public void open() throws IOException {
         path = Files.write(Files.createTempFile("statistics", null), new byte[SIZE]);
         CuFileConfig config = CuFileConfig.builder().withoutEnvironment().build();
-        FileSource source = new FileSource.Named(path, true, false, false, false, false, false, false, false);
+        FileSource source = FileSource.Named.of(path, StandardOpenOption.READ);
         session = new CompatSession(
                 posix,
                 Optional.empty(),

@@ -127,7 +127,7 @@ record ConfigSources(Map<String, String> variables, @Nullable Path file, @Nullab
                                 .formatted(found.variable().orElseThrow(), found.value()));
             }
             if (found == null) {
-                found = ConfigValue.ofVariable(key, value, source.name());
+                found = ConfigValueParts.ofVariable(key, value, source.name());
             }
         }
         return Optional.ofNullable(found);

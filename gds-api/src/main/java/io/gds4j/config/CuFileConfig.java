@@ -40,7 +40,7 @@ public final class CuFileConfig {
         Map<ConfigKey<?>, ConfigValue<?>> all = new LinkedHashMap<>();
         for (ConfigKey<?> key : CuFileKeys.all()) {
             ConfigValue<?> value = explicit.get(key);
-            all.put(key, value == null ? ConfigValue.ofDefault(key) : value);
+            all.put(key, value == null ? ConfigValueParts.ofDefault(key) : value);
         }
         this.values = all;
         this.unknown = List.copyOf(unknown);
@@ -205,7 +205,7 @@ public final class CuFileConfig {
         public <T> Builder set(ConfigKey<T> key, T value) {
             Objects.requireNonNull(value, key::name);
             T accepted = key.accept(value).orElseThrow(() -> CuFileConfigException.ofApi(key, value));
-            program.put(key, ConfigValue.ofApi(key, accepted));
+            program.put(key, ConfigValueParts.ofApi(key, accepted));
             return this;
         }
 

@@ -124,7 +124,7 @@ final class JsonConfigReader {
         T accepted = key.accept(value)
                 .orElseThrow(() -> CuFileConfigException.ofFile(
                         key, CuFileConfigException.show(value), file, at.getLineNr(), at.getColumnNr()));
-        values.put(key, ConfigValue.ofFile(key, accepted, file, at.getLineNr()));
+        values.put(key, ConfigValueParts.ofFile(key, accepted, file, at.getLineNr()));
     }
 
     private Object readValue(ConfigKey<?> key) throws IOException {

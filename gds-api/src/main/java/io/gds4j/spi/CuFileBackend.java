@@ -68,7 +68,7 @@ public interface CuFileBackend {
 
     /** {@return counters that cuFile's statistics lack; 0 if a backend does not count them} */
     default EngineStatistics engineStatistics() {
-        return new EngineStatistics(bytesByPath(), 0, peakStagingBytes(), 0, 0, "off");
+        return EngineStatistics.of(bytesByPath(), 0, peakStagingBytes(), 0, 0, "off");
     }
 
     // ---- cuFile 1.0: handles, buffers, synchronous I/O, driver

@@ -158,7 +158,7 @@ public final class DriverLimits {
      */
     public synchronized DriverProperties in(DriverProperties others) {
         int control = others.driverControlFlags();
-        return new DriverProperties(
+        return DriverProperties.of(
                 others.nvfsMajorVersion(),
                 others.nvfsMinorVersion(),
                 pollThresholdKb,

@@ -3,10 +3,11 @@ package io.gds4j.spi;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
+import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.util.Objects;
 import java.util.Optional;
-import org.jspecify.annotations.Nullable;
+import java.util.Set;
 
 /**
  * A file to register ({@code CUfileDescr_t}): a descriptor that the caller has opened, a path that the backend opens, or ranges
@@ -56,130 +57,37 @@ public sealed interface FileSource {
 
     /**
      * A path to open.
+     *
+     * @param path file to open
+     * @param options READ, WRITE or both, CREATE, CREATE_NEW, TRUNCATE_EXISTING, SYNC and DSYNC of
+     *        {@link java.nio.file.StandardOpenOption}, and each {@link io.gds4j.CuFileOpenOption}
      */
-    final class Named implements FileSource {
-        private final Parts parts;
-
-        /**
-         * Sets the parts.
-         *
-         * @param path as {@link #path}
-         * @param read as {@link #read}
-         * @param write as {@link #write}
-         * @param create as {@link #create}
-         * @param createNew as {@link #createNew}
-         * @param truncate as {@link #truncate}
-         * @param direct as {@link #direct}
-         * @param sync as {@link #sync}
-         * @param dsync as {@link #dsync}
-         * @param drop as {@link #drop}
-         */
-        public Named(
-                Path path,
-                boolean read,
-                boolean write,
-                boolean create,
-                boolean createNew,
-                boolean truncate,
-                boolean direct,
-                boolean sync,
-                boolean dsync,
-                boolean drop) {
-            parts = new Parts(path, read, write, create, createNew, truncate, direct, sync, dsync, drop);
-        }
-
-        /** {@return file to open} */
-        public Path path() {
-            return parts.path;
-        }
-
-        /** {@return whether to open it for reading} */
-        public boolean read() {
-            return parts.read;
-        }
-
-        /** {@return whether to open it for writing} */
-        public boolean write() {
-            return parts.write;
-        }
-
-        /** {@return whether to create the file if it does not exist} */
-        public boolean create() {
-            return parts.create;
-        }
-
-        /** {@return whether to create the file, and to fail if it exists} */
-        public boolean createNew() {
-            return parts.createNew;
-        }
-
-        /** {@return whether to set its size to 0} */
-        public boolean truncate() {
-            return parts.truncate;
-        }
-
-        /** {@return whether to open it with O_DIRECT, if the file system supports that} */
-        public boolean direct() {
-            return parts.direct;
-        }
-
-        /** {@return whether to open it with O_SYNC} */
-        public boolean sync() {
-            return parts.sync;
-        }
-
-        /** {@return whether to open it with O_DSYNC} */
-        public boolean dsync() {
-            return parts.dsync;
-        }
-
-        /** {@return whether reads should leave the page cache unchanged} */
-        public boolean drop() {
-            return parts.drop;
+    record Named(Path path, Set<OpenOption> options) implements FileSource {
+        /** Copies the options. */
+        public Named {
+            Objects.requireNonNull(path, "path");
+            options = Set.copyOf(options);
         }
 
         /**
-         * A path to open without hints.
+         * Names a file and how to open it.
          *
          * @param path file to open
-         * @param read open for reading
-         * @param write open for writing
-         * @param create create the file if it does not exist
-         * @param createNew create the file, or fail if it exists
-         * @param truncate set its size to 0
-         * @param direct O_DIRECT, if the file system supports it
-         * @param sync O_SYNC
-         * @param dsync O_DSYNC
+         * @param options as {@link #options}, each once
+         * @return the source
          */
-        public Named(
-                Path path,
-                boolean read,
-                boolean write,
-                boolean create,
-                boolean createNew,
-                boolean truncate,
-                boolean direct,
-                boolean sync,
-                boolean dsync) {
-            this(path, read, write, create, createNew, truncate, direct, sync, dsync, false);
+        public static Named of(Path path, OpenOption... options) {
+            return new Named(path, Set.of(options));
         }
 
-        @Override
-        public boolean equals(@Nullable Object other) {
-            return other instanceof Named that && parts.equals(that.parts);
+        /**
+         * Returns whether an option is set.
+         *
+         * @param option the option
+         * @return true if it is
+         */
+        public boolean has(OpenOption option) {
+            return options.contains(option);
         }
-
-        @Override
-        public int hashCode() {
-            return parts.hashCode();
-        }
-
-        @Override
-        public String toString() {
-            return parts.toString().replaceFirst("Parts", "Named");
-        }
-
-        private record Parts(Path path, boolean read, boolean write, boolean create, boolean createNew,
-                boolean truncate, boolean direct, boolean sync, boolean dsync, boolean drop) {}
     }
 }

@@ -24,21 +24,21 @@ class AdviceTest {
     private Path folder;
 
     private Diagnosis diagnosis(String jdk, List<Gpu> gpus, CuFileConfig config, PathReport... paths) {
-        Platform platform = new Platform(
+        Platform platform = Platform.of(
                 "Linux 6.8", "amd64", 2, OptionalLong.empty(), OptionalLong.empty(), jdk, "vendor", "/jdk");
         return new Diagnosis(
                 platform, Optional.empty(), "", List.of(), gpus, Optional.empty(), Optional.of(config), List.of(paths));
     }
 
     private static Gpu gpu(OptionalLong bar1) {
-        return new Gpu(
+        return Gpu.of(
                 0, "H200", "GPU-1", Optional.empty(), OptionalLong.of(80L << 30), bar1, "9.0", OptionalInt.empty(),
                 Optional.empty(), OptionalInt.empty());
     }
 
     private static PathReport path(String fileSystem) {
         IoPathReport served = new IoPathReport(IoPath.COMPAT_BUFFERED, "test");
-        return new PathReport(
+        return PathReport.of(
                 Path.of("/data/a\nb"), "file", Optional.of(new Mount("/data", fileSystem, "/dev/sda", "8:0", false)),
                 Optional.empty(), Optional.of(served), Optional.of(served), Optional.empty(), "", Optional.empty());
     }

@@ -12,21 +12,21 @@ import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
 
 class DriverLimitsTest {
-    private static final DriverProperties OTHERS = new DriverProperties(1, 2, 3, 4, 5, 2, 7, 8, 9, 10, 11, 12);
+    private static final DriverProperties OTHERS = DriverProperties.of(1, 2, 3, 4, 5, 2, 7, 8, 9, 10, 11, 12);
 
     private final DriverLimits limits = new DriverLimits(CuFileConfig.defaults());
 
     @Test
     void propertiesShowTheLimits() {
         assertThat(limits.in(OTHERS))
-                .isEqualTo(new DriverProperties(1, 2, 4, 16384, 5, 2, 7, 131072, 9, 33554432, 11, 12));
+                .isEqualTo(DriverProperties.of(1, 2, 4, 16384, 5, 2, 7, 131072, 9, 33554432, 11, 12));
 
         limits.setPollMode(true, 8);
         limits.setMaxDirectIoSize(64);
         limits.setMaxCacheSize(0);
         limits.setMaxPinnedMemSize(68);
 
-        assertThat(limits.in(OTHERS)).isEqualTo(new DriverProperties(1, 2, 8, 64, 5, 3, 7, 0, 9, 68, 11, 12));
+        assertThat(limits.in(OTHERS)).isEqualTo(DriverProperties.of(1, 2, 8, 64, 5, 3, 7, 0, 9, 68, 11, 12));
         assertThat(limits.maxDirectIoKb()).isEqualTo(64);
         assertThat(limits.maxPinnedKb()).isEqualTo(68);
         assertThat(new DriverLimits(OTHERS, true).in(OTHERS).driverControlFlags()).isEqualTo(3);

@@ -387,7 +387,7 @@ public final class CompatBackend extends CompatDriver {
     @Override
     public EngineStatistics engineStatistics() {
         CompatSession open = session();
-        return new EngineStatistics(
+        return EngineStatistics.of(
                 bytesByPath(),
                 open == null ? 0 : open.stagingBytes(),
                 peakStagingBytes(),

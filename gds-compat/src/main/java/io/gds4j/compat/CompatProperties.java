@@ -17,7 +17,7 @@ final class CompatProperties {
     static DriverProperties of(CuFileConfig config) {
         boolean parallel = config.get(CuFileKeys.PARALLEL_IO);
         boolean streams = parallel && config.get(CuFileKeys.MAX_IO_THREADS) > 0;
-        return new DriverProperties(
+        return DriverProperties.of(
                 0,
                 0,
                 config.get(CuFileKeys.POLL_MODE_MAX_SIZE_KB),

@@ -40,7 +40,7 @@ class DiagnosisTest {
             Diagnosis here = driver.diagnose(folder);
             assertThat(here.directStorage()).isFalse();
             PathReport buffered = here.paths().getFirst();
-            PathReport served = new PathReport(folder, "file", buffered.mount(), buffered.alignment(),
+            PathReport served = PathReport.of(folder, "file", buffered.mount(), buffered.alignment(),
                     Optional.of(new IoPathReport(IoPath.COMPAT_BUFFERED, "")),
                     Optional.of(new IoPathReport(IoPath.NVFS, "")), Optional.empty(), "", Optional.empty());
             assertThat(here.withPaths(List.of(served)).directStorage()).isTrue();

@@ -59,7 +59,7 @@ final class LoaderCounters {
 
     LoaderReport report(long memoryBytes) {
         add(System.nanoTime());
-        return new LoaderReport(new LoaderReport.Parts(
+        return new LoaderReportParts(
                 records,
                 bytes,
                 batches,
@@ -67,6 +67,6 @@ final class LoaderCounters {
                 (lastDelivery - begun) / NANOS,
                 waitingForData / NANOS,
                 waitingForConsumer / NANOS,
-                memoryBytes));
+                memoryBytes);
     }
 }

@@ -5,68 +5,38 @@ package io.gds4j.dataset;
  *
  * @since 0.1
  */
-public final class LoaderReport {
-    private final Parts parts;
-
-    LoaderReport(Parts parts) {
-        this.parts = parts;
-    }
-
+public sealed interface LoaderReport permits LoaderReportParts {
     /** {@return delivered records} */
-    public long records() {
-        return parts.records;
-    }
+    long records();
 
     /** {@return delivered bytes} */
-    public long bytes() {
-        return parts.bytes;
-    }
+    long bytes();
 
     /** {@return delivered batches} */
-    public long batches() {
-        return parts.batches;
-    }
+    long batches();
 
     /** {@return records that {@link ErrorPolicy#SKIP} left out} */
-    public long skipped() {
-        return parts.skipped;
-    }
+    long skipped();
 
     /** {@return time from the opening of the loader to the last delivery} */
-    public double seconds() {
-        return parts.seconds;
-    }
+    double seconds();
 
     /** {@return time in which the consumer waited for a batch} */
-    public double waitingForDataSeconds() {
-        return parts.waitingForDataSeconds;
-    }
+    double waitingForDataSeconds();
 
     /** {@return time in which reading stood still because all buffers held batches} */
-    public double waitingForConsumerSeconds() {
-        return parts.waitingForConsumerSeconds;
-    }
+    double waitingForConsumerSeconds();
 
     /** {@return memory of all buffers: constant, within the bound of the builder} */
-    public long memoryBytes() {
-        return parts.memoryBytes;
-    }
+    long memoryBytes();
 
     /** {@return delivered bytes per second; 0 before the first delivery} */
-    public double bytesPerSecond() {
-        return parts.seconds > 0 ? parts.bytes / parts.seconds : 0;
+    default double bytesPerSecond() {
+        return seconds() > 0 ? bytes() / seconds() : 0;
     }
 
     /** {@return delivered records per second; 0 before the first delivery} */
-    public double recordsPerSecond() {
-        return parts.seconds > 0 ? parts.records / parts.seconds : 0;
+    default double recordsPerSecond() {
+        return seconds() > 0 ? records() / seconds() : 0;
     }
-
-    @Override
-    public String toString() {
-        return parts.toString().replaceFirst("Parts", "LoaderReport");
-    }
-
-    record Parts(long records, long bytes, long batches, long skipped, double seconds, double waitingForDataSeconds,
-            double waitingForConsumerSeconds, long memoryBytes) {}
 }

@@ -18,6 +18,7 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
@@ -79,7 +80,7 @@ public abstract class SessionRig {
     }
 
     protected static FileSource source(Path path) {
-        return new FileSource.Named(path, true, true, false, false, false, false, false, false);
+        return FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
     protected final MemoryAllocation allocate(MemoryKind kind, long size) {

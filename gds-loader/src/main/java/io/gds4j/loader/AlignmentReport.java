@@ -5,50 +5,25 @@ package io.gds4j.loader;
  *
  * @since 0.1
  */
-public final class AlignmentReport {
-    private final Parts parts;
-
-    AlignmentReport(Parts parts) {
-        this.parts = parts;
-    }
-
+public sealed interface AlignmentReport permits AlignmentReportParts {
     /** {@return alignment of every tensor's address, in bytes} */
-    public long alignment() {
-        return parts.alignment;
-    }
+    long alignment();
 
     /** {@return number of tensors in the plan} */
-    public int tensors() {
-        return parts.tensors;
-    }
+    int tensors();
 
     /** {@return number of tensors that begin at a multiple of the alignment in their file} */
-    public int alignedInFile() {
-        return parts.alignedInFile;
-    }
+    int alignedInFile();
 
     /** {@return number of tensors that are read straight to their place} */
-    public int read() {
-        return parts.read;
-    }
+    int read();
 
     /**
      * {@return number of small tensors that are read into host memory together and copied from there, because their offsets do not
      * agree modulo the alignment}
      */
-    public int gathered() {
-        return parts.gathered;
-    }
+    int gathered();
 
     /** {@return bytes of the gathered tensors} */
-    public long gatheredBytes() {
-        return parts.gatheredBytes;
-    }
-
-    @Override
-    public String toString() {
-        return parts.toString().replaceFirst("Parts", "AlignmentReport");
-    }
-
-    record Parts(long alignment, int tensors, int alignedInFile, int read, int gathered, long gatheredBytes) {}
+    long gatheredBytes();
 }

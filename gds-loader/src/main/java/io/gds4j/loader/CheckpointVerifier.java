@@ -121,7 +121,7 @@ public final class CheckpointVerifier {
                 throw broken;
             }
         }
-        return new VerificationReport(tensors.size(), bytes, (System.nanoTime() - start) / 1e9, found);
+        return VerificationReport.of(tensors.size(), bytes, (System.nanoTime() - start) / 1e9, found);
     }
 
     /**

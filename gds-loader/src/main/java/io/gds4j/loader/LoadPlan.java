@@ -330,8 +330,8 @@ public final class LoadPlan {
                 .filter(tensor -> tensor.fileOffset() % options.alignment() == 0)
                 .count();
         int tensors = plan.tensors().size();
-        return new AlignmentReport(new AlignmentReport.Parts(
-                options.alignment(), tensors, (int) aligned, tensors - gathered, gathered, gatheredBytes));
+        return new AlignmentReportParts(
+                options.alignment(), tensors, (int) aligned, tensors - gathered, gathered, gatheredBytes);
     }
 
     /** Loads without a listener; see {@link #load(CuFileDriver, LoadListener)}. */
@@ -411,11 +411,11 @@ public final class LoadPlan {
         };
         return new LoadJob.Order<>(
                 checkpoint.path(), checkpoint.headerNanos(), layout, options, tensors, bytes, progress, started,
-                (job, outcome) -> result.apply(job, new LoadReport(new LoadReport.Parts(
+                (job, outcome) -> result.apply(job, new LoadReportParts(
                         layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
                         checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9,
                         outcome.moved().byPath(), outcome.moved().asked(), outcome.moved().whyNotDirect(),
-                        outcome.peakStagingBytes()))));
+                        outcome.peakStagingBytes())));
     }
 
     /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */

@@ -9,93 +9,52 @@ import java.util.Optional;
  *
  * @since 0.1
  */
-public final class LoadReport {
-    private final Parts parts;
-
-    LoadReport(Parts parts) {
-        this.parts = parts;
-    }
-
+public sealed interface LoadReport permits LoadReportParts {
     /** {@return number of files that were read} */
-    public int files() {
-        return parts.files;
-    }
+    int files();
 
     /** {@return number of tensors that were loaded} */
-    public int tensors() {
-        return parts.tensors;
-    }
+    int tensors();
 
     /** {@return bytes of these tensors} */
-    public long bytes() {
-        return parts.bytes;
-    }
+    long bytes();
 
     /** {@return number of reads by the driver} */
-    public int requests() {
-        return parts.requests;
-    }
+    int requests();
 
     /**
      * {@return duration from the first header byte to the last tensor in place: {@link Checkpoint#open} plus the load, including
      * opening files and allocating memory, without the time in between}
      */
-    public double seconds() {
-        return parts.seconds;
-    }
+    double seconds();
 
     /** {@return the part of {@link #seconds} for {@link Checkpoint#open}} */
-    public double headerSeconds() {
-        return parts.headerSeconds;
-    }
+    double headerSeconds();
 
     /**
      * {@return the part of {@link #seconds} from the first to the last allocation of destination memory; bytes flow into the first block
      * while later ones are allocated}
      */
-    public double memorySeconds() {
-        return parts.memorySeconds;
-    }
+    double memorySeconds();
 
     /**
      * Returns the bytes of each I/O path. Bytes that were moved twice, such as after a failure of a path, count twice.
      *
      * @return the paths that served any
      */
-    public Map<IoPath, Long> ioPaths() {
-        return parts.ioPaths;
-    }
+    Map<IoPath, Long> ioPaths();
 
     /** {@return bytes that the requests asked the driver for; with gaps between tensors that are read along, more than {@link #bytes}} */
-    public long bytesAsked() {
-        return parts.bytesAsked;
-    }
+    long bytesAsked();
 
     /** {@return why bytes did not go by GPUDirect Storage, a clause for users; empty if all did, or if none were moved} */
-    public Optional<String> whyNotDirect() {
-        return parts.whyNotDirect;
-    }
+    Optional<String> whyNotDirect();
 
     /** {@return peak of the host memory for staging, of driver and loader together} */
-    public long peakStagingBytes() {
-        return parts.peakStagingBytes;
-    }
+    long peakStagingBytes();
 
     /** Returns bytes per second, based on {@link #seconds}. */
-    public double bytesPerSecond() {
-        return parts.seconds > 0 ? parts.bytes / parts.seconds : 0;
-    }
-
-    @Override
-    public String toString() {
-        return parts.toString().replaceFirst("Parts", "LoadReport");
-    }
-
-    record Parts(int files, int tensors, long bytes, int requests, double seconds, double headerSeconds,
-            double memorySeconds, Map<IoPath, Long> ioPaths, long bytesAsked, Optional<String> whyNotDirect,
-            long peakStagingBytes) {
-        Parts {
-            ioPaths = Map.copyOf(ioPaths);
-        }
+    default double bytesPerSecond() {
+        return seconds() > 0 ? bytes() / seconds() : 0;
     }
 }

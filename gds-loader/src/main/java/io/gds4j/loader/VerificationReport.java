@@ -8,52 +8,34 @@ import java.util.List;
  *
  * @since 0.1
  */
-public final class VerificationReport {
-    private final Parts parts;
+public sealed interface VerificationReport permits VerificationReportParts {
+    /** {@return number of tensors compared} */
+    int tensors();
+
+    /** {@return bytes compared} */
+    long bytes();
+
+    /** {@return duration in seconds} */
+    double seconds();
+
+    /** {@return the first difference of each tensor that differs, in the order of the tensors} */
+    List<TensorMismatch> mismatches();
 
     /**
-     * Sets the parts.
+     * Makes a value.
      *
      * @param tensors as {@link #tensors}
      * @param bytes as {@link #bytes}
      * @param seconds as {@link #seconds}
      * @param mismatches as {@link #mismatches}
+     * @return the value
      */
-    public VerificationReport(int tensors, long bytes, double seconds, List<TensorMismatch> mismatches) {
-        parts = new Parts(tensors, bytes, seconds, List.copyOf(mismatches));
-    }
-
-    /** {@return number of tensors compared} */
-    public int tensors() {
-        return parts.tensors;
-    }
-
-    /** {@return bytes compared} */
-    public long bytes() {
-        return parts.bytes;
-    }
-
-    /** {@return duration in seconds} */
-    public double seconds() {
-        return parts.seconds;
-    }
-
-    /** {@return the first difference of each tensor that differs, in the order of the tensors} */
-    public List<TensorMismatch> mismatches() {
-        return parts.mismatches;
+    static VerificationReport of(int tensors, long bytes, double seconds, List<TensorMismatch> mismatches) {
+        return new VerificationReportParts(tensors, bytes, seconds, mismatches);
     }
 
     /** Returns true if nothing differs. */
-    public boolean verified() {
-        return parts.mismatches.isEmpty();
+    default boolean verified() {
+        return mismatches().isEmpty();
     }
-
-    @Override
-    public String toString() {
-        return "VerificationReport[tensors=" + parts.tensors + ", bytes=" + parts.bytes + ", seconds=" + parts.seconds
-                + ", mismatches="
-                + parts.mismatches.size() + ']';
-    }
-
-    private record Parts(int tensors, long bytes, double seconds, List<TensorMismatch> mismatches) {}
 }

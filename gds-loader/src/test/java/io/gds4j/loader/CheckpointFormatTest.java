@@ -69,7 +69,7 @@ class CheckpointFormatTest {
             long length = in.size() - 3;
             String name = String.valueOf(in.path().getFileName());
             TensorInfo tensor = new TensorInfo(name, DType.opaque("raw", 1), List.of(length), in.path(), 3, length);
-            return new CheckpointFile(in.path(), in.size(), 3, List.of(tensor), Metadata.of(
+            return CheckpointFile.of(in.path(), in.size(), 3, List.of(tensor), Metadata.of(
                     Map.of("size", new MetadataValue.Whole(length, false))));
         }
     }
@@ -140,7 +140,7 @@ class CheckpointFormatTest {
         public CheckpointFile read(FormatInput in) {
             TensorInfo tensor = new TensorInfo("t", DType.U8, List.of(elements), in.path().resolveSibling(file), offset,
                     length);
-            return new CheckpointFile(in.path(), in.size(), 0, List.of(tensor), Metadata.of(Map.of()));
+            return CheckpointFile.of(in.path(), in.size(), 0, List.of(tensor), Metadata.of(Map.of()));
         }
     }
 

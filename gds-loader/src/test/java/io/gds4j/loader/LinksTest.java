@@ -341,14 +341,14 @@ class LinksTest {
     private record Careless(String id, List<String> suffixes) implements TestFormat {
         @Override
         public CheckpointFile read(FormatInput in) {
-            return new CheckpointFile(in.path(), in.size(), 0, List.of(), Metadata.of(Map.of()));
+            return CheckpointFile.of(in.path(), in.size(), 0, List.of(), Metadata.of(Map.of()));
         }
 
         @Override
         public List<CheckpointFile> combine(List<CheckpointFile> files) {
             Path data = files.getFirst().path().resolveSibling("data");
             TensorInfo tensor = new TensorInfo("w", DType.U8, List.of(2L), data, 0, 2);
-            return List.of(new CheckpointFile(data, 2, 0, List.of(tensor), Metadata.of(Map.of())));
+            return List.of(CheckpointFile.of(data, 2, 0, List.of(tensor), Metadata.of(Map.of())));
         }
     }
 

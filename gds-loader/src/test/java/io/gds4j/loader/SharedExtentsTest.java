@@ -58,7 +58,7 @@ class SharedExtentsTest {
             List<TensorInfo> tensors = new ArrayList<>();
             extents.forEach(at -> tensors.add(
                     new TensorInfo(at.name, DType.U8, List.of(at.length), in.path(), at.offset, at.length)));
-            return new CheckpointFile(in.path(), in.size(), 0, tensors, Metadata.ofStrings(Map.of()));
+            return CheckpointFile.of(in.path(), in.size(), 0, tensors, Metadata.ofStrings(Map.of()));
         }
     }
 

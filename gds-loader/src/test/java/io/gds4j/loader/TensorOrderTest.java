@@ -128,7 +128,7 @@ class TensorOrderTest {
                 offset += bytes.length;
             }
         }
-        TestFormat format = in -> new CheckpointFile(in.path(), in.size(), 0, infos, Map.of());
+        TestFormat format = in -> CheckpointFile.of(in.path(), in.size(), 0, infos, Map.of());
         return Checkpoint.open(file, format);
     }
 

@@ -37,7 +37,7 @@ class ValuesTest {
 
     @Test
     void textOfALargeFileIsShort() {
-        CheckpointFile file = new CheckpointFile(
+        CheckpointFile file = CheckpointFile.of(
                 FILE, 1 << 20, 8, Collections.nCopies(10_000, tensor(8)), Map.of("tokens", "a".repeat(100_000)));
 
         assertThat(file.toString()).contains("model.safetensors", "10000").hasSizeLessThan(200);

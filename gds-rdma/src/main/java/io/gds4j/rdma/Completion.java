@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import java.util.OptionalInt;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The end of a request ({@code ibv_wc}).
@@ -13,47 +12,28 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 @Experimental
-public final class Completion {
-    private final Parts parts;
-
-    Completion(long id, RdmaOperation operation, CompletionStatus status, int bytes, OptionalInt immediate,
-            int vendorError) {
-        parts = new Parts(id, operation, status, bytes, immediate, vendorError);
-    }
-
+public sealed interface Completion permits CompletionParts {
     /** {@return what the request was posted with} */
-    public long id() {
-        return parts.id;
-    }
+    long id();
 
     /** {@return what it asked for} */
-    public RdmaOperation operation() {
-        return parts.operation;
-    }
+    RdmaOperation operation();
 
     /** {@return how it ended; every request that was posted later fails, too, once one has failed} */
-    public CompletionStatus status() {
-        return parts.status;
-    }
+    CompletionStatus status();
 
     /** {@return bytes received; 0 for other operations and after a failure} */
-    public int bytes() {
-        return parts.bytes;
-    }
+    int bytes();
 
     /** {@return what the peer sent with the message, if it did} */
-    public OptionalInt immediate() {
-        return parts.immediate;
-    }
+    OptionalInt immediate();
 
     /** {@return the device's own code of the failure} */
-    public int vendorError() {
-        return parts.vendorError;
-    }
+    int vendorError();
 
     /** {@return whether the request succeeded} */
-    public boolean succeeded() {
-        return parts.status == CompletionStatus.SUCCESS;
+    default boolean succeeded() {
+        return status() == CompletionStatus.SUCCESS;
     }
 
     /**
@@ -63,11 +43,11 @@ public final class Completion {
      * @throws CuFileException with the status if the request failed: PERMISSION_DENIED (EACCES) for keys, ranges and rights,
      *         IO_ERROR with ETIMEDOUT if the peer does not answer, ECANCELED if it was flushed, EIO otherwise
      */
-    public Completion check() {
+    default Completion check() {
         if (succeeded()) {
             return this;
         }
-        int errno = switch (parts.status) {
+        int errno = switch (status()) {
             case REM_ACCESS_ERR, LOC_PROT_ERR, MW_BIND_ERR -> Errno.EACCES;
             case RETRY_EXC_ERR, RNR_RETRY_EXC_ERR, RESP_TIMEOUT_ERR -> Errno.ETIMEDOUT;
             case WR_FLUSH_ERR -> Errno.ECANCELED;
@@ -75,26 +55,7 @@ public final class Completion {
         };
         CuFileError error = errno == Errno.EACCES ? CuFileError.PERMISSION_DENIED : CuFileError.IO_ERROR;
         throw RdmaFailure.of(
-                error, parts.operation.verb(), errno,
-                "%s %s: %s (IBV_WC_%s)".formatted(parts.operation.text(), parts.id, parts.status.text(), parts.status));
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof Completion that && parts.equals(that.parts);
-    }
-
-    @Override
-    public int hashCode() {
-        return parts.hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return parts.toString().replaceFirst("Parts", "Completion");
-    }
-
-    private record Parts(long id, RdmaOperation operation, CompletionStatus status, int bytes, OptionalInt immediate,
-            int vendorError) {
+                error, operation().verb(), errno,
+                "%s %s: %s (IBV_WC_%s)".formatted(operation().text(), id(), status().text(), status()));
     }
 }

@@ -266,7 +266,7 @@ public final class ProtectionDomain implements AutoCloseable {
         if ((answer.flags() & (DeviceAttributes.MEM_WINDOW_2A | DeviceAttributes.MEM_WINDOW_2B)) != 0) {
             windows.add(WindowType.TYPE_2);
         }
-        return new RdmaDevice(
+        return new RdmaDeviceParts(
                 domain.device(), answer.ports(), answer.maxQueuePairs(), answer.maxRequests(), answer.maxRegions(),
                 answer.maxWindows(), answer.maxReads(), answer.atomics() != 0, Set.copyOf(windows));
     }

@@ -2,7 +2,6 @@ package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
 import java.util.Set;
-import org.jspecify.annotations.Nullable;
 
 /**
  * The limits of an RDMA device.
@@ -10,75 +9,31 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 @Experimental
-public final class RdmaDevice {
-    private final Parts parts;
-
-    RdmaDevice(String name, int ports, int maxQueuePairs, int maxRequests, int maxRegions, int maxWindows, int maxReads,
-            boolean atomics, Set<WindowType> windows) {
-        parts = new Parts(name, ports, maxQueuePairs, maxRequests, maxRegions, maxWindows, maxReads, atomics, windows);
-    }
-
+public sealed interface RdmaDevice permits RdmaDeviceParts {
     /** {@return its name} */
-    public String name() {
-        return parts.name;
-    }
+    String name();
 
     /** {@return number of ports} */
-    public int ports() {
-        return parts.ports;
-    }
+    int ports();
 
     /** {@return most queue pairs} */
-    public int maxQueuePairs() {
-        return parts.maxQueuePairs;
-    }
+    int maxQueuePairs();
 
     /** {@return most requests in a queue} */
-    public int maxRequests() {
-        return parts.maxRequests;
-    }
+    int maxRequests();
 
     /** {@return most memory regions} */
-    public int maxRegions() {
-        return parts.maxRegions;
-    }
+    int maxRegions();
 
     /** {@return most memory windows} */
-    public int maxWindows() {
-        return parts.maxWindows;
-    }
+    int maxWindows();
 
     /** {@return most reads and atomic operations in flight of a queue pair} */
-    public int maxReads() {
-        return parts.maxReads;
-    }
+    int maxReads();
 
     /** {@return whether it has atomic operations} */
-    public boolean atomics() {
-        return parts.atomics;
-    }
+    boolean atomics();
 
     /** {@return the types of windows that it says to have} */
-    public Set<WindowType> windows() {
-        return parts.windows;
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof RdmaDevice that && parts.equals(that.parts);
-    }
-
-    @Override
-    public int hashCode() {
-        return parts.hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return parts.toString().replaceFirst("Parts", "RdmaDevice");
-    }
-
-    private record Parts(String name, int ports, int maxQueuePairs, int maxRequests, int maxRegions, int maxWindows,
-            int maxReads, boolean atomics, Set<WindowType> windows) {
-    }
+    Set<WindowType> windows();
 }

@@ -2,53 +2,23 @@ package io.gds4j.rdma;
 
 import io.gds4j.Experimental;
 import io.gds4j.ffi.verbs.PortAttributes;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A port of an RDMA device.
  *
+ * @param number its number, from 1
+ * @param active whether it has a link
+ * @param ethernet whether its link is Ethernet (RoCE), not InfiniBand
+ * @param mtu bytes of the largest packet's data
+ * @param gids number of addresses
+ * @param lid local identifier; 0 on Ethernet
  * @since 0.1
  */
 @Experimental
-public final class RdmaPort {
+public record RdmaPort(int number, boolean active, boolean ethernet, int mtu, int gids, int lid) {
     private static final int MIN_MTU_SHIFT = 7;
+
     private static final int MAX_PORTS = 255;
-
-    private final Parts parts;
-
-    RdmaPort(int number, boolean active, boolean ethernet, int mtu, int gids, int lid) {
-        parts = new Parts(number, active, ethernet, mtu, gids, lid);
-    }
-
-    /** {@return its number, from 1} */
-    public int number() {
-        return parts.number;
-    }
-
-    /** {@return whether it has a link} */
-    public boolean active() {
-        return parts.active;
-    }
-
-    /** {@return whether its link is Ethernet (RoCE), not InfiniBand} */
-    public boolean ethernet() {
-        return parts.ethernet;
-    }
-
-    /** {@return bytes of the largest packet's data} */
-    public int mtu() {
-        return parts.mtu;
-    }
-
-    /** {@return number of addresses} */
-    public int gids() {
-        return parts.gids;
-    }
-
-    /** {@return local identifier; 0 on Ethernet} */
-    public int lid() {
-        return parts.lid;
-    }
 
     static RdmaPort query(DomainHandle domain, int number) {
         if (number < 1 || number > MAX_PORTS) {
@@ -67,23 +37,5 @@ public final class RdmaPort {
     /** Returns {@code enum ibv_mtu} of a size in bytes. */
     static int mtuCode(int bytes) {
         return Integer.numberOfTrailingZeros(bytes) - MIN_MTU_SHIFT;
-    }
-
-    @Override
-    public boolean equals(@Nullable Object other) {
-        return other instanceof RdmaPort that && parts.equals(that.parts);
-    }
-
-    @Override
-    public int hashCode() {
-        return parts.hashCode();
-    }
-
-    @Override
-    public String toString() {
-        return parts.toString().replaceFirst("Parts", "RdmaPort");
-    }
-
-    private record Parts(int number, boolean active, boolean ethernet, int mtu, int gids, int lid) {
     }
 }

@@ -219,7 +219,7 @@ final class Requests {
                 invalidated.add(() -> window.invalidatedByPeer(key));
             }
         }
-        Completion completion = new Completion(
+        Completion completion = new CompletionParts(
                 pending.id, pending.operation, status, received && succeeded ? polled.bytes(index) : 0, immediate,
                 succeeded ? 0 : polled.vendorError(index));
         if (pending.internal) {

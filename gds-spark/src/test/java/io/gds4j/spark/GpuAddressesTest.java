@@ -26,7 +26,7 @@ class GpuAddressesTest {
             gpu(2, "GPU-aaaa0000-0000-0000-0000-000000000003", "0000:01:00.0"));
 
     private static Gpu gpu(int index, String uuid, String pci) {
-        return new Gpu(index, "test", uuid, Optional.of(pci), OptionalLong.empty(), OptionalLong.empty(), "9.0",
+        return Gpu.of(index, "test", uuid, Optional.of(pci), OptionalLong.empty(), OptionalLong.empty(), "9.0",
                 OptionalInt.empty(), Optional.empty(), OptionalInt.empty());
     }
 

@@ -77,7 +77,7 @@ final class FakeGpuBackend extends ForwardingBackend implements StreamsForWork {
     @Override
     public DriverProperties driverGetProperties() {
         DriverProperties plain = super.driverGetProperties();
-        return new DriverProperties(
+        return DriverProperties.of(
                 plain.nvfsMajorVersion(),
                 plain.nvfsMinorVersion(),
                 plain.pollThresholdKb(),

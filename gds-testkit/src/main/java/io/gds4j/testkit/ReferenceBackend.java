@@ -294,7 +294,7 @@ public final class ReferenceBackend implements CuFileBackend {
     @Override
     public synchronized DriverProperties driverGetProperties() {
         openImplicitly();
-        return new DriverProperties(0, 0, pollKb, maxDirectKb, 0, poll ? 3 : 2, 0, 0, 0, 0, 0, 0);
+        return DriverProperties.of(0, 0, pollKb, maxDirectKb, 0, poll ? 3 : 2, 0, 0, 0, 0, 0, 0);
     }
 
     @Override

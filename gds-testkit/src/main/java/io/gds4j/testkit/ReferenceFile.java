@@ -1,5 +1,6 @@
 package io.gds4j.testkit;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -68,16 +69,11 @@ final class ReferenceFile implements BackendFile {
         if (Files.exists(path)) {
             checkType(path, path);
         }
-        Set<OpenOption> options = new HashSet<>();
-        add(options, source.read(), StandardOpenOption.READ);
-        add(options, source.write(), StandardOpenOption.WRITE);
-        add(options, source.create(), StandardOpenOption.CREATE);
-        add(options, source.createNew(), StandardOpenOption.CREATE_NEW);
-        add(options, source.truncate(), StandardOpenOption.TRUNCATE_EXISTING);
-        add(options, source.sync(), StandardOpenOption.SYNC);
-        add(options, source.dsync(), StandardOpenOption.DSYNC);
+        Set<OpenOption> options = new HashSet<>(source.options());
+        options.removeIf(CuFileOpenOption.class::isInstance);
         return new ReferenceFile(
-                channel(path, path, options), Optional.of(path), source.read(), source.write(), Optional.empty());
+                channel(path, path, options), Optional.of(path), source.has(StandardOpenOption.READ),
+                source.has(StandardOpenOption.WRITE), Optional.empty());
     }
 
     static ReferenceFile open(FileSource.Descriptor source) {

@@ -1,8 +1,8 @@
 package io.gds4j.internal.registration;
 
-/**
- * Counters of a {@link RegistrationCache}; {@code io.gds4j.RegistrationStatistics} says what each one counts.
- */
+import io.gds4j.RegistrationStatistics;
+
+/** Counters of a {@link RegistrationCache}. */
 public record CacheStatistics(
         long hits,
         long misses,
@@ -11,5 +11,7 @@ public record CacheStatistics(
         long evictions,
         long staleHits,
         int registrations,
-        long bytesPinned) {
+        long bytesPinned) implements RegistrationStatistics {
+    /** Of a session without a cache. */
+    public static final CacheStatistics NONE = new CacheStatistics(0, 0, 0, 0, 0, 0, 0, 0);
 }

@@ -7,7 +7,10 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import java.lang.System.Logger.Level;
+import java.nio.file.OpenOption;
+import java.nio.file.StandardOpenOption;
 import java.util.EnumSet;
+import java.util.HashSet;
 import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.Set;
@@ -59,19 +62,13 @@ final class RoutedFiles {
 
     /** The first backend has created the file before it refused it: the second one opens an existing file. */
     private static FileSource existing(FileSource source) {
-        return source instanceof FileSource.Named named && named.createNew()
-                ? new FileSource.Named(
-                        named.path(),
-                        named.read(),
-                        named.write(),
-                        true,
-                        false,
-                        named.truncate(),
-                        named.direct(),
-                        named.sync(),
-                        named.dsync(),
-                        named.drop())
-                : source;
+        if (!(source instanceof FileSource.Named named) || !named.has(StandardOpenOption.CREATE_NEW)) {
+            return source;
+        }
+        Set<OpenOption> options = new HashSet<>(named.options());
+        options.remove(StandardOpenOption.CREATE_NEW);
+        options.add(StandardOpenOption.CREATE);
+        return new FileSource.Named(named.path(), options);
     }
 
     void deregister(BackendFile file) {

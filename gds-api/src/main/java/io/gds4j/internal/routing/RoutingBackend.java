@@ -98,7 +98,7 @@ public final class RoutingBackend extends ForwardingBackend {
             return one;
         }
         EngineStatistics other = second.engineStatistics();
-        return new EngineStatistics(
+        return EngineStatistics.of(
                 bytesByPath(),
                 one.bouncePoolBytes() + other.bouncePoolBytes(),
                 one.bouncePoolPeakBytes() + other.bouncePoolPeakBytes(),

@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import static org.assertj.core.api.Assertions.tuple;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.Logged;
 import io.gds4j.RecordingBackend;
 import io.gds4j.error.CuFileError;
@@ -23,6 +24,7 @@ import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.EnumMap;
 import java.util.List;
@@ -64,7 +66,7 @@ class RoutingBackendTest {
     }
 
     private static FileSource source(String path) {
-        return new FileSource.Named(Path.of(path), true, true, false, false, false, false, false, false);
+        return FileSource.Named.of(Path.of(path), StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
     private static Runnable failing(CuFileError error) {
@@ -209,10 +211,14 @@ class RoutingBackendTest {
         };
         RoutingBackend own = new RoutingBackend(first, () -> watching);
         own.handleRegister(
-                new FileSource.Named(Path.of("/new"), false, true, false, true, true, true, true, false, true));
+                FileSource.Named.of(Path.of("/new"), StandardOpenOption.WRITE, StandardOpenOption.CREATE_NEW,
+                        StandardOpenOption.TRUNCATE_EXISTING, CuFileOpenOption.DIRECT, StandardOpenOption.SYNC,
+                        CuFileOpenOption.DROP));
         assertThat(seen[0])
                 .isEqualTo(
-                        new FileSource.Named(Path.of("/new"), false, true, true, false, true, true, true, false, true));
+                        FileSource.Named.of(Path.of("/new"), StandardOpenOption.WRITE, StandardOpenOption.CREATE,
+                                StandardOpenOption.TRUNCATE_EXISTING, CuFileOpenOption.DIRECT, StandardOpenOption.SYNC,
+                                CuFileOpenOption.DROP));
     }
 
     @Test

@@ -10,6 +10,7 @@ import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.FileSource;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.HashSet;
@@ -66,10 +67,10 @@ public final class DescriptorTable {
     /** Opens a file by its path. The caller must give them back by {@link #release}. */
     public FileDescriptors open(FileSource.Named source) {
         closeUnlocked(CHECKS_PER_HANDLE);
-        int access = source.read() && source.write()
+        int access = source.has(StandardOpenOption.READ) && source.has(StandardOpenOption.WRITE)
                 ? PosixConstants.O_RDWR
-                : source.write() ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
-        int sync = source.sync() ? PosixConstants.O_SYNC : source.dsync() ? PosixConstants.O_DSYNC : 0;
+                : source.has(StandardOpenOption.WRITE) ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
+        int sync = source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0;
         StatxResult status = posix.statx(source.path().toString());
         if (status.error() == 0) {
             checkType(status, Optional.of(source.path()));
@@ -79,9 +80,9 @@ public final class DescriptorTable {
             }
         }
         int flags = access | sync;
-        flags |= source.create() || source.createNew() ? PosixConstants.O_CREAT : 0;
-        flags |= source.createNew() ? PosixConstants.O_EXCL : 0;
-        flags |= source.truncate() ? PosixConstants.O_TRUNC : 0;
+        flags |= source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_CREAT : 0;
+        flags |= source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_EXCL : 0;
+        flags |= source.has(StandardOpenOption.TRUNCATE_EXISTING) ? PosixConstants.O_TRUNC : 0;
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         int fd = openWithinLimit(source.path().toString(), flags | PosixConstants.O_NONBLOCK);
         if (fd == -Errno.EAGAIN) {
@@ -100,14 +101,14 @@ public final class DescriptorTable {
      */
     private synchronized Optional<FileDescriptors> existing(
             FileSource.Named source, StatxResult status, int access, int sync) {
-        if (source.createNew()) {
+        if (source.has(StandardOpenOption.CREATE_NEW)) {
             return Optional.empty();
         }
         FileDescriptors descriptors = shared.get(new FileDescriptors.Key(FileKey.of(status), access, sync));
         if (descriptors == null || descriptors.mode() != (status.mode() & MODE_BITS)) {
             return Optional.empty();
         }
-        if (source.truncate()) {
+        if (source.has(StandardOpenOption.TRUNCATE_EXISTING)) {
             PosixErrors.check(
                     FUNCTION, "ftruncate", posix.ftruncate(descriptors.bufferedDescriptor(), 0),
                     Optional.of(source.path()));

@@ -1,5 +1,6 @@
 package io.gds4j.compat.file;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.compat.file.RequestLog.Severity;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -41,7 +42,7 @@ public final class RegisteredFiles {
         if (source instanceof FileSource.Named named) {
             FileDescriptors descriptors = descriptorTable.open(named);
             return add(new CompatFile(descriptorTable, posix, descriptors, Optional.of(FoundFile.named(named.path())),
-                    policy.isDirect(named.direct()), named.drop(), null));
+                    policy.isDirect(named.has(CuFileOpenOption.DIRECT)), named.has(CuFileOpenOption.DROP), null));
         }
         if (source instanceof FileSource.Ranges ranges) {
             SourceIo io = new SourceIo(ranges.source(), ranges.path(), () -> exiting);

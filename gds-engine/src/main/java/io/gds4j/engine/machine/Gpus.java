@@ -40,7 +40,7 @@ public final class Gpus {
     private static Gpu read(Cuda cuda, int index, SystemFiles files, NvmlAvailability nvml) {
         int[] device = new int[1];
         if (cuda.deviceGet(device, index) != Cuda.SUCCESS) {
-            return new Gpu(
+            return Gpu.of(
                     index, "not readable", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown",
                     OptionalInt.empty(), Optional.empty(), OptionalInt.empty());
         }
@@ -58,7 +58,7 @@ public final class Gpus {
             bar1 = bar1(nvml, pciId.get());
         }
         OptionalInt node = pciId.map(id -> numaNode(files, id)).orElseGet(OptionalInt::empty);
-        return new Gpu(
+        return Gpu.of(
                 index, name, uuid(cuda, device[0]), pciId, memory, bar1, computeCapability(cuda, device[0]), node,
                 flag(cuda, DMA_BUF_SUPPORTED, device[0]),
                 pciId.map(id -> nvLinks(nvml, id)).orElseGet(OptionalInt::empty));

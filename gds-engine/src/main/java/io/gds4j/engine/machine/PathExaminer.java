@@ -58,7 +58,7 @@ final class PathExaminer {
     private PathReport folder(Path path, Optional<Mount> mount) {
         int fd = posix.open(path.toString(), O_TMPFILE | PosixConstants.O_RDWR, PRIVATE);
         if (fd < 0) {
-            return new PathReport(
+            return PathReport.of(
                     path,
                     "folder",
                     mount,
@@ -85,7 +85,7 @@ final class PathExaminer {
                                 stat.directMemoryAlignment(),
                                 stat.directOffsetAlignment(),
                                 stat.directReadOffsetAlignment()));
-        return new PathReport(
+        return PathReport.of(
                 path, kind, mount, alignment, Optional.of(probe.ioPath(file, false)),
                 Optional.of(probe.ioPath(file, true)), Optional.empty(), "", Optional.empty());
     }

@@ -65,10 +65,10 @@ class GpusTest {
         var gpus = Gpus.all(new CudaAvailability.Available(driver(), 13_000, 2), files, NO_NVML);
 
         assertThat(gpus).containsExactly(
-                new Gpu(0, "NVIDIA Fake 1", "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff", Optional.of("0000:1a:00.0"),
+                Gpu.of(0, "NVIDIA Fake 1", "GPU-f0f1f2f3-f4f5-f6f7-f8f9-fafbfcfdfeff", Optional.of("0000:1a:00.0"),
                         OptionalLong.of(80L << 30), OptionalLong.of(128L << 30), "9.0", OptionalInt.of(1),
                         Optional.of(true), OptionalInt.empty()),
-                new Gpu(1, "unknown", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown",
+                Gpu.of(1, "unknown", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "unknown",
                         OptionalInt.empty(), Optional.empty(), OptionalInt.empty()));
     }
 

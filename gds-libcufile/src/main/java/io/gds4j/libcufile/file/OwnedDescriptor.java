@@ -1,5 +1,6 @@
 package io.gds4j.libcufile.file;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -12,6 +13,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
@@ -59,18 +61,18 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
             // Opening some devices has effects.
             checkType(before, path);
         }
-        int access = source.read() && source.write()
+        int access = source.has(StandardOpenOption.READ) && source.has(StandardOpenOption.WRITE)
                 ? PosixConstants.O_RDWR
-                : source.write() ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
+                : source.has(StandardOpenOption.WRITE) ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
         int flags = access
-                | (source.sync() ? PosixConstants.O_SYNC : source.dsync() ? PosixConstants.O_DSYNC : 0)
-                | (source.direct() ? PosixConstants.O_DIRECT : 0);
-        int once = (source.create() || source.createNew() ? PosixConstants.O_CREAT : 0)
-                | (source.createNew() ? PosixConstants.O_EXCL : 0)
-                | (source.truncate() ? PosixConstants.O_TRUNC : 0);
+                | (source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0)
+                | (source.has(CuFileOpenOption.DIRECT) ? PosixConstants.O_DIRECT : 0);
+        int once = (source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_CREAT : 0)
+                | (source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_EXCL : 0)
+                | (source.has(StandardOpenOption.TRUNCATE_EXISTING) ? PosixConstants.O_TRUNC : 0);
         String name = source.path().toString();
         int fd = open(posix, name, flags | once);
-        if (fd == -Errno.EINVAL && source.direct()) {
+        if (fd == -Errno.EINVAL && source.has(CuFileOpenOption.DIRECT)) {
             // A file system without direct I/O; it may have made the file all the same.
             flags &= ~PosixConstants.O_DIRECT;
             int again = before.error() == 0 ? once : once & ~PosixConstants.O_EXCL;

@@ -71,7 +71,7 @@ public final class LibraryLimits {
     }
 
     private DriverProperties merged(DriverProperties reported) {
-        return new DriverProperties(
+        return DriverProperties.of(
                 reported.nvfsMajorVersion(),
                 reported.nvfsMinorVersion(),
                 value(SizeParameter.POLLTHRESHOLD_SIZE_KB, reported.pollThresholdKb()),

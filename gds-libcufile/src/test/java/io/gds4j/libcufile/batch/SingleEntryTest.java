@@ -2,6 +2,7 @@ package io.gds4j.libcufile.batch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.Errno;
 import io.gds4j.libcufile.SessionRig;
@@ -14,6 +15,7 @@ import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.BatchStatus;
 import io.gds4j.spi.FileSource;
 import io.gds4j.statistics.IoPath;
+import java.nio.file.StandardOpenOption;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
@@ -85,7 +87,7 @@ class SingleEntryTest extends SessionRig {
     void misalignedHostMemoryOnADirectHandleIsServed() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
         BackendFile file = backend.handleRegister(
-                new FileSource.Named(path, true, true, false, false, false, true, false, false));
+                FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT));
         BackendBatch batch = backend.batchIoSetUp(4);
         backend.batchIoSubmit(
                 batch,

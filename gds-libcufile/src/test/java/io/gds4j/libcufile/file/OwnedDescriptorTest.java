@@ -15,6 +15,7 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -30,7 +31,7 @@ class OwnedDescriptorTest {
                 .always()
                 .fails(Errno.EAGAIN);
         OwnedDescriptor opened = OwnedDescriptor.open(
-                posix, new FileSource.Named(file, true, true, false, false, false, false, false, false));
+                posix, FileSource.Named.of(file, StandardOpenOption.READ, StandardOpenOption.WRITE));
         posix.close(opened.fd());
         assertThat(leased.hits()).isEqualTo(1);
         assertThat(posix.openDescriptors()).isZero();
@@ -49,7 +50,7 @@ class OwnedDescriptorTest {
             }
         });
         Failures.expect(CuFileError.INVALID_FILE_TYPE, () -> OwnedDescriptor.open(
-                posix, new FileSource.Named(file, true, false, false, false, false, false, false, false)));
+                posix, FileSource.Named.of(file, StandardOpenOption.READ)));
         assertThat(posix.openDescriptors()).isZero();
     }
 }

@@ -20,6 +20,7 @@ import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.junit.jupiter.api.BeforeEach;
@@ -51,9 +52,9 @@ class LibraryPreconditionsTest extends SessionRig {
         host = onHost.range();
         file = file();
         readOnly = backend.handleRegister(
-                new FileSource.Named(path, true, false, false, false, false, false, false, false));
+                FileSource.Named.of(path, StandardOpenOption.READ));
         writeOnly = backend.handleRegister(
-                new FileSource.Named(path, false, true, false, false, false, false, false, false));
+                FileSource.Named.of(path, StandardOpenOption.WRITE));
         fake.transfers().during(transfers::incrementAndGet);
     }
 

@@ -2,6 +2,7 @@ package io.gds4j.libcufile.guard;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileError;
@@ -138,9 +139,9 @@ class TransfersTest extends SessionRig {
     void transferAgainstTheAccessModeIsRefused() {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 4096);
         BackendFile reader = backend.handleRegister(
-                new FileSource.Named(path, true, false, false, false, false, false, false, false));
+                FileSource.Named.of(path, StandardOpenOption.READ));
         BackendFile writer = backend.handleRegister(
-                new FileSource.Named(path, false, true, false, false, false, false, false, false));
+                FileSource.Named.of(path, StandardOpenOption.WRITE));
         CuFileException write = failure(() -> backend.write(reader, memory.range(), 1, 0, 0));
         assertThat(write.error()).isEqualTo(CuFileError.INVALID_FILE_OPEN_FLAG);
         assertThat(write.errno()).hasValue(Errno.EBADF);
@@ -152,7 +153,7 @@ class TransfersTest extends SessionRig {
     void directHostReadLeavesMemoryBehindTheEndUntouched() throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
-                new FileSource.Named(path, true, false, false, false, false, true, false, false));
+                FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT));
         MemoryAllocation memory = allocate(MemoryKind.HOST, 65536);
         backend.allocator().fill(memory.range(), (byte) 7);
 
@@ -169,7 +170,9 @@ class TransfersTest extends SessionRig {
     void gpuReadLeavesMemoryBehindTheEndUntouched(boolean direct, MemoryKind kind) throws Exception {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
-                new FileSource.Named(path, true, false, false, false, false, direct, false, false));
+                direct
+? FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
+: FileSource.Named.of(path, StandardOpenOption.READ));
         MemoryAllocation memory = allocate(kind, 65536);
         backend.allocator().fill(memory.range(), (byte) 7);
 
@@ -196,7 +199,7 @@ class TransfersTest extends SessionRig {
         assertThat(backend.read(reader, memory.range(), 8192, 0, 0)).isEqualTo(4100);
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
 
-        backend.handleRegister(new FileSource.Named(path, true, true, false, false, true, false, false, false));
+        backend.handleRegister(FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING));
         assertThat(backend.read(reader, memory.range(), 4100, 0, 4100 - 8)).isZero();
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
     }
@@ -219,7 +222,7 @@ class TransfersTest extends SessionRig {
     @Test
     void directHandleServesHostMemoryThatIsNotAligned() {
         BackendFile file = backend.handleRegister(
-                new FileSource.Named(path, true, true, false, false, false, true, false, false));
+                FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT));
         MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * 8192);
         assertThat(backend.read(file, memory.range(), 8192, 4096, 5)).isEqualTo(8192);
         assertThat(bytes(memory, 5, 8192)).isEqualTo(expected(4096, 8192));

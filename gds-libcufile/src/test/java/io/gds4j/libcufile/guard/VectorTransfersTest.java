@@ -2,6 +2,7 @@ package io.gds4j.libcufile.guard;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
@@ -14,6 +15,7 @@ import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BackendFile;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.FileSource;
+import java.nio.file.StandardOpenOption;
 import java.util.Arrays;
 import java.util.List;
 import java.util.concurrent.atomic.AtomicReference;
@@ -56,7 +58,7 @@ class VectorTransfersTest extends SessionRig {
     void oddHostMemoryOfADirectFileIsNoVector(boolean write) {
         MemoryAllocation memory = allocate(MemoryKind.HOST, 3 * PAGE);
         BackendFile file = backend.handleRegister(
-                new FileSource.Named(path, true, true, false, false, false, true, false, false));
+                FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE, CuFileOpenOption.DIRECT));
         List<ScatterCopy> fragments = List.of(
                 new ScatterCopy(0, PAGE, memory.range(), PAGE + 1), new ScatterCopy(PAGE, PAGE, memory.range(), 1));
         backend.allocator().fill(memory.range(), (byte) 7);

@@ -9,61 +9,27 @@ import java.util.Map;
  *
  * @since 0.1
  */
-public final class ChecksumReport {
-    private final Parts parts;
-
-    ChecksumReport(Parts parts) {
-        this.parts = parts;
-    }
-
+public sealed interface ChecksumReport permits ChecksumReportParts {
     /** {@return number of tensors that were read and compared} */
-    public int tensors() {
-        return parts.tensors;
-    }
+    int tensors();
 
     /** {@return bytes of these tensors} */
-    public long bytes() {
-        return parts.bytes;
-    }
+    long bytes();
 
     /** {@return duration} */
-    public double seconds() {
-        return parts.seconds;
-    }
+    double seconds();
 
     /** {@return names of the tensors whose bytes have another checksum} */
-    public List<String> different() {
-        return parts.different;
-    }
+    List<String> different();
 
     /** {@return names of the tensors with bytes whose file has no checksums} */
-    public List<String> unchecked() {
-        return parts.unchecked;
-    }
+    List<String> unchecked();
 
     /** {@return bytes by I/O path: COMPAT_CACHED bytes did not come from the disk} */
-    public Map<IoPath, Long> ioPaths() {
-        return parts.ioPaths;
-    }
+    Map<IoPath, Long> ioPaths();
 
     /** Returns true if all tensors with bytes were compared and are equal. */
-    public boolean verified() {
-        return parts.different.isEmpty() && parts.unchecked.isEmpty();
-    }
-
-    @Override
-    public String toString() {
-        return "ChecksumReport[tensors=" + parts.tensors + ", bytes=" + parts.bytes + ", seconds=" + parts.seconds
-                + ", different="
-                + parts.different.size() + ", unchecked=" + parts.unchecked.size() + ", ioPaths=" + parts.ioPaths + ']';
-    }
-
-    record Parts(int tensors, long bytes, double seconds, List<String> different, List<String> unchecked,
-            Map<IoPath, Long> ioPaths) {
-        Parts {
-            different = List.copyOf(different);
-            unchecked = List.copyOf(unchecked);
-            ioPaths = Map.copyOf(ioPaths);
-        }
+    default boolean verified() {
+        return different().isEmpty() && unchecked().isEmpty();
     }
 }

@@ -115,8 +115,8 @@ public final class ChecksumVerifier {
         }
         List<String> different = compare(crcs);
         long bytes = tensors.stream().mapToLong(TensorInfo::length).sum();
-        return new ChecksumReport(new ChecksumReport.Parts(
-                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, moved.byPath()));
+        return new ChecksumReportParts(
+                tensors.size(), bytes, (System.nanoTime() - start) / 1e9, different, unchecked, moved.byPath());
     }
 
     private void expect(CheckpointFile file) {

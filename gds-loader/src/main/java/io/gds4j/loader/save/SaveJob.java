@@ -72,7 +72,7 @@ abstract class SaveJob implements SaveControl {
                 event.record(plan.target().path(), tensors(), writtenBytes(), done);
             }
         }
-        return new SaveReport(new SaveReport.Parts(
+        return new SaveReportParts(
                 plan.files().size(),
                 tensors(),
                 bytes(),
@@ -82,7 +82,7 @@ abstract class SaveJob implements SaveControl {
                 syncNanos / 1e9,
                 moved.byPath(),
                 moved.asked(),
-                moved.whyNotDirect()));
+                moved.whyNotDirect());
     }
 
     final void awaitStreams() {

@@ -49,7 +49,7 @@ class CopiedMetadataTest {
             List<TensorInfo> tensors = List.of(
                     new TensorInfo("a", DType.U8, List.of(100L), in.path(), 0, 100),
                     new TensorInfo("b", DType.U8, List.of(100L), in.path(), 100, 100));
-            return new CheckpointFile(in.path(), in.size(), 0, tensors, metadata);
+            return CheckpointFile.of(in.path(), in.size(), 0, tensors, metadata);
         }
 
         @Override

@@ -301,7 +301,7 @@ class SavePlanTest {
     /** A file of blocks: 2 rows of 2 blocks of 32 values in 18 bytes, and 3 complex numbers. */
     private static CheckpointFile blocks(FormatInput in) {
         DType q4 = new DType("Q4_0", 32, 18);
-        return new CheckpointFile(in.path(), in.size(), 0, List.of(
+        return CheckpointFile.of(in.path(), in.size(), 0, List.of(
                 new TensorInfo("q", q4, List.of(2L, 64L), in.path(), 0, 72),
                 new TensorInfo("c", DType.C128, List.of(3L), in.path(), 72, 48),
                 new TensorInfo("s", DType.C128, List.of(), in.path(), 72, 16)), Map.of());

@@ -42,7 +42,7 @@ final class DrvProps {
     }
 
     static DriverProperties read(MemorySegment buffer) {
-        return new DriverProperties(
+        return DriverProperties.of(
                 (int) MAJOR.get(buffer, 0L),
                 (int) MINOR.get(buffer, 0L),
                 (long) POLL_THRESHOLD.get(buffer, 0L),

@@ -176,7 +176,7 @@ class FfmCuFileLibraryTest {
     @Test
     void propertiesArriveInTheirFields() {
         assertThat(library.driverGetProperties())
-                .isEqualTo(new DriverProperties(0, 0, 4, 1024, 0, 2, 15, 131072, 1024, 33554432, 128, 5));
+                .isEqualTo(DriverProperties.of(0, 0, 4, 1024, 0, 2, 15, 131072, 1024, 33554432, 128, 5));
     }
 
     @Test

@@ -291,7 +291,7 @@ public abstract class BatchContract extends BackendContract {
         GuardedFile file = newFile(PAGE);
         try (GuardedMemory memory = memory(MemoryKind.HOST, PAGE)) {
             BackendFile handle = backend.handleRegister(
-                    new FileSource.Named(file.path(), true, true, false, false, false, false, false, false));
+                    FileSource.Named.of(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE));
             BackendBatch batch = backend.batchIoSetUp(4);
             assertThat(batch.capacity()).isEqualTo(4);
             backend.batchIoSubmit(batch, requests(handle, memory, 4), 0);
@@ -332,7 +332,7 @@ public abstract class BatchContract extends BackendContract {
         GuardedFile file = newFile(PAGE);
         try (GuardedMemory memory = memory(MemoryKind.HOST, PAGE)) {
             BackendFile handle = backend.handleRegister(
-                    new FileSource.Named(file.path(), true, false, false, false, false, false, false, false));
+                    FileSource.Named.of(file.path(), StandardOpenOption.READ));
             BackendBatch batch = backend.batchIoSetUp(4);
             List<BatchRequest> bad = new ArrayList<>(requests(handle, memory, 3));
             bad.add(new BatchRequest(handle, false, memory.range(), PAGE, -1, 0, 7));

@@ -17,6 +17,7 @@ import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import io.gds4j.testkit.RawDescriptors.Access;
 import java.nio.file.Path;
+import java.nio.file.StandardOpenOption;
 import java.util.concurrent.CountDownLatch;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -43,7 +44,7 @@ public abstract class DriverContract extends BackendContract {
     }
 
     private static FileSource toRead(Path path) {
-        return new FileSource.Named(path, true, false, false, false, false, false, false, false);
+        return FileSource.Named.of(path, StandardOpenOption.READ);
     }
 
     private static void closeAll(CuFileBackend backend) {

@@ -145,7 +145,7 @@ public abstract class MisuseContract extends BackendContract {
     }
 
     private static FileSource readWrite(Path path) {
-        return new FileSource.Named(path, true, true, false, false, false, false, false, false);
+        return FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE);
     }
 
     @Test

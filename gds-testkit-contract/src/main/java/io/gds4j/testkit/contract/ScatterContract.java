@@ -15,6 +15,7 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedFile;
 import io.gds4j.testkit.GuardedMemory;
 import io.gds4j.testkit.RandomBytes;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.StandardOpenOption;
 import java.util.ArrayList;
 import java.util.Arrays;
@@ -229,7 +230,7 @@ public abstract class ScatterContract extends BackendContract {
             assertThat(handle.read(memory.range(), 10, result)).isEqualTo(PAGE - 10);
             assertReports(result, PAGE, PAGE - 10);
             byte[] array = new byte[100];
-            assertThat(handle.read(array, 7, result)).isEqualTo(100);
+            assertThat(handle.read(MemorySegment.ofArray(array), 7, result)).isEqualTo(100);
             assertThat(array).isEqualTo(file.expected(7, 100));
             assertReports(result, 100, 100);
             Failures.expect(CuFileError.INVALID_FILE_OPEN_FLAG, () -> handle.write(memory.range(), 0, result));

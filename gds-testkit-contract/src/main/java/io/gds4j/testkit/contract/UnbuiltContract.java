@@ -20,6 +20,7 @@ import io.gds4j.testkit.Failures;
 import io.gds4j.testkit.GuardedMemory;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.file.StandardOpenOption;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
@@ -50,8 +51,7 @@ public abstract class UnbuiltContract extends BackendContract {
 
         Arguments() {
             backend.driverOpen();
-            file = backend.handleRegister(new FileSource.Named(
-                    newFile(PAGE).path(), true, true, false, false, false, false, false, false));
+            file = backend.handleRegister(FileSource.Named.of(newFile(PAGE).path(), StandardOpenOption.READ, StandardOpenOption.WRITE));
         }
 
         StreamRequest streamRequest() {

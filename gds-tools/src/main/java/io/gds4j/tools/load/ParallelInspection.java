@@ -58,6 +58,6 @@ record ParallelInspection(@Nullable VerificationReport verification, @Nullable L
                 mismatches.addAll(report.mismatches());
             }
         }
-        return new VerificationReport(tensors, bytes, seconds, mismatches);
+        return VerificationReport.of(tensors, bytes, seconds, mismatches);
     }
 }

@@ -27,7 +27,7 @@ class PeerAccessTest {
     }
 
     private static Gpu gpu(OptionalInt nvLinks) {
-        return new Gpu(
+        return Gpu.of(
                 1, "Test GPU", "", Optional.empty(), OptionalLong.empty(), OptionalLong.empty(), "9.0",
                 OptionalInt.empty(), Optional.empty(), nvLinks);
     }

@@ -37,7 +37,7 @@ class RdmaRulesTest {
     private Path root;
 
     private static Gpu gpu(boolean dmaBuf) {
-        return new Gpu(
+        return Gpu.of(
                 0, "NVIDIA H100", "GPU-5b1c0000-0000-0000-0000-000000000000", Optional.of("0000:3b:00.0"),
                 OptionalLong.of(80L << 30), OptionalLong.of(128L << 30), "9.0", OptionalInt.of(0), Optional.of(dmaBuf),
                 OptionalInt.empty());

@@ -34,7 +34,7 @@ import org.junit.jupiter.params.provider.CsvSource;
 /** Tests of {@link Storage} on a folder that replaces the root of the file system. */
 class StorageTest {
     private static final String PROC = "/proc/driver/nvidia-fs/";
-    private static final Gpu GPU = new Gpu(
+    private static final Gpu GPU = Gpu.of(
             0, "NVIDIA H200", "GPU-0", Optional.of("0000:c1:00.0"), OptionalLong.of(150L << 30),
             OptionalLong.of(256L << 30), "9.0", OptionalInt.of(0), Optional.of(true), OptionalInt.empty());
 
@@ -310,7 +310,7 @@ class StorageTest {
     void jdkThatMovesPinnedArraysIsNamed(String version, boolean named) {
         CheckReport here = report(CuFileConfig.defaults(), List.of());
         Platform machine = here.platform();
-        Platform platform = new Platform(
+        Platform platform = Platform.of(
                 machine.kernel(), machine.architecture(), machine.cpus(), machine.memoryBytes(),
                 machine.availableMemoryBytes(), version, machine.jdkVendor(), machine.jdkHome());
         CheckReport report = new CheckReport(
@@ -423,7 +423,7 @@ class StorageTest {
 
     @Test
     void smallBar1IsAdvised() {
-        Gpu small = new Gpu(
+        Gpu small = Gpu.of(
                 1, "NVIDIA L4", "GPU-1", Optional.empty(), OptionalLong.of(24L << 30), OptionalLong.of(256L << 20),
                 "8.9", OptionalInt.empty(), Optional.empty(), OptionalInt.empty());
 

@@ -68,7 +68,7 @@ public final class ExtentsFormat implements CheckpointFormat {
                     "the list has %s bytes, at most %s are allowed".formatted(in.size(), MAX));
         }
         List<TensorInfo> tensors = ExtentsList.read(in.path(), in.read(0, (int) in.size()).array());
-        return new CheckpointFile(in.path(), in.size(), in.size(), tensors, Metadata.of(Map.of()));
+        return CheckpointFile.of(in.path(), in.size(), in.size(), tensors, Metadata.of(Map.of()));
     }
 
     /** Returns the files that hold the extents, each with its size checked, instead of the lists that name them. */
@@ -108,6 +108,6 @@ public final class ExtentsFormat implements CheckpointFormat {
                                         size));
             }
         }
-        return new CheckpointFile(path, version, first, tensors, Metadata.of(Map.of()));
+        return CheckpointFile.of(path, version, first, tensors, Metadata.of(Map.of()));
     }
 }

@@ -278,7 +278,7 @@ final class GgufHeader {
                     entry.bytes > 0 ? dataOffset + entry.offset : Math.min(size, saturated(dataOffset, entry.offset));
             tensors.add(new TensorInfo(entry.name, entry.dtype, entry.shape, path, begin, entry.bytes));
         }
-        return new CheckpointFile(path, size, dataOffset, tensors, new GgufMetadata(values));
+        return CheckpointFile.of(path, size, dataOffset, tensors, new GgufMetadata(values));
     }
 
     private static long saturated(long one, long other) {

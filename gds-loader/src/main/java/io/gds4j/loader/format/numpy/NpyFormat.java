@@ -72,6 +72,6 @@ public final class NpyFormat implements CheckpointFormat {
                 metadata.put(array.name() + FORTRAN_ORDER, new MetadataValue.Truth(true));
             }
         }
-        return new CheckpointFile(in.path(), in.size(), dataOffset, arrays, Metadata.of(metadata), warnings);
+        return CheckpointFile.of(in.path(), in.size(), dataOffset, arrays, Metadata.of(metadata), warnings);
     }
 }

@@ -60,7 +60,7 @@ final class Aliases {
                     kept.size(),
                     CheckpointException.quote(missing.getKey()),
                     CheckpointException.quote(missing.getValue())));
-            all.set(0, new CheckpointFile(first.path(), first.version(), first.dataOffset(), first.tensors(),
+            all.set(0, CheckpointFile.of(first.path(), first.version(), first.dataOffset(), first.tensors(),
                     first.typedMetadata(), warnings));
         }
         return all;

@@ -145,7 +145,7 @@ final class DistributedShards {
             named.add(file.with(tensors.get(i), file.typedMetadata()));
         }
         CheckpointFile first = named.getFirst();
-        named.set(0, new CheckpointFile(
+        named.set(0, CheckpointFile.of(
                 first.path(), first.version(), first.dataOffset(), first.tensors(),
                 Metadata.merged(List.of(first.typedMetadata(), Metadata.ofStrings(shapes))), warnings));
         return named;

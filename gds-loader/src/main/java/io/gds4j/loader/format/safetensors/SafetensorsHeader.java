@@ -250,7 +250,7 @@ final class SafetensorsHeader {
                                     fileSize - dataOffset,
                                     Long.compareUnsigned(position, fileSize - dataOffset) > 0 ? ", which is cut" : ""));
         }
-        return new CheckpointFile(path, fileSize, dataOffset, tensors, MetadataText.typed(metadata));
+        return CheckpointFile.of(path, fileSize, dataOffset, tensors, MetadataText.typed(metadata));
     }
 
     private static List<Long> shapeOf(Entry entry) {

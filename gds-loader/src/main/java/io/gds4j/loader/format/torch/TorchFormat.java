@@ -164,7 +164,7 @@ public final class TorchFormat implements CheckpointFormat {
         List<TensorInfo> tensors = dict.tensors();
         long dataOffset =
                 tensors.stream().mapToLong(TensorInfo::fileOffset).min().orElse(in.size());
-        return new CheckpointFile(
+        return CheckpointFile.of(
                 path, in.size(), dataOffset, tensors, Metadata.of(dict.metadata()), dict.warnings());
     }
 

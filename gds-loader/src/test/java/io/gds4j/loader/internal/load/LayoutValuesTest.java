@@ -141,7 +141,7 @@ class LayoutValuesTest {
                         new TensorSlice(tensor, rank, tensor.shape(), tensor.length(), List.of()), i, rank, 0));
             }
         }
-        CheckpointFile file = new CheckpointFile(FILE, 1000, 0, tensors, Map.of());
+        CheckpointFile file = CheckpointFile.of(FILE, 1000, 0, tensors, Map.of());
         return new Layout(List.of(file), blocks, tensors, slices, works, aliases);
     }
 
