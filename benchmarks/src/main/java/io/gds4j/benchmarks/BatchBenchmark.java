@@ -136,8 +136,8 @@ public class BatchBenchmark {
         batch = desk.setUp(COUNT);
         file = session.files().register(
                 direct
-? FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
-: FileSource.Named.of(path, StandardOpenOption.READ));
+                        ? FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
+                        : FileSource.Named.of(path, StandardOpenOption.READ));
         allocator = new NativeMemoryAllocator(posix, cuda);
         allocation = allocator.allocate(memory, (long) COUNT * SIZE, memory.isCuda() ? 0 : MemoryRange.NO_DEVICE);
         allocator.fill(allocation.range(), (byte) 1);

@@ -5,7 +5,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /** The parts of a {@link LoadReport}. */
-record LoadReportParts(int files, int tensors, long bytes, int requests, double seconds, double headerSeconds, double memorySeconds, Map<IoPath, Long> ioPaths, long bytesAsked, Optional<String> whyNotDirect, long peakStagingBytes) implements LoadReport {
+record LoadReportParts(int files, int tensors, long bytes, int requests, double seconds, double headerSeconds,
+        double memorySeconds, Map<IoPath, Long> ioPaths, long bytesAsked, Optional<String> whyNotDirect,
+        long peakStagingBytes) implements LoadReport {
     LoadReportParts {
         ioPaths = Map.copyOf(ioPaths);
     }

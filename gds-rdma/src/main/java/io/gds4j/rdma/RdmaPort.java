@@ -16,6 +16,7 @@ import io.gds4j.ffi.verbs.PortAttributes;
  */
 @Experimental
 public record RdmaPort(int number, boolean active, boolean ethernet, int mtu, int gids, int lid) {
+
     private static final int MIN_MTU_SHIFT = 7;
 
     private static final int MAX_PORTS = 255;

@@ -70,7 +70,8 @@ public final class DescriptorTable {
         int access = source.has(StandardOpenOption.READ) && source.has(StandardOpenOption.WRITE)
                 ? PosixConstants.O_RDWR
                 : source.has(StandardOpenOption.WRITE) ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
-        int sync = source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0;
+        int sync = source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC
+                : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0;
         StatxResult status = posix.statx(source.path().toString());
         if (status.error() == 0) {
             checkType(status, Optional.of(source.path()));
@@ -80,7 +81,8 @@ public final class DescriptorTable {
             }
         }
         int flags = access | sync;
-        flags |= source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_CREAT : 0;
+        flags |= source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW)
+                ? PosixConstants.O_CREAT : 0;
         flags |= source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_EXCL : 0;
         flags |= source.has(StandardOpenOption.TRUNCATE_EXISTING) ? PosixConstants.O_TRUNC : 0;
         // Without O_NONBLOCK, opening a pipe would wait for its other end.

@@ -65,9 +65,11 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
                 ? PosixConstants.O_RDWR
                 : source.has(StandardOpenOption.WRITE) ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
         int flags = access
-                | (source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0)
+                | (source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC
+                        : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0)
                 | (source.has(CuFileOpenOption.DIRECT) ? PosixConstants.O_DIRECT : 0);
-        int once = (source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_CREAT : 0)
+        int once = (source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW)
+                ? PosixConstants.O_CREAT : 0)
                 | (source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_EXCL : 0)
                 | (source.has(StandardOpenOption.TRUNCATE_EXISTING) ? PosixConstants.O_TRUNC : 0);
         String name = source.path().toString();

@@ -171,8 +171,8 @@ class TransfersTest extends SessionRig {
         Files.write(path, expected(0, 9192));
         BackendFile file = backend.handleRegister(
                 direct
-? FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
-: FileSource.Named.of(path, StandardOpenOption.READ));
+                        ? FileSource.Named.of(path, StandardOpenOption.READ, CuFileOpenOption.DIRECT)
+                        : FileSource.Named.of(path, StandardOpenOption.READ));
         MemoryAllocation memory = allocate(kind, 65536);
         backend.allocator().fill(memory.range(), (byte) 7);
 
@@ -199,7 +199,8 @@ class TransfersTest extends SessionRig {
         assertThat(backend.read(reader, memory.range(), 8192, 0, 0)).isEqualTo(4100);
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
 
-        backend.handleRegister(FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE, StandardOpenOption.TRUNCATE_EXISTING));
+        backend.handleRegister(FileSource.Named.of(path, StandardOpenOption.READ, StandardOpenOption.WRITE,
+                StandardOpenOption.TRUNCATE_EXISTING));
         assertThat(backend.read(reader, memory.range(), 4100, 0, 4100 - 8)).isZero();
         assertThat(bytes(memory, 4100, 8192 - 4100)).containsOnly(7);
     }

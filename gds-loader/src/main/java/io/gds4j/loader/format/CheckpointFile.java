@@ -40,12 +40,14 @@ public sealed interface CheckpointFile permits CheckpointFileParts {
      * @param warnings as {@link #warnings}
      * @return the value
      */
-    static CheckpointFile of(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata, List<String> warnings) {
+    static CheckpointFile of(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors,
+            Metadata typedMetadata, List<String> warnings) {
         return new CheckpointFileParts(path, version, dataOffset, tensors, typedMetadata, warnings);
     }
 
     /** Returns a file without warnings. */
-    static CheckpointFile of(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata) {
+    static CheckpointFile of(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors,
+            Metadata typedMetadata) {
         return of(path, version, dataOffset, tensors, typedMetadata, List.of());
     }
 
@@ -55,7 +57,8 @@ public sealed interface CheckpointFile permits CheckpointFileParts {
      * @param size size in bytes when the header was read
      * @return the value
      */
-    static CheckpointFile of(Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata, List<String> warnings) {
+    static CheckpointFile of(Path path, long size, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata,
+            List<String> warnings) {
         return of(path, FileVersion.ofSize(size), dataOffset, tensors, typedMetadata, warnings);
     }
 
@@ -65,7 +68,8 @@ public sealed interface CheckpointFile permits CheckpointFileParts {
     }
 
     /** Returns a file whose metadata is text. */
-    static CheckpointFile of(Path path, long size, long dataOffset, List<TensorInfo> tensors, Map<String, String> metadata) {
+    static CheckpointFile of(Path path, long size, long dataOffset, List<TensorInfo> tensors,
+            Map<String, String> metadata) {
         return of(path, size, dataOffset, tensors, Metadata.ofStrings(metadata));
     }
 

@@ -8,7 +8,9 @@ import java.util.List;
 import java.util.Objects;
 
 /** The parts of a {@link CheckpointFile}. */
-record CheckpointFileParts(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors, Metadata typedMetadata, List<String> warnings) implements CheckpointFile {
+record CheckpointFileParts(Path path, FileVersion version, long dataOffset, List<TensorInfo> tensors,
+        Metadata typedMetadata, List<String> warnings) implements CheckpointFile {
+
     /** Not Comparator.comparingLong: a class archive lacks its lambda, which costs 2 ms of a first load. */
     private static final Comparator<TensorInfo> BY_OFFSET = (a, b) -> Long.compare(a.fileOffset(), b.fileOffset());
 

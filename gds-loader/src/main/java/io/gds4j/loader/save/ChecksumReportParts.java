@@ -5,7 +5,8 @@ import java.util.List;
 import java.util.Map;
 
 /** The parts of a {@link ChecksumReport}. */
-record ChecksumReportParts(int tensors, long bytes, double seconds, List<String> different, List<String> unchecked, Map<IoPath, Long> ioPaths) implements ChecksumReport {
+record ChecksumReportParts(int tensors, long bytes, double seconds, List<String> different, List<String> unchecked,
+        Map<IoPath, Long> ioPaths) implements ChecksumReport {
     ChecksumReportParts {
         different = List.copyOf(different);
         unchecked = List.copyOf(unchecked);

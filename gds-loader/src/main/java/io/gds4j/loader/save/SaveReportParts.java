@@ -5,7 +5,9 @@ import java.util.Map;
 import java.util.Optional;
 
 /** The parts of a {@link SaveReport}. */
-record SaveReportParts(int files, int tensors, long bytes, int alignedTensors, double seconds, double blockedSeconds, double syncSeconds, Map<IoPath, Long> ioPaths, long bytesAsked, Optional<String> whyNotDirect) implements SaveReport {
+record SaveReportParts(int files, int tensors, long bytes, int alignedTensors, double seconds, double blockedSeconds,
+        double syncSeconds, Map<IoPath, Long> ioPaths, long bytesAsked,
+        Optional<String> whyNotDirect) implements SaveReport {
     SaveReportParts {
         ioPaths = Map.copyOf(ioPaths);
     }

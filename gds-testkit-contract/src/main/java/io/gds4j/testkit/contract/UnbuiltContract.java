@@ -51,7 +51,8 @@ public abstract class UnbuiltContract extends BackendContract {
 
         Arguments() {
             backend.driverOpen();
-            file = backend.handleRegister(FileSource.Named.of(newFile(PAGE).path(), StandardOpenOption.READ, StandardOpenOption.WRITE));
+            file = backend.handleRegister(
+                    FileSource.Named.of(newFile(PAGE).path(), StandardOpenOption.READ, StandardOpenOption.WRITE));
         }
 
         StreamRequest streamRequest() {
