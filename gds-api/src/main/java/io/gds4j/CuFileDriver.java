@@ -11,7 +11,6 @@ import io.gds4j.config.StringParameter;
 import io.gds4j.config.TargetType;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.error.CuFileException;
-import io.gds4j.internal.registration.CacheStatistics;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -373,7 +372,7 @@ public final class CuFileDriver implements AutoCloseable {
     @Experimental
     public RegistrationStatistics registrationStatistics() {
         RegistrationCache cache = session.cache();
-        return cache == null ? CacheStatistics.NONE : cache.statistics();
+        return cache == null ? RegistrationStatisticsParts.NONE : RegistrationStatisticsParts.of(cache.statistics());
     }
 
     /**

@@ -1,13 +1,11 @@
 package io.gds4j;
 
-import io.gds4j.internal.registration.CacheStatistics;
-
 /**
  * Counters of a session's registration cache.
  *
  * @since 0.1
  */
-public sealed interface RegistrationStatistics permits CacheStatistics {
+public sealed interface RegistrationStatistics permits RegistrationStatisticsParts {
     /** {@return requests whose memory was registered} */
     long hits();
 

@@ -1,8 +1,8 @@
 package io.gds4j.internal.registration;
 
-import io.gds4j.RegistrationStatistics;
-
-/** Counters of a {@link RegistrationCache}. */
+/**
+ * Counters of a {@link RegistrationCache}; {@code io.gds4j.RegistrationStatistics} says what each one counts.
+ */
 public record CacheStatistics(
         long hits,
         long misses,
@@ -11,7 +11,5 @@ public record CacheStatistics(
         long evictions,
         long staleHits,
         int registrations,
-        long bytesPinned) implements RegistrationStatistics {
-    /** Of a session without a cache. */
-    public static final CacheStatistics NONE = new CacheStatistics(0, 0, 0, 0, 0, 0, 0, 0);
+        long bytesPinned) {
 }
