@@ -13,6 +13,7 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
+import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.TraceRanges;
@@ -29,6 +30,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A registered file ({@code cuFileHandleRegister}): reads it into memory and writes memory to it.
@@ -94,7 +96,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
+        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -288,7 +290,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return RequestCall.plain(this, false, memory, size, fileOffset, bufferOffset, result);
+        return reported(false, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -302,7 +304,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long read(IoMemory memory, long fileOffset, IoResult result) {
-        return RequestCall.plain(this, false, memory, memory.range().length(), fileOffset, 0, result);
+        return read(memory, memory.range().length(), fileOffset, 0, result);
     }
 
     /**
@@ -334,7 +336,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return RequestCall.plain(this, true, memory, size, fileOffset, bufferOffset, result);
+        return reported(true, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -348,7 +350,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long write(IoMemory memory, long fileOffset, IoResult result) {
-        return RequestCall.plain(this, true, memory, memory.range().length(), fileOffset, 0, result);
+        return write(memory, memory.range().length(), fileOffset, 0, result);
     }
 
     /**
@@ -365,7 +367,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
+        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -543,8 +545,24 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** Transfers on this thread. Allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */
-    private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+    /** As {@link #transferNow}, and fills the report whatever happens. */
+    private long reported(
+            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
+        RequestCheck request = request(write, size, fileOffset, bufferOffset);
+        result.begin(request);
+        try {
+            return transferNow(write, MemoryUse.plain(memory), size, fileOffset, bufferOffset, result);
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
+            throw e;
+        } finally {
+            result.over();
+        }
+    }
+
+    /** Transfers on this thread. Without a report it allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */
+    private long transferNow(
+            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset, @Nullable IoResult result) {
         if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
@@ -563,7 +581,7 @@ public final class CuFileHandle implements AutoCloseable {
                 throw request(write, size, fileOffset, bufferOffset).wrap(e);
             }
             entered = true;
-            return transfer(write, memory, size, fileOffset, bufferOffset);
+            return transfer(write, memory, size, fileOffset, bufferOffset, result);
         } finally {
             if (entered) {
                 MemoryUse.exit(memory, here);
@@ -578,26 +596,33 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Moves the bytes. The caller has entered or holds file and memory. */
-    private long transfer(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+    long transfer(
+            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset, @Nullable IoResult result) {
         RegistrationCache cache = session.cache();
         if (cache == null || !(memory instanceof MemoryRange range)) {
             long start = MemoryUse.start(memory) + bufferOffset;
-            return transfer(write, MemoryUse.base(memory), size, fileOffset, start);
+            return transfer(write, MemoryUse.base(memory), size, fileOffset, start, result);
         }
         CachedRegistration registration = cache.use(range);
         if (registration == null) {
-            return transfer(write, range, size, fileOffset, bufferOffset);
+            return transfer(write, range, size, fileOffset, bufferOffset, result);
         }
         try {
             MemoryRange whole = registration.whole();
-            return transfer(write, whole, size, fileOffset, range.address() - whole.address() + bufferOffset);
+            return transfer(
+                    write, whole, size, fileOffset, range.address() - whole.address() + bufferOffset, result);
         } finally {
             registration.exit();
             Reference.reachabilityFence(range);
         }
     }
 
-    private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
+    private long transfer(
+            boolean write, MemoryRange base, long size, long fileOffset, long offset, @Nullable IoResult result) {
+        if (result != null) {
+            return RequestCall.run(
+                    this, new BatchRequest(file, write, base, size, fileOffset, offset, 0), result);
+        }
         TransferEvent event = FlightEvents.transfer(write);
         long range = beginRange(write, size);
         CuFileBackend backend = session.backend();
@@ -635,7 +660,7 @@ public final class CuFileHandle implements AutoCloseable {
             boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         return start(
                 request(write, size, fileOffset, bufferOffset), memory, () -> letGo(memory),
-                () -> transfer(write, memory, size, fileOffset, bufferOffset));
+                () -> transfer(write, memory, size, fileOffset, bufferOffset, null));
     }
 
     /**

@@ -168,6 +168,22 @@ public class CuFileException extends RuntimeException {
         return errno == Errno.EACCES || errno == Errno.EPERM;
     }
 
+    /**
+     * Tells whether the same call may succeed later though the program changes nothing: something was busy, late or short for a while (EAGAIN,
+     * EBUSY, EINTR, ENOMEM, EMFILE, ENFILE, ETIMEDOUT, {@link CuFileError#NOMEM_ERROR}, {@link CuFileError#BATCH_FULL},
+     * {@link CuFileError#GPU_MEMORY_PINNING_FAILED}). gds4j repeats by itself what kernels and servers ask to repeat; this is what is left.
+     *
+     * @return true if so
+     */
+    public boolean isRetryable() {
+        return switch (errno) {
+            case Errno.EAGAIN, Errno.EBUSY, Errno.EINTR, Errno.ENOMEM, Errno.EMFILE, Errno.ENFILE, Errno.ETIMEDOUT ->
+                true;
+            default -> error == CuFileError.NOMEM_ERROR || error == CuFileError.BATCH_FULL
+                    || error == CuFileError.GPU_MEMORY_PINNING_FAILED;
+        };
+    }
+
     /** {@return the C name of the cuFile function that failed} */
     public String function() {
         return function;

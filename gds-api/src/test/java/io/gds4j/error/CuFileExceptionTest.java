@@ -66,6 +66,16 @@ class CuFileExceptionTest {
         assertThat(e.isAccessDenied()).isEqualTo(accessDenied);
     }
 
+    @ParameterizedTest
+    @CsvSource({"IO_ERROR, 11, true", "IO_ERROR, 16, true", "IO_ERROR, 110, true", "IO_ERROR, 5, false",
+            "IO_ERROR, 28, false",
+            "NOMEM_ERROR, 0, true", "BATCH_FULL, 0, true", "INVALID_VALUE, 22, false",
+            "HANDLE_NOT_REGISTERED, 0, false"})
+    void tellsWhatMayWorkLater(CuFileError error, int errno, boolean retryable) {
+        CuFileException.Builder failure = CuFileException.builder("cuFileRead").error(error);
+        assertThat((errno == 0 ? failure : failure.errno(errno)).build().isRetryable()).isEqualTo(retryable);
+    }
+
     @Test
     void offsetZeroIsKnown() {
         CuFileException e = CuFileException.builder("cuFileRead").range(0, 0).build();
