@@ -3,7 +3,6 @@ package io.gds4j.remote;
 import io.gds4j.error.CuFileException;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
-import java.lang.ref.WeakReference;
 import java.net.SocketTimeoutException;
 import java.net.URI;
 import java.net.http.HttpClient;
@@ -11,10 +10,11 @@ import java.net.http.HttpRequest;
 import java.net.http.HttpResponse;
 import java.net.http.HttpTimeoutException;
 import java.time.Duration;
-import java.util.HashMap;
-import java.util.Map;
+import java.util.Collections;
 import java.util.Optional;
 import java.util.Queue;
+import java.util.Set;
+import java.util.WeakHashMap;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.ConcurrentLinkedQueue;
 import java.util.concurrent.ExecutionException;
@@ -33,7 +33,7 @@ final class HttpConnections {
     private static final long POLL_MILLIS = 50;
 
     /** What sources and paths still have: what is known of a server is forgotten with the last one. */
-    private static final Map<Key, WeakReference<Shared>> KNOWN = new HashMap<>();
+    private static final Set<Shared> KNOWN = Collections.newSetFromMap(new WeakHashMap<>());
 
     private final HttpOptions options;
     private final Signer signer;
@@ -45,6 +45,7 @@ final class HttpConnections {
 
     /** What requests to one server with equal options and credentials have in common. */
     private static final class Shared {
+        final Key key;
         final ConnectionCount count;
         final ClientPool pool;
 
@@ -59,9 +60,11 @@ final class HttpConnections {
 
         volatile boolean answered;
 
-        Shared(HttpOptions options, Object credentials, LongSupplier clock) {
+        Shared(Key key, LongSupplier clock) {
+            this.key = key;
+            HttpOptions options = key.options;
             count = new ConnectionCount(options, (long) options.partBytes() * HttpSource.MAX_TIMES, clock);
-            pool = ClientPool.of(options, credentials);
+            pool = ClientPool.of(options, key.credentials);
             free = new Semaphore(count.now());
         }
     }
@@ -74,7 +77,7 @@ final class HttpConnections {
 
     /** Makes connections that others do not share. */
     HttpConnections(HttpOptions options, Signer signer, LongSupplier clock) {
-        this(options, signer, new Shared(options, signer, clock));
+        this(options, signer, new Shared(new Key("", options, signer), clock));
     }
 
     /**
@@ -86,13 +89,9 @@ final class HttpConnections {
     static HttpConnections of(URI uri, HttpOptions options, Signer signer, Object credentials) {
         Key key = new Key(ObjectName.origin(uri), options, credentials);
         synchronized (KNOWN) {
-            WeakReference<Shared> known = KNOWN.get(key);
-            Shared there = known == null ? null : known.get();
-            if (there == null) {
-                KNOWN.values().removeIf(each -> each.get() == null);
-                there = new Shared(options, credentials, System::nanoTime);
-                KNOWN.put(key, new WeakReference<>(there));
-            }
+            Shared there = KNOWN.stream().filter(known -> known.key.equals(key)).findAny()
+                    .orElseGet(() -> new Shared(key, System::nanoTime));
+            KNOWN.add(there);
             return new HttpConnections(options, signer, there);
         }
     }

@@ -49,17 +49,17 @@ final class NativeClient implements Client {
 
     private final NativeHttp library;
     private final String name;
-    private final HttpOptions options;
+    private final ClientPool pool;
     private final SharedClient other;
     private final ThreadPoolExecutor thread;
 
-    private NativeClient(NativeHttp library, HttpOptions options, SharedClient other) {
+    private NativeClient(NativeHttp library, ClientPool pool, SharedClient other) {
         this.library = library;
         name = library.version().replaceFirst(" .*", "").replace('/', ' ');
-        this.options = options;
+        this.pool = pool;
         this.other = other;
         thread = new ThreadPoolExecutor(
-                1, 1, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), WireThread::new);
+                1, 1, IDLE_SECONDS, TimeUnit.SECONDS, new LinkedBlockingQueue<>(), this::thread);
         thread.allowCoreThreadTimeOut(true);
     }
 
@@ -68,9 +68,14 @@ final class NativeClient implements Client {
      *
      * @param other sends what the library cannot
      */
-    static Optional<Client> of(HttpOptions options, SharedClient other) {
-        return options.tls().isPresent() ? Optional.empty()
-                : library().map(library -> new NativeClient(library, options, other));
+    static Optional<Client> of(ClientPool pool, SharedClient other) {
+        return pool.options().tls().isPresent() ? Optional.empty()
+                : library().map(library -> new NativeClient(library, pool, other));
+    }
+
+    /** Returns a thread, which keeps this client and so its pool. */
+    private Thread thread(Runnable work) {
+        return new WireThread(work);
     }
 
     /** Returns whether {@link #of} returns a client. */
@@ -135,6 +140,7 @@ final class NativeClient implements Client {
         if (tls.isPresent() && headers.containsKey(PROXY_AUTHORIZATION)) {
             ofProxy.put(PROXY_AUTHORIZATION, headers.remove(PROXY_AUTHORIZATION));
         }
+        HttpOptions options = pool.options();
         return new NativeHttp.Request(
                 request.method(), uri, headers, Optional.empty(), tls, place.addresses(options),
                 options.connectTimeout(), options.proxyOf(uri), ofProxy);

@@ -29,7 +29,8 @@ final class SharedClient implements Client {
     private static final Executor LATER =
             CompletableFuture.delayedExecutor(NativeClient.IDLE_SECONDS, TimeUnit.SECONDS, Runnable::run);
 
-    private final HttpOptions options;
+    /** What waits for the end of the client keeps it. */
+    private final ClientPool pool;
     private @Nullable HttpClient client;
 
     /** What the client took from the JVM when it was made. */
@@ -38,14 +39,14 @@ final class SharedClient implements Client {
     private boolean isWatched;
     private boolean wasUsed;
 
-    SharedClient(HttpOptions options) {
-        this.options = options;
+    SharedClient(ClientPool pool) {
+        this.pool = pool;
     }
 
     @Override
     public <T> CompletableFuture<HttpResponse<T>> exchange(
             HttpRequest request, Place place, HttpResponse.BodyHandler<T> handler) {
-        Optional<String> problem = options.tls().isEmpty() && "https".equalsIgnoreCase(request.uri().getScheme())
+        Optional<String> problem = pool.options().tls().isEmpty() && "https".equalsIgnoreCase(request.uri().getScheme())
                 ? JvmTls.problem() : Optional.empty();
         if (problem.isPresent()) {
             // the JDK's client names classes of the JDK, and attempts a handshake that cannot succeed
@@ -54,7 +55,7 @@ final class SharedClient implements Client {
         HttpClients.uses(NAME);
         HttpClient open;
         try {
-            place.addresses(options); // The JVM keeps them, and the client gets the same.
+            place.addresses(pool.options()); // The JVM keeps them, and the client gets the same.
             open = begin();
         } catch (UncheckedIOException e) {
             return CompletableFuture.failedFuture(e.getCause()); // no descriptor is left for its selector
@@ -113,7 +114,7 @@ final class SharedClient implements Client {
     private List<@Nullable Object> ofJvm() {
         try {
             return Arrays.asList(
-                    ProxySelector.getDefault(), options.tls().isPresent() ? null : SSLContext.getDefault());
+                    ProxySelector.getDefault(), pool.options().tls().isPresent() ? null : SSLContext.getDefault());
         } catch (NoSuchAlgorithmException e) {
             return List.of(); // the client fails by it, too
         }
@@ -124,12 +125,12 @@ final class SharedClient implements Client {
         HttpClient.Builder builder = HttpClient.newBuilder()
                 .version(HttpClient.Version.HTTP_1_1)
                 .followRedirects(HttpClient.Redirect.NEVER)
-                .connectTimeout(options.connectTimeout())
+                .connectTimeout(pool.options().connectTimeout())
                 // The thread that has read bytes copies them while they are in its cache: 20 % less processor time
                 // than a thread for each delivery. Nothing of ours blocks it.
                 .executor(Runnable::run);
-        options.proxy().ifPresent(builder::proxy);
-        options.tls().ifPresent(builder::sslContext);
+        pool.options().proxy().ifPresent(builder::proxy);
+        pool.options().tls().ifPresent(builder::sslContext);
         return builder.build();
     }
 }

@@ -6,15 +6,18 @@ import io.gds4j.error.CuFileException;
 import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.InputStream;
+import java.lang.ref.WeakReference;
 import java.net.URI;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
+import java.util.function.Supplier;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
 
@@ -68,6 +71,30 @@ class HttpSourcePoolTest {
             assertThat(Files.size(S3Files.path(URI.create("s3://bucket/x"), other))).isEqualTo(BYTES.length);
         }
         assertThat(connected).hasSize(2);
+    }
+
+    /** Maps kept them, and with them all that a program in a container of programs had loaded. */
+    @Test
+    void optionsAndCredentialsOfPathsThatAreGoneAreForgotten() {
+        WeakReference<Object> credentials = new WeakReference<>(credentialsOfAPath());
+        long end = System.nanoTime() + Duration.ofSeconds(20).toNanos();
+        while (!credentials.refersTo(null) && System.nanoTime() < end) {
+            System.gc();
+        }
+        assertThat(credentials.refersTo(null)).isTrue();
+    }
+
+    private static Object credentialsOfAPath() {
+        Supplier<S3Credentials> credentials = new Supplier<>() {
+            @Override
+            public S3Credentials get() {
+                return S3Credentials.ANONYMOUS;
+            }
+        };
+        S3Options options = S3Options.fromEnvironment(Map.of("HOME", "/nonexistent")).toBuilder()
+                .credentials(credentials).build();
+        assertThat(S3Files.path(URI.create("s3://bucket/x"), options)).isAbsolute();
+        return credentials;
     }
 
     /** Each open object kept a thread and three descriptors for 5 s. */
