@@ -140,10 +140,12 @@ final class NativeClient implements Client {
         if (tls.isPresent() && headers.containsKey(PROXY_AUTHORIZATION)) {
             ofProxy.put(PROXY_AUTHORIZATION, headers.remove(PROXY_AUTHORIZATION));
         }
+        // A repetition would hide what the first attempt of these did; the other requests of S3 may be repeated.
+        boolean isOnce = request.method().equals("POST") || headers.containsKey(S3Target.MARK);
         HttpOptions options = pool.options();
         return new NativeHttp.Request(
                 request.method(), uri, headers, Optional.empty(), tls, place.addresses(options),
-                options.connectTimeout(), options.proxyOf(uri), ofProxy);
+                options.connectTimeout(), options.proxyOf(uri), ofProxy, isOnce);
     }
 
     /** The thread of a connection. */

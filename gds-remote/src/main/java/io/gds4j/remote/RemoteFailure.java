@@ -57,8 +57,12 @@ final class RemoteFailure {
         String text = code.equals("NoSuchBucket") ? "status %s: there is no such bucket".formatted(status)
                 : WHO_ASKS.matcher(code).find() ? "status %s: the server refuses access, %s".formatted(status, code)
                         : meaning(status) + (code.isEmpty() ? "" : ", " + code);
-        String clock = code.equals("RequestTimeTooSkewed") ? ": the clock of this machine is wrong" : "";
-        return text + clock + region(head, body);
+        String remark = switch (code) {
+            case "RequestTimeTooSkewed" -> ": the clock of this machine is wrong";
+            case "ConditionalRequestConflict" -> ": another writer stores the object at the same time";
+            default -> "";
+        };
+        return text + remark + region(head, body);
     }
 
     /** Returns the region that an answer names because requests must go there; empty if it names none. */

@@ -240,10 +240,19 @@ record S3Requests(HttpConnections connections, HttpOptions options, long patienc
             return response;
         }
         String why = RemoteFailure.meaning(head, text);
-        if (Attempts.isTransient(status, text) || connections.signer().corrects(response, code)) {
+        if (Attempts.isTransient(status, text) || isConflict(method, code)
+                || connections.signer().corrects(response, code)) {
             throw new Attempts.Passing(why, RemoteFailure.errno(status, text), head.retryAfter());
         }
         throw failure(method, uri, RemoteFailure.errno(status, text), why, null);
+    }
+
+    /**
+     * Returns whether another writer was in the way, and S3 wants the request again. Not so for the request that completes parts: S3 wants all of
+     * them again.
+     */
+    private static boolean isConflict(String method, String code) {
+        return method.equals("PUT") && code.equals("ConditionalRequestConflict");
     }
 
     static CuFileException failure(String method, URI uri, int errno, String why, @Nullable Throwable cause) {

@@ -27,6 +27,7 @@ import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.atomic.AtomicBoolean;
+import java.util.concurrent.atomic.AtomicInteger;
 import java.util.concurrent.locks.LockSupport;
 import java.util.logging.Handler;
 import java.util.logging.LogRecord;
@@ -287,6 +288,66 @@ class S3FaultTest {
         assertThatThrownBy(() -> S3Files.upload(file, path("a", OPTIONS))).isInstanceOf(CuFileException.class)
                 .hasMessageContaining("status 404").hasMessageContaining("the object may be there all the same");
         assertThat(server.objects).containsOnlyKeys("a");
+    }
+
+    /**
+     * The server stores the object and ends the kept connection. libcurl repeated the request without a word, so that its answer was that of
+     * the repetition.
+     */
+    @ParameterizedTest
+    @CsvSource({"true, there is such an object already", "false, status 403"})
+    void objectThatARequestOfAKeptConnectionStoredIsNamed(boolean isNew, String refusal) throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[10]);
+        S3Files.upload(file, path("before", OPTIONS));
+        AtomicBoolean lost = new AtomicBoolean();
+        server.on((exchange, request) -> {
+            boolean stores = exchange.getRequestMethod().equals("PUT") && lost.compareAndSet(false, true);
+            boolean looks = exchange.getRequestMethod().equals("HEAD");
+            boolean refuses = !stores && !looks && !isNew;
+            if (stores) {
+                server.serveUnanswered(exchange);
+                exchange.close();
+            } else if (looks) {
+                exchange.sendResponseHeaders(403, -1);
+            } else if (refuses) {
+                S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
+            }
+            return stores || looks || refuses;
+        });
+        Path target = path("a", OPTIONS);
+        Action upload = isNew ? () -> S3Files.uploadNew(file, target) : () -> S3Files.upload(file, target);
+        assertThatThrownBy(upload::run).isInstanceOf(CuFileException.class)
+                .hasMessageContaining(isNew ? "status 412" : refusal)
+                .hasMessageContaining("the object may be there all the same");
+        assertThat(server.objects).containsOnlyKeys("a", "before");
+    }
+
+    /** S3 refuses a writer while another one stores the same object, and wants a whole object again, but not the end of parts. */
+    @ParameterizedTest
+    @CsvSource({"10, 1, 2, ''", "10, 9, 3, status 409", "17825792, 1, 1, status 409"})
+    void conflictOfWritersIsRepeatedWhereS3WantsIt(int size, int conflicts, int requests, String refusal)
+            throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[size]);
+        AtomicInteger asked = new AtomicInteger();
+        server.on((exchange, request) -> {
+            boolean refuses = exchange.getRequestHeaders().containsKey("If-None-Match")
+                    && asked.incrementAndGet() <= conflicts;
+            if (refuses) {
+                S3Server.answer(exchange, 409, "<Error><Code>ConditionalRequestConflict</Code></Error>");
+            }
+            return refuses;
+        });
+        if (refusal.isEmpty()) {
+            S3Files.uploadNew(file, path("a", OPTIONS));
+            assertThat(server.objects).containsOnlyKeys("a");
+        } else {
+            assertThatThrownBy(() -> S3Files.uploadNew(file, path("a", OPTIONS))).isInstanceOf(CuFileException.class)
+                    .hasMessageContaining("another writer stores the object at the same time")
+                    .hasMessageContaining(refusal);
+            assertThat(server.objects).isEmpty();
+        }
+        assertThat(server.uploads).isEmpty();
+        assertThat(asked).hasValue(requests);
     }
 
     /** A portal says "yes" to everything. */

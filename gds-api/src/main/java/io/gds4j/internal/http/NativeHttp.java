@@ -43,6 +43,7 @@ public interface NativeHttp {
      * @param connectTimeout longest time until a server takes the connection
      * @param proxy a proxy of HTTP, which tunnels https; its name is resolved by the library
      * @param proxyHeaders headers for the proxy of a tunnel
+     * @param isOnce whether the library must not repeat the request by itself if a connection that it kept ends without an answer
      */
     record Request(
             String method,
@@ -53,7 +54,8 @@ public interface NativeHttp {
             List<InetAddress> addresses,
             Duration connectTimeout,
             Optional<InetSocketAddress> proxy,
-            Map<String, List<String>> proxyHeaders) {
+            Map<String, List<String>> proxyHeaders,
+            boolean isOnce) {
 
         /**
          * Returns a copy with a body.
@@ -64,7 +66,7 @@ public interface NativeHttp {
         public Request withBody(MemorySegment bytes) {
             return new Request(
                     method, uri, headers, Optional.of(bytes), tls, addresses, connectTimeout, proxy,
-                    proxyHeaders);
+                    proxyHeaders, isOnce);
         }
     }
 

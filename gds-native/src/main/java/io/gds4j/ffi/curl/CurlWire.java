@@ -170,10 +170,8 @@ final class CurlWire implements NativeHttp.Wire {
         } else if (request.method().equals("HEAD")) {
             set(easy, CurlOption.NOBODY, 1);
         }
-        if (request.method().equals("POST")) {
-            // libcurl repeats a request whose kept connection ends without an answer, and does not say so.
-            set(easy, CurlOption.FRESH_CONNECT, 1);
-        }
+        // libcurl repeats a request whose kept connection ends without an answer, and does not say so.
+        set(easy, CurlOption.FRESH_CONNECT, request.isOnce() ? 1 : 0);
         set(easy, CurlOption.CUSTOMREQUEST, arena.allocateFrom(request.method()).address());
     }
 

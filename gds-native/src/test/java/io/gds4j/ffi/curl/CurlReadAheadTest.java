@@ -171,7 +171,8 @@ class CurlReadAheadTest {
             NativeHttp.Request request = new NativeHttp.Request(
                     "GET", URI.create("https://127.0.0.1:%s/x".formatted(server.getLocalPort())), Map.of(),
                     Optional.empty(), Optional.of(tls(keys.getCertificate("key").getEncoded())),
-                    List.of(InetAddress.getLoopbackAddress()), Duration.ofSeconds(10), Optional.empty(), Map.of());
+                    List.of(InetAddress.getLoopbackAddress()), Duration.ofSeconds(10), Optional.empty(), Map.of(),
+                    false);
             try (NativeHttp.Wire wire = new Curl().open()) {
                 for (byte[] body : bodies) {
                     ByteArrayOutputStream got = new ByteArrayOutputStream();

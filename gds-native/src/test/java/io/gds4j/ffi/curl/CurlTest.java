@@ -115,7 +115,7 @@ class CurlTest {
         return new NativeHttp.Request(
                 method, URI.create("http://127.0.0.1:" + server.getAddress().getPort() + path),
                 Map.of("x-name", List.of("a b")), Optional.empty(), Optional.empty(),
-                List.of(InetAddress.getLoopbackAddress()), Duration.ofSeconds(10), Optional.empty(), Map.of());
+                List.of(InetAddress.getLoopbackAddress()), Duration.ofSeconds(10), Optional.empty(), Map.of(), false);
     }
 
     @ParameterizedTest
@@ -183,7 +183,7 @@ class CurlTest {
 
     private static NativeHttp.Request to(URI uri, List<InetAddress> addresses) {
         return new NativeHttp.Request("GET", uri, Map.of(), Optional.empty(), Optional.empty(), addresses,
-                Duration.ofSeconds(10), Optional.empty(), Map.of());
+                Duration.ofSeconds(10), Optional.empty(), Map.of(), false);
     }
 
     @Test
