@@ -1,9 +1,11 @@
 package io.gds4j.internal.lifetime;
 
+import java.lang.ref.Reference;
+import java.lang.ref.ReferenceQueue;
 import java.lang.ref.WeakReference;
 import java.util.Arrays;
+import java.util.HashMap;
 import java.util.Map;
-import java.util.WeakHashMap;
 import java.util.function.LongPredicate;
 import org.jspecify.annotations.Nullable;
 
@@ -15,8 +17,9 @@ public final class ThreadState {
     /** Holds the state weakly: a thread that lives on would else keep the class loader of gds4j, and all that is static in it. */
     private static final ThreadLocal<WeakReference<ThreadState>> CURRENT = new ThreadLocal<>();
 
-    /** Keeps the states as long as their threads. */
-    private static final Map<Thread, ThreadState> ALL = new WeakHashMap<>();
+    /** Keeps the states as long as their threads. By number: a subclass of Thread may equal another thread. */
+    private static final Map<Long, Kept> ALL = new HashMap<>();
+    private static final ReferenceQueue<Thread> ENDED = new ReferenceQueue<>();
 
     private static final long[] NOTHING = {};
 
@@ -26,6 +29,16 @@ public final class ThreadState {
     private @Nullable NativeThreadState nativeState;
     private LongPredicate usedLater = number -> false;
     private int sources;
+
+    private static final class Kept extends WeakReference<Thread> {
+        private final long number;
+        private final ThreadState state = new ThreadState();
+
+        Kept(Thread thread) {
+            super(thread, ENDED);
+            number = thread.threadId();
+        }
+    }
 
     private ThreadState() {
     }
@@ -37,13 +50,23 @@ public final class ThreadState {
         return state == null ? first() : state;
     }
 
+    /** Also of a thread whose thread-locals a pool has erased since. */
     private static ThreadState first() {
-        ThreadState made = new ThreadState();
+        Thread thread = Thread.currentThread();
+        ThreadState state;
         synchronized (ALL) {
-            ALL.put(Thread.currentThread(), made);
+            for (Reference<?> ended = ENDED.poll(); ended != null; ended = ENDED.poll()) {
+                ALL.remove(((Kept) ended).number, ended);
+            }
+            Kept kept = ALL.get(thread.threadId());
+            if (kept == null || !kept.refersTo(thread)) {
+                kept = new Kept(thread);
+                ALL.put(kept.number, kept);
+            }
+            state = kept.state;
         }
-        CURRENT.set(new WeakReference<>(made));
-        return made;
+        CURRENT.set(new WeakReference<>(state));
+        return state;
     }
 
     /**
