@@ -6,6 +6,7 @@ import com.sun.management.ThreadMXBean;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import java.io.IOException;
+import java.io.UncheckedIOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.management.ManagementFactory;
 import java.nio.file.Files;
@@ -17,6 +18,7 @@ import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
 import java.util.Random;
+import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -28,6 +30,8 @@ class RemoteCacheTest {
     private static final int BLOCK = 8 << 20;
     private static final int REST = (1 << 20) - 1;
     private static final byte[] BYTES = RangeServer.random(BLOCK + REST);
+
+    private static final int READS = 5000;
 
     /** Two blocks with their checksums. */
     private static final long LIMIT = 2 * (BLOCK + 8 * 128);
@@ -100,6 +104,50 @@ class RemoteCacheTest {
         before = server.requests();
         read(open("/a"), 0, BLOCK);
         assertThat(server.requests()).as("read from the server").isGreaterThan(before + 1);
+    }
+
+    /** Another user, who may rename in the folder, exchanges the block for one of his own while it is read. */
+    @Test
+    @Timeout(60)
+    void blockThatIsExchangedWhileItIsReadIsNotBelieved() throws Exception {
+        CacheFolder cache = new CacheFolder(new RemoteCache(folder, LIMIT));
+        String name = "0".repeat(64) + "-0";
+        Path block = folder.resolve(name);
+        Path theirs = folder.resolve("theirs");
+        byte[] bytes = {'t', 'h', 'e', 'i', 'r', 's'};
+        assertThat(cache.store(name, MemorySegment.ofArray(bytes))).isTrue();
+        Files.move(block, theirs);
+        try {
+            Files.setAttribute(theirs, "unix:uid", 65_534);
+        } catch (IOException e) {
+            Files.createLink(folder.resolve("link"), theirs); // only root can play the other user
+        }
+        byte[] ours = new byte[bytes.length];
+        assertThat(cache.store(name, MemorySegment.ofArray(ours))).isTrue();
+        Path aside = folder.resolve("aside");
+        AtomicBoolean over = new AtomicBoolean();
+        Thread attacker = Thread.ofPlatform().start(() -> {
+            try {
+                while (!over.get()) {
+                    Files.move(block, aside);
+                    Files.move(theirs, block);
+                    Files.move(block, theirs);
+                    Files.move(aside, block);
+                }
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        byte[] found = new byte[bytes.length];
+        int read = 0;
+        for (int i = 0; i < READS || read == 0; i++) {
+            if (cache.read(name, found.length, 0, MemorySegment.ofArray(found))) {
+                assertThat(found).isEqualTo(ours);
+                read++;
+            }
+        }
+        over.set(true);
+        attacker.join();
     }
 
     @Test

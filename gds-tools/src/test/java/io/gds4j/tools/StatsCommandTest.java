@@ -20,6 +20,7 @@ import javax.management.ObjectName;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@code gds stats} on this process, on others, and on a missing one. */
@@ -95,6 +96,23 @@ class StatsCommandTest {
             assertThat(session.get("read_ops").get("ok").asLong()).isEqualTo(1);
             assertThat(session.get("read_bytes").asLong()).isEqualTo(SIZE);
             assertThat(session.get("ioPaths").size()).isEqualTo(1);
+        } finally {
+            program.destroy();
+        }
+    }
+
+    /** Answers of another JVM that hold nothing, themselves, or too much; and a session that closes before it is read. */
+    @ParameterizedTest
+    @CsvSource({"nothing, 4, cannot connect to process", "cycle, 4, what contains itself",
+            "text, 4, its statistics are not those", "closed, 3, collects no statistics"})
+    void answersOfALyingProgramEndInOneShortLine(String answer, int status, String message) throws IOException {
+        Process program = LyingProgram.start(answer);
+        try {
+            GdsRun run = GdsRun.gds("stats", Long.toString(program.pid()));
+            assertThat(run.status()).as(run.err()).isEqualTo(status);
+            assertThat(run.err().lines().filter(line -> line.startsWith("gds: "))).singleElement().asString()
+                    .contains(message).hasSizeLessThan(500);
+            assertThat(run.err()).doesNotContain("\tat ", "\u001b");
         } finally {
             program.destroy();
         }

@@ -55,8 +55,9 @@ final class JvmReader<S> implements AutoCloseable {
             });
         } catch (IOException e) {
             fail(CommandFailure.device("NOT_A_JVM", String.valueOf(e.getMessage())));
-        } catch (OutOfMemoryError e) {
-            fail(CommandFailure.device("NOT_A_JVM", "process %s sends more than fits in memory".formatted(pid)));
+        } catch (OutOfMemoryError | StackOverflowError e) {
+            fail(CommandFailure.device("NOT_A_JVM",
+                    "process %s sends more than fits in memory, or what contains itself".formatted(pid)));
         } catch (RuntimeException e) {
             fail(e);
         }

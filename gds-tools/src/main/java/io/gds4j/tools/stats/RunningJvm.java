@@ -28,6 +28,8 @@ import org.jspecify.annotations.Nullable;
 final class RunningJvm implements AutoCloseable {
     /** Property of a JVM whose agent for local JMX connections runs. */
     private static final String LOCAL_ADDRESS = "com.sun.management.jmxremote.localConnectorAddress";
+    /** Characters of a reason, which the other JVM may choose. */
+    private static final int MAX_WHY = 300;
     private static final Pattern NUMBER = Pattern.compile("\\d{1,18}");
 
     private final long pid;
@@ -95,7 +97,7 @@ final class RunningJvm implements AutoCloseable {
         } catch (CommandFailure e) {
             throw e;
         } catch (IOException | RuntimeException e) {
-            throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
+            throw unable(pid, String.valueOf(e.getMessage()));
         }
     }
 
@@ -107,7 +109,8 @@ final class RunningJvm implements AutoCloseable {
     private static CommandFailure unable(long pid, String why) {
         return !JvmList.isRunning(pid)
                 ? CommandFailure.badInput(null, "there is no process " + pid)
-                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %s: %s".formatted(pid, why));
+                : CommandFailure.device("NOT_A_JVM", "cannot connect to process %s: %s"
+                        .formatted(pid, Text.oneLine(Text.shortened(why, MAX_WHY))));
     }
 
     /**
@@ -133,8 +136,8 @@ final class RunningJvm implements AutoCloseable {
                 }
             }
             return new ArrayList<>(sessions.values());
-        } catch (IOException | ClassCastException e) {
-            throw unable(pid, Text.oneLine(String.valueOf(e.getMessage())));
+        } catch (IOException | RuntimeException e) { // what the other JVM returns may be null, or of any class that is read
+            throw unable(pid, String.valueOf(e.getMessage()));
         }
     }
 
