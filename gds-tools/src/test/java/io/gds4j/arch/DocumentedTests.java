@@ -26,7 +26,7 @@ public final class DocumentedTests {
         return Files.readAllLines(ROOT.resolve(document)).stream()
                 .dropWhile(line -> !line.startsWith(header))
                 .skip(2)
-                .takeWhile(line -> line.startsWith("| "))
+                .takeWhile(line -> line.strip().startsWith("| "))
                 .toList();
     }
 

@@ -23,6 +23,10 @@ class FrontPagesTest {
     private static final List<String> UNNAMED = List.of("gds-api", "gds-native", "gds-engine", "gds-compat",
             "gds-libcufile", "gds-loader", "gds-testkit-contract", "gds-tools");
 
+    /** Libraries that only tests use. */
+    private static final List<String> OF_TESTS =
+            List.of("djl.pytorch", "s3proxy", "junit", "assertj", "jsonschema", "archunit", "slf4j", "jmh");
+
     private static List<String> matches(String text, String pattern) {
         return Pattern.compile(pattern).matcher(text).results().map((MatchResult found) -> found.group(1)).toList();
     }
@@ -92,5 +96,17 @@ class FrontPagesTest {
                     .contains("io.gds4j.remote", "io.gds4j.dataset")
                     .allMatch(module -> overview.contains("{@code " + module), "is in docs/overview.html");
         }
+    }
+
+    /** Who releases reads the advisories of these versions. */
+    @Test
+    void releasingListsTheVersionsOfTheBuild() throws IOException {
+        String poms = page("pom.xml") + page("gds-spark/pom.xml");
+        List<String> rows = DocumentedTests.rows("RELEASING.md", "   | property");
+        assertThat(rows).hasSizeGreaterThan(10).allSatisfy(row -> assertThat(poms)
+                .contains(row.replaceFirst("[ |]+`([a-z.]+)`[^|]*[| ]+([0-9.]+) .*", "<$1.version>$2</$1.version>")));
+        assertThat(matches(poms.substring(0, poms.indexOf("<!-- plugins -->")), "<([a-z.]+)\\.version>"))
+                .filteredOn(name -> !OF_TESTS.contains(name))
+                .allMatch(name -> rows.stream().anyMatch(row -> row.contains("`" + name + "`")), "is in the table");
     }
 }
