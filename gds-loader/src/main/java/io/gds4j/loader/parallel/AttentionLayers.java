@@ -19,7 +19,9 @@ final class AttentionLayers {
     /** Fused in an order that differs between models. */
     private static final Set<String> OTHER = Set.of("qkv", "Wqkv", "c_attn", "W_pack");
     /** Layers whose inputs are the heads of queries. */
-    private static final Set<String> OUTPUT = Set.of("o_proj", "wo", "attn_output");
+    static final Set<String> OUTPUT = Set.of("o_proj", "wo", "attn_output", "out_proj", "dense");
+    /** Those that other modules have, too. */
+    static final Set<String> SHARED_OUTPUT = Set.of("out_proj", "dense");
     private static final List<Set<String>> OF_HEADS =
             List.of(QUERY, KEY, VALUE, LATENT, FUSED, INTERLEAVED, OTHER);
 

@@ -5,6 +5,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
 import io.gds4j.loader.parallel.Split.Part;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -129,10 +130,14 @@ final class AttentionShapes {
             return;
         }
         long inputs = size(layer, false);
+        Tower own = towers.getOrDefault(tower(layer), new Tower(inputs, Set.of(outputs / model.heads())));
         long share = outputs / Math.min(world, model.heads());
         for (Map.Entry<String, Tower> other : towers.entrySet()) {
             Tower tower = other.getValue();
-            boolean another = !other.getKey().equals(tower(layer)) && (inputs == 0 || inputs != tower.inputs);
+            // layers that predict further tokens have the inputs and the heads of some layers of the model
+            boolean alike =
+                    inputs > 0 && inputs == tower.inputs && !Collections.disjoint(own.headSizes, tower.headSizes);
+            boolean another = !other.getKey().equals(tower(layer)) && !alike;
             if (another && tower.headSizes.stream().noneMatch(size -> share % size == 0)) {
                 throw new Uneven("would have heads of %s elements, and %s has heads of %s; a rule may tell its heads"
                         .formatted(outputs / model.heads(), CheckpointException.quote(other.getKey()),
@@ -157,21 +162,29 @@ final class AttentionShapes {
         if (name.equals("qkv_proj") && layers.main(module + "out_proj") != null) {
             return split; // CodeGen has blocks of queries, values and keys
         }
+        String fused = fused(module, name);
+        Split ofQueries = splitOf(module + (fused.isEmpty() ? names(name).queries : fused));
+        if (AttentionLayers.SHARED_OUTPUT.contains(name) && !(ofQueries instanceof Split.Column)) {
+            return split;
+        }
         if (told != null) {
             checkTowers(tensor.name(), told);
         }
-        String fused = fused(module, name);
         AttentionHeads heads = told == null || told.keyValueHeads() > 0 ? told : decided(told, module, name, fused);
         if (split instanceof Split.Column) {
             if (name.equals(fused)) {
                 checkFused(module + name, split, heads, outputs(module, FUSED.get(name)));
             } else if (AttentionLayers.KEY.contains(name) || AttentionLayers.VALUE.contains(name)) {
-                Split ofQueries = splitOf(module + names(name).queries);
                 long queries = count(ofQueries, heads == null ? 0 : heads.heads());
                 long keys = count(split, heads == null ? 0 : heads.keyValueHeads());
                 boolean rounded = own(ofQueries) > 0 && isRoundedUp(ofQueries);
                 check(sizes(module, names(name)), queries, keys, rounded, heads == null ? 0 : heads.headSize());
             }
+        }
+        if (AttentionLayers.OUTPUT.contains(name) && split instanceof Split.Row(List<Part> parts, boolean roundUp)
+                && parts.equals(Split.WHOLE) && ofQueries instanceof Split.Column(List<Part> queries, boolean rounded)
+                && queries.getFirst().heads() > 0) {
+            return new Split.Row(List.of(new Part(1, queries.getFirst().heads())), roundUp);
         }
         return heads == null ? split : AttentionLayers.withHeads(split, name, heads);
     }

@@ -14,6 +14,7 @@ import java.util.BitSet;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.function.Predicate;
 import org.jspecify.annotations.Nullable;
 
@@ -57,19 +58,32 @@ public final class ParallelPlan implements Serializable {
     /** An immutable list, which the JDK can serialize. */
     @SuppressWarnings("serial")
     private final List<ParallelRule> rules;
+    /** Patterns of rules that refuse the tensors that they decide about. An immutable set, which the JDK can serialize. */
+    @SuppressWarnings("serial")
+    private final Set<String> unfit;
     /** Whether the groups of GPTQ are known to follow the order of the inputs. */
     private final boolean naturalGroups;
     /** Heads for rules without their own; null if unknown. */
     private final @Nullable AttentionHeads heads;
 
     ParallelPlan(String name, List<ParallelRule> rules) {
-        this(name, rules, false, null);
+        this(name, rules, Set.of());
     }
 
-    private ParallelPlan(
-            String name, List<ParallelRule> rules, boolean naturalGroups, @Nullable AttentionHeads heads) {
+    /**
+     * Creates a plan.
+     *
+     * @param unfit patterns for single experts whose rule is for a tensor of all experts, and cannot divide them
+     */
+    ParallelPlan(String name, List<ParallelRule> rules, Set<String> unfit) {
+        this(name, rules, unfit, false, null);
+    }
+
+    private ParallelPlan(String name, List<ParallelRule> rules, Set<String> unfit, boolean naturalGroups,
+            @Nullable AttentionHeads heads) {
         this.name = Objects.requireNonNull(name, "name");
         this.rules = List.copyOf(rules);
+        this.unfit = Set.copyOf(unfit);
         this.naturalGroups = naturalGroups;
         this.heads = heads;
     }
@@ -146,7 +160,7 @@ public final class ParallelPlan implements Serializable {
      */
     public ParallelPlan withHeads(AttentionHeads heads) {
         Objects.requireNonNull(heads, "heads");
-        return this.heads == null ? new ParallelPlan(name, rules, naturalGroups, heads) : this;
+        return this.heads == null ? new ParallelPlan(name, rules, unfit, naturalGroups, heads) : this;
     }
 
     /**
@@ -179,7 +193,7 @@ public final class ParallelPlan implements Serializable {
         }
         Optional<AttentionHeads> ofModel =
                 lacksHeads ? config.heads().or(() -> AttentionHeads.ofGguf(metadata)) : Optional.empty();
-        return new ParallelPlan(name, rules, naturalGroups || config.naturalGroups(),
+        return new ParallelPlan(name, rules, unfit, naturalGroups || config.naturalGroups(),
                 ofModel.filter(model -> heads == null || heads.heads() == model.heads()).orElse(heads));
     }
 
@@ -268,6 +282,16 @@ public final class ParallelPlan implements Serializable {
             ParallelRule rule = named ? own : first(tree, tensor.info(), weight, matched);
             if (rule == null) {
                 rule = own;
+            }
+            if (rule != null && unfit.contains(rule.pattern())) {
+                throw CheckpointException.of(
+                        PLAN_MISMATCH,
+                        tensor.stored().file(),
+                        -1,
+                        tensor.stored().name(),
+                        "tensor %s is of one expert, and the plan %s divides tensors of all experts in another way; give %s a rule"
+                                .formatted(CheckpointException.quote(tensor.stored().name()),
+                                        CheckpointException.quote(name), CheckpointException.quote(rule.pattern())));
             }
             if (rule == null) {
                 without = without == null ? tensor.stored() : without;

@@ -7,7 +7,10 @@ import io.gds4j.loader.internal.text.StrictJson.Token;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.HashSet;
+import java.util.LinkedHashMap;
 import java.util.List;
+import java.util.Map;
+import java.util.Optional;
 import java.util.Set;
 
 /** Reads rules from JSON in the vocabulary of transformers' {@code base_model_tp_plan}. */
@@ -22,6 +25,13 @@ final class PlanFile {
     /** Styles for modules that act on what passes through them: their own tensors are whole, or have rules of their own. */
     private static final Set<String> OF_MODULES = Set.of("gather", "local", "moe_tp_experts", "ep_router",
             "ep_dispatch_experts", "moe_identity_expert", "local_params", "all_reduce");
+
+    /** For a layer of all experts in one tensor, the layers that files with single experts have. */
+    private static final Map<String, List<String>> OF_SINGLE = Map.of(
+            "gate_up_proj", List.of("gate_proj", "up_proj", "w1", "w3"),
+            "gate_proj", List.of("gate_proj", "w1"),
+            "up_proj", List.of("up_proj", "w3"),
+            "down_proj", List.of("down_proj", "w2"));
 
     private final List<ParallelRule> rules = new ArrayList<>();
     /** Rules for modules, which come last: the rule of a tensor counts, wherever it stands. */
@@ -43,48 +53,56 @@ final class PlanFile {
             if (plan.rules.isEmpty()) {
                 throw new Malformed(0, "the plan has no rule");
             }
-            return new ParallelPlan(
-                    String.valueOf(file.getFileName()), plan.replicatesUnmatched ? plan.optional() : plan.rules);
+            String name = String.valueOf(file.getFileName());
+            return plan.replicatesUnmatched ? plan.optional(name) : new ParallelPlan(name, plan.rules, Set.of());
         } catch (Malformed e) {
             throw CheckpointException.of(JsonFile.INVALID, file, e.offset(), e.detail());
         }
     }
 
-    /** Returns the rules, which may match nothing, those for experts that a file has one by one, and one for all other tensors. */
-    private List<ParallelRule> optional() {
+    /** Returns a plan of rules that may match nothing, of those for experts that a file has one by one, and of one for all other tensors. */
+    private ParallelPlan optional(String name) {
         List<ParallelRule> all = new ArrayList<>();
         rules.forEach(rule -> all.add(new ParallelRule(rule.pattern(), rule.split(), true)));
+        Map<String, Split> single = new LinkedHashMap<>();
+        Set<String> unfit = new HashSet<>();
         for (ParallelRule rule : rules) {
-            boolean ofExperts = Layers.parameter(Layers.layer(rule.pattern())).equals("experts");
-            switch (ofExperts ? Layers.parameter(rule.pattern()) : "") {
-                case "gate_up_proj" -> ofSingleExperts(all, rule.split(), 2, "gate_proj", "up_proj", "w1", "w3");
-                case "gate_proj" -> ofSingleExperts(all, rule.split(), 1, "gate_proj", "w1");
-                case "up_proj" -> ofSingleExperts(all, rule.split(), 1, "up_proj", "w3");
-                case "down_proj" -> ofSingleExperts(all, rule.split(), 0, "down_proj", "w2");
-                default -> {
+            String layer = Layers.parameter(rule.pattern());
+            if (!Layers.parameter(Layers.layer(rule.pattern())).equals("experts") || !OF_SINGLE.containsKey(layer)) {
+                continue;
+            }
+            Optional<Split> split = ofSingle(layer, rule.split());
+            for (String expert : OF_SINGLE.get(layer)) {
+                String pattern = "experts.*." + expert;
+                if (patterns.contains(pattern)) {
+                    continue;
+                }
+                Split before = single.putIfAbsent(pattern, split.orElse(rule.split()));
+                if (split.isEmpty() || before != null && !before.equals(split.get())) {
+                    unfit.add(pattern);
                 }
             }
         }
+        single.forEach((pattern, split) -> all.add(new ParallelRule(pattern, split, true)));
         all.add(ParallelPlan.REST);
-        return all;
+        return new ParallelPlan(name, all, unfit);
     }
 
-    /**
-     * Adds rules for the layers of single experts.
-     *
-     * @param outputs layers whose outputs the tensor of all experts has; 0 for the layer behind them, whose inputs are divided
-     */
-    private static void ofSingleExperts(List<ParallelRule> rules, Split split, int outputs, String... names) {
-        Split ofOne = switch (split) {
-            case Split.Column(List<Split.Part> parts, boolean roundUp) when parts.size() == outputs ->
-                new Split.Column(Split.WHOLE, roundUp);
-            case Split.Row row when outputs == 0 -> row;
+    /** Returns the split of a layer of one expert; empty if the split is for a tensor of all experts only. */
+    private static Optional<Split> ofSingle(String layer, Split split) {
+        return Optional.ofNullable(switch (split) {
+            case Split.Column(List<Split.Part> parts, boolean roundUp) -> {
+                boolean halves = layer.equals("gate_up_proj") && parts.size() == 2
+                        && parts.getFirst().equals(parts.getLast());
+                boolean whole = !layer.equals("gate_up_proj") && !layer.equals("down_proj") && parts.size() == 1;
+                yield halves || whole ? new Split.Column(Split.WHOLE, roundUp) : null;
+            }
+            case Split.Row row -> layer.equals("down_proj") ? row : null;
             case Split.Expert expert -> expert;
-            default -> Split.replicate();
-        };
-        for (String name : names) {
-            rules.add(new ParallelRule("experts.*." + name, ofOne, true));
-        }
+            case Split.Replicate all -> all;
+            case Split.Owner owner -> owner;
+            case Split.Dimension dimension -> null;
+        });
     }
 
     private void rules(StrictJson in, boolean outermost) throws Malformed {

@@ -748,6 +748,12 @@ class ParallelLayoutsTest {
         // layers of one tower may have heads of two sizes
         TensorInfo other = tensor("language_model.layers.1.q_proj.weight", DType.BF16, 768, 512);
         assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, other), 32)).hasSize(64);
+        // a tower may have the inputs of the text, and layers that predict further tokens have its heads, too
+        TensorInfo wide = tensor("vision.layers.0.q_proj.weight", DType.BF16, 288, 512);
+        refused(ParallelPlan.llama(new AttentionHeads(32, 32)), 8, "would have heads of", text, wide);
+        TensorInfo next = tensor("mtp.layers.0.q_proj.weight", DType.BF16, 768, 512);
+        assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, other, next), 32))
+                .hasSize(96);
         ParallelPlan own = ParallelPlan.of("p", List.of(
                 new ParallelRule("audio_tower.layers.*.q_proj", Split.column(new Split.Part(1, 20))),
                 new ParallelRule("q_proj", Split.column())));

@@ -240,6 +240,57 @@ class ParallelPlanTest {
         assertThatThrownBy(() -> other.slice(FILE, List.of(all), 2)).hasMessageContaining("it is for another model");
     }
 
+    @ParameterizedTest
+    @CsvSource({"colwise, rowwise, gate_proj", "packed_rowwise, colwise, gate_proj", "packed_rowwise, colwise, w2",
+            "packed_colwise, colwise, down_proj", "colwise, grouped_gemm, w3"})
+    void rulesForAllExpertsThatSingleOnesCannotFollowAreRefused(String gateUp, String down, String layer)
+            throws IOException {
+        TensorInfo[] all = {bf16("layers.0.experts.0." + layer + ".weight", 4L, 4L), bf16("q_proj.weight", 4L, 4L)};
+        String rules = """
+                {"unmatched": "replicate", "tp_plan": {"q_proj": "replicate", %s
+                 "layers.*.experts.gate_up_proj": "%s", "layers.*.experts.down_proj": "%s"}}""";
+        ParallelPlan plan = json(rules.formatted("", gateUp, down));
+        assertThatThrownBy(() -> plan.slice(FILE, List.of(all), 2)).hasMessageContaining("is of one expert")
+                .hasMessageContaining("give 'experts.*." + layer + "' a rule");
+        ParallelPlan own = json(rules.formatted("\"experts.*." + layer + "\": \"dimension\",".replace("\"dimension\"",
+                "{\"style\": \"dimension\", \"dim\": 0}"), gateUp, down));
+        assertThat(shape(own, 2, 1, all[0].name(), all)).contains(List.of(2L, 4L));
+        TensorInfo[] stacked = {bf16("layers.0.experts.gate_up_proj", 2L, 4L, 4L), all[1]};
+        assertThat(plan.slice(FILE, List.of(stacked), 2)).as("a tensor of all experts").hasSize(4);
+    }
+
+    @Test
+    void towersWithOtherRulesForExpertsAreRefused() throws IOException {
+        TensorInfo[] all = {bf16("a.experts.0.down_proj.weight", 4L, 4L), bf16("b.experts.0.down_proj.weight", 4L, 4L)};
+        String rules = "{\"unmatched\": \"replicate\", \"a.experts.down_proj\": \"rowwise\","
+                + " \"b.experts.down_proj\": \"%s\"}";
+        assertThat(shape(json(rules.formatted("rowwise")), 2, 1, all[0].name(), all)).contains(List.of(4L, 2L));
+        ParallelPlan plan = json(rules.formatted("replicate"));
+        assertThatThrownBy(() -> plan.slice(FILE, List.of(all), 2)).hasMessageContaining("is of one expert");
+    }
+
+    @ParameterizedTest
+    @CsvSource({"q_proj, out_proj", "q_proj, dense", "query_key_value, dense", "q_proj, o_proj", "wq, wo"})
+    void layersBehindAttentionHaveTheHeadsOfItsQueries(String queries, String output) throws IOException {
+        boolean fused = queries.equals("query_key_value");
+        TensorInfo[] all = {bf16("l.attn." + queries + ".weight", fused ? 24L : 8L, 8L),
+                bf16("l.attn." + output + ".weight", 8L, 8L), bf16("l.mixer." + output + ".weight", 8L, 12L)};
+        String rules = "{\"unmatched\": \"replicate\", \"%s\": %s, \"%s\": \"rowwise\"}";
+        ParallelPlan told =
+                json(rules.formatted(queries, "\"colwise\"", output)).withHeads(new AttentionHeads(2, 2));
+        ParallelPlan own = json(rules.formatted(queries, fused ? "{\"style\": \"colwise\", \"heads\": [2, 2, 2]}"
+                : "{\"style\": \"colwise\", \"heads\": 2}", output));
+        for (ParallelPlan plan : List.of(told, own)) {
+            assertThat(shape(plan, 2, 1, all[1].name(), all)).contains(List.of(8L, 4L));
+            assertThatThrownBy(() -> plan.slice(FILE, List.of(all), 4)).hasMessageContaining(all[1].name())
+                    .hasMessageContaining("has 2 heads, fewer than the 4 ranks");
+        }
+        boolean shared = output.equals("out_proj") || output.equals("dense");
+        if (shared) {
+            assertThat(shape(told, 4, 1, all[2].name(), all[2])).as("no attention").contains(List.of(8L, 3L));
+        }
+    }
+
     @Test
     void gatheredOutputsMayCutHeads() throws IOException {
         TensorInfo key = bf16("k_proj.weight", 8L, 2L);
