@@ -47,7 +47,8 @@ record S3Publication(S3Target target, boolean onlyNew) {
     /** What the server tells of the object, and how a message says it if the object may be that of this upload. */
     private enum Place {
         OURS("the object is there"),
-        NOT_OURS("the object is not there, but may be there later"),
+        ANOTHER("another object is there, but this one may be there later"),
+        NONE("the object is not there, but may be there later"),
         UNTOLD("the object may be there all the same: the server does not tell");
 
         private final String text;
@@ -74,7 +75,7 @@ record S3Publication(S3Target target, boolean onlyNew) {
             case Stored _ -> {
                 // as it should be
             }
-            case Refused(CuFileException why) -> throw onlyNew && why.errno().orElse(0) == Errno.ESTALE
+            case Refused(CuFileException why) -> throw isThereAlready(why)
                     ? S3Requests.failure(method, uri, Errno.EEXIST, "there is such an object already", why)
                     : why;
             case Unknown(CuFileException why, Place place) -> throw S3Target.told(why, place.text);
@@ -112,9 +113,15 @@ record S3Publication(S3Target target, boolean onlyNew) {
                 && S3Requests.text(answer).isBlank();
     }
 
-    private static Outcome judged(CuFileException why, Place place, boolean doubt) {
+    private Outcome judged(CuFileException why, Place place, boolean doubt) {
+        // Servers refuse a long body by an answer that may get lost; an earlier attempt has not replaced the object either.
+        boolean exists = place == Place.ANOTHER && isThereAlready(why);
         return place == Place.OURS ? new Stored()
-                : doubt ? new Unknown(why, place) : new Refused(why);
+                : doubt && !exists ? new Unknown(why, place) : new Refused(why);
+    }
+
+    private boolean isThereAlready(CuFileException why) {
+        return onlyNew && why.errno().orElse(0) == Errno.ESTALE;
     }
 
     /** Deletes a new object if it appeared although the thread was interrupted meanwhile. */
@@ -144,10 +151,10 @@ record S3Publication(S3Target target, boolean onlyNew) {
     private Place look(S3Requests asking, CuFileException failure) {
         try {
             return asking.send("HEAD", target.url(Map.of()), new byte[0]).headers().firstValue(S3Target.MARK)
-                    .map(mark -> mark.equals(target.mark()) ? Place.OURS : Place.NOT_OURS).orElse(Place.UNTOLD);
+                    .map(mark -> mark.equals(target.mark()) ? Place.OURS : Place.ANOTHER).orElse(Place.UNTOLD);
         } catch (CuFileException e) {
             if (e.isNotFound()) {
-                return Place.NOT_OURS;
+                return Place.NONE;
             }
             failure.addSuppressed(e);
             return Place.UNTOLD;

@@ -8,6 +8,7 @@ import static org.assertj.core.api.Assertions.catchThrowableOfType;
 import com.sun.net.httpserver.HttpExchange;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.error.Errno;
 import io.gds4j.source.Cancellation;
 import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
@@ -320,6 +321,25 @@ class S3FaultTest {
                 .hasMessageContaining(isNew ? "status 412" : refusal)
                 .hasMessageContaining("the object may be there all the same");
         assertThat(server.objects).containsOnlyKeys("a", "before");
+    }
+
+    /** versitygw refuses a long body before it has read it, and its answer may get lost. */
+    @Test
+    void objectOfAnotherWriterExistsWhateverBecameOfTheFirstAnswer() throws IOException {
+        Path file = Files.write(folder.resolve("file"), new byte[10]);
+        S3Files.upload(file, path("a", OPTIONS));
+        AtomicBoolean lost = new AtomicBoolean();
+        server.on((exchange, request) -> {
+            boolean loses = exchange.getRequestMethod().equals("PUT") && lost.compareAndSet(false, true);
+            if (loses) {
+                exchange.close();
+            }
+            return loses;
+        });
+        CuFileException e =
+                catchThrowableOfType(CuFileException.class, () -> S3Files.uploadNew(file, path("a", OPTIONS)));
+        assertThat(e).hasMessageContaining("there is such an object already").hasMessageNotContaining("may be");
+        assertThat(e.errno()).hasValue(Errno.EEXIST);
     }
 
     /** S3 refuses a writer while another one stores the same object, and wants a whole object again, but not the end of parts. */
