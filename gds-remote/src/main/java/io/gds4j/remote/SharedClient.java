@@ -75,7 +75,7 @@ final class SharedClient implements Client {
     private synchronized HttpClient begin() {
         List<@Nullable Object> now = ofJvm();
         HttpClient known = client;
-        if (known == null || !now.equals(ofJvm)) {
+        if (known == null || known.isTerminated() || !now.equals(ofJvm)) { // an error, or an interrupt, ends its thread
             known = made();
             client = known;
             ofJvm = now;

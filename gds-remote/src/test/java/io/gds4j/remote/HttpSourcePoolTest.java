@@ -73,6 +73,21 @@ class HttpSourcePoolTest {
         assertThat(connected).hasSize(2);
     }
 
+    /** The client of the JDK fails every request once its thread is gone, and was kept as long as requests came. */
+    @Test
+    void clientWhoseThreadHasEndedIsReplaced() throws InterruptedException {
+        URI uri = server.put("/x", BYTES);
+        HttpOptions options = HttpOptions.DEFAULTS.withHeader("Key", "ended");
+        HttpSource.open(uri, options);
+        for (Thread thread : Thread.getAllStackTraces().keySet()) {
+            if (thread.getName().matches("HttpClient-\\d+-SelectorManager")) {
+                thread.interrupt();
+                thread.join();
+            }
+        }
+        assertThat(HttpSource.open(uri, options).size()).isEqualTo(BYTES.length);
+    }
+
     /** Maps kept them, and with them all that a program in a container of programs had loaded. */
     @Test
     void optionsAndCredentialsOfPathsThatAreGoneAreForgotten() {
