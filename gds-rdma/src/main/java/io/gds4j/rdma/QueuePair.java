@@ -56,7 +56,7 @@ public final class QueuePair implements AutoCloseable {
         Verbs verbs = domain.verbs();
         RdmaPort port = RdmaPort.query(domain, attributes.port);
         Gid gid = Gid.query(domain, attributes.port, attributes.gidIndex);
-        if (gid.isEmpty() && port.ethernet()) {
+        if (gid.isEmpty() && port.linkLayer() == RdmaPort.LinkLayer.ETHERNET) {
             throw RdmaFailure.invalid(
                     "ibv_create_qp", "GID %s of port %s of %s is free".formatted(
                             attributes.gidIndex, attributes.port, domain.device()));

@@ -51,7 +51,7 @@ class WireRdmaTest extends RdmaContract {
         assertThat(device.ports()).isOne();
         RdmaPort port = domain.port(1);
         assertThat(port.active()).isTrue();
-        assertThat(port.ethernet()).isTrue();
+        assertThat(port.linkLayer()).isEqualTo(RdmaPort.LinkLayer.ETHERNET);
         assertThat(domain.gid(1, tested().gidIndex()).isEmpty()).isFalse();
         Failures.expectErrno(Errno.EINVAL, () -> domain.port(2));
     }

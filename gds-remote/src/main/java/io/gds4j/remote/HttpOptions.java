@@ -10,9 +10,10 @@ import java.time.Duration;
 import java.util.Collections;
 import java.util.List;
 import java.util.Map;
-import java.util.Objects;
 import java.util.Optional;
+import java.util.Set;
 import java.util.TreeMap;
+import java.util.function.Consumer;
 import javax.net.ssl.SSLContext;
 import org.jspecify.annotations.Nullable;
 
@@ -23,87 +24,60 @@ import org.jspecify.annotations.Nullable;
  */
 public final class HttpOptions {
     /** Parts of 4 to 16 MiB, 16 to 64 connections, 60 s without progress, 6 attempts, 5 redirects; refuses servers without ranges. */
-    public static final HttpOptions DEFAULTS = new HttpOptions(
-            Map.of(), 4 << 20, 0, Duration.ofSeconds(10), Duration.ofSeconds(60), 6, Duration.ofMillis(250), 5, false,
-            false, 0, Optional.empty(), Optional.empty(), Optional.empty());
+    public static final HttpOptions DEFAULTS = new HttpOptions(new Values());
 
-    private final Map<String, String> headers;
-    private final int partBytes;
-    private final int connections;
-    private final Duration connectTimeout;
-    private final Duration stallTimeout;
-    private final int attempts;
-    private final Duration backoff;
-    private final int redirects;
-    private final boolean schemeChange;
-    private final boolean linkLocal;
-    private final long sequential;
-    private final Optional<ProxySelector> proxy;
-    private final Optional<SSLContext> tls;
-    private final Optional<RemoteCache> cache;
+    /** The values, which do not change once these options have them. */
+    private final Values values;
 
-    /**
-     * Checks the ranges.
-     *
-     * @param headers as {@link #headers}
-     * @param partBytes as {@link #partBytes}
-     * @param connections as {@link #connections}
-     * @param connectTimeout as {@link #connectTimeout}
-     * @param stallTimeout as {@link #stallTimeout}
-     * @param attempts as {@link #attempts}
-     * @param backoff as {@link #backoff}
-     * @param redirects as {@link #redirects}
-     * @param schemeChange as {@link #schemeChange}
-     * @param linkLocal as {@link #linkLocal}
-     * @param sequential as {@link #sequential}
-     * @param proxy as {@link #proxy}
-     * @param tls as {@link #tls}
-     * @param cache as {@link #cache}
-     */
-    public HttpOptions(
-            Map<String, String> headers,
-            int partBytes,
-            int connections,
-            Duration connectTimeout,
-            Duration stallTimeout,
-            int attempts,
-            Duration backoff,
-            int redirects,
-            boolean schemeChange,
-            boolean linkLocal,
-            long sequential,
-            Optional<ProxySelector> proxy,
-            Optional<SSLContext> tls,
-            Optional<RemoteCache> cache) {
-        Map<String, String> sorted = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-        sorted.putAll(headers);
-        headers = Collections.unmodifiableMap(sorted);
-        headers.forEach(HttpOptions::checkHeader);
-        check("partBytes", partBytes, 64 << 10, 1 << 30);
-        check("connections", connections, 0, 1024);
-        check("attempts", attempts, 1, 100);
-        check("redirects", redirects, 0, 20);
-        check("sequential", sequential, 0, Long.MAX_VALUE);
-        check("connectTimeout in milliseconds", millis(connectTimeout), 1, Integer.MAX_VALUE);
-        check("stallTimeout in milliseconds", millis(stallTimeout), 1, Integer.MAX_VALUE);
-        check("backoff in milliseconds", millis(backoff), 0, Integer.MAX_VALUE);
-        Objects.requireNonNull(proxy, "proxy");
-        Objects.requireNonNull(tls, "tls");
-        Objects.requireNonNull(cache, "cache");
-        this.headers = headers;
-        this.partBytes = partBytes;
-        this.connections = connections;
-        this.connectTimeout = connectTimeout;
-        this.stallTimeout = stallTimeout;
-        this.attempts = attempts;
-        this.backoff = backoff;
-        this.redirects = redirects;
-        this.schemeChange = schemeChange;
-        this.linkLocal = linkLocal;
-        this.sequential = sequential;
-        this.proxy = proxy;
-        this.tls = tls;
-        this.cache = cache;
+    /** What a {@code with} method changes before it makes options of it. */
+    private static final class Values implements Cloneable {
+        private Map<String, String> headers = Map.of();
+        private int partBytes = 4 << 20;
+        private int connections;
+        private Duration connectTimeout = Duration.ofSeconds(10);
+        private Duration stallTimeout = Duration.ofSeconds(60);
+        private int attempts = 6;
+        private Duration backoff = Duration.ofMillis(250);
+        private int redirects = 5;
+        private Set<RedirectTarget> redirectTargets = Set.of();
+        private long sequential;
+        private Optional<ProxySelector> proxy = Optional.empty();
+        private Optional<SSLContext> tls = Optional.empty();
+        private Optional<RemoteCache> cache = Optional.empty();
+
+        @Override
+        protected Values clone() {
+            try {
+                return (Values) super.clone();
+            } catch (CloneNotSupportedException e) {
+                throw new AssertionError(e);
+            }
+        }
+
+        List<Object> all() {
+            return List.of(
+                    headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
+                    redirectTargets, sequential, proxy, tls, cache);
+        }
+    }
+
+    private HttpOptions(Values values) {
+        values.headers.forEach(HttpOptions::checkHeader);
+        check("partBytes", values.partBytes, 64 << 10, 1 << 30);
+        check("connections", values.connections, 0, 1024);
+        check("attempts", values.attempts, 1, 100);
+        check("redirects", values.redirects, 0, 20);
+        check("sequential", values.sequential, 0, Long.MAX_VALUE);
+        check("connectTimeout in milliseconds", millis(values.connectTimeout), 1, Integer.MAX_VALUE);
+        check("stallTimeout in milliseconds", millis(values.stallTimeout), 1, Integer.MAX_VALUE);
+        check("backoff in milliseconds", millis(values.backoff), 0, Integer.MAX_VALUE);
+        this.values = values;
+    }
+
+    private HttpOptions with(Consumer<Values> change) {
+        Values changed = values.clone();
+        change.accept(changed);
+        return new HttpOptions(changed);
     }
 
     /**
@@ -111,7 +85,7 @@ public final class HttpOptions {
      * after a redirect}
      */
     public Map<String, String> headers() {
-        return headers;
+        return values.headers;
     }
 
     /**
@@ -119,7 +93,7 @@ public final class HttpOptions {
      * have up to 4 times as many bytes. With 32 or 64 connections those of short reads may have half or a quarter as many}
      */
     public int partBytes() {
-        return partBytes;
+        return values.partBytes;
     }
 
     /**
@@ -127,12 +101,12 @@ public final class HttpOptions {
      * have become clearly faster by them. Each connection has a thread and a buffer of 256 KiB while it is used}
      */
     public int connections() {
-        return connections;
+        return values.connections;
     }
 
     /** {@return time to connect, more than 0} */
     public Duration connectTimeout() {
-        return connectTimeout;
+        return values.connectTimeout;
     }
 
     /**
@@ -140,35 +114,35 @@ public final class HttpOptions {
      * than 0}
      */
     public Duration stallTimeout() {
-        return stallTimeout;
+        return values.stallTimeout;
     }
 
     /** {@return attempts of a request without real progress, 1 to 100} */
     public int attempts() {
-        return attempts;
+        return values.attempts;
     }
 
     /** {@return pause after the first failed attempt, 0 or more; doubles with each further one up to 16 times} */
     public Duration backoff() {
-        return backoff;
+        return values.backoff;
     }
 
     /** {@return redirects to follow, 0 to 20} */
     public int redirects() {
-        return redirects;
+        return values.redirects;
     }
 
-    /** {@return whether a redirect may change the scheme, from https to http, for example} */
-    public boolean schemeChange() {
-        return schemeChange;
+    /** {@return where redirects may lead though it is less safe; empty by default} */
+    public Set<RedirectTarget> redirectTargets() {
+        return values.redirectTargets;
     }
 
-    /**
-     * {@return whether a redirect may lead to a link-local address, such as a cloud's metadata service, and from a public address to
-     * a private, unique-local or loopback one}
-     */
-    public boolean linkLocal() {
-        return linkLocal;
+    /** Where a redirect may lead only if the program allows it. */
+    public enum RedirectTarget {
+        /** To a URL of another scheme, from https to http, for example. */
+        OTHER_SCHEME,
+        /** To a link-local address, such as a cloud's metadata service, and from a public address to a private, unique-local or loopback one. */
+        INNER_ADDRESS
     }
 
     /**
@@ -176,22 +150,22 @@ public final class HttpOptions {
      * such servers}
      */
     public long sequential() {
-        return sequential;
+        return values.sequential;
     }
 
     /** {@return what chooses a proxy; empty for that of the JVM} */
     public Optional<ProxySelector> proxy() {
-        return proxy;
+        return values.proxy;
     }
 
     /** {@return certificates and keys; empty for those of the JVM, which checks servers} */
     public Optional<SSLContext> tls() {
-        return tls;
+        return values.tls;
     }
 
     /** {@return the local folder that keeps parts of objects; empty for none} */
     public Optional<RemoteCache> cache() {
-        return cache;
+        return values.cache;
     }
 
     private static long millis(Duration time) {
@@ -225,11 +199,9 @@ public final class HttpOptions {
      */
     public HttpOptions withHeader(String name, String value) {
         Map<String, String> more = new TreeMap<>(String.CASE_INSENSITIVE_ORDER);
-        more.putAll(headers);
+        more.putAll(values.headers);
         more.put(name, value);
-        return new HttpOptions(
-                more, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects, schemeChange,
-                linkLocal, sequential, proxy, tls, cache);
+        return with(changed -> changed.headers = Collections.unmodifiableMap(more));
     }
 
     /**
@@ -240,9 +212,10 @@ public final class HttpOptions {
      * @return the copy
      */
     public HttpOptions withRequests(int bytes, int inFlight) {
-        return new HttpOptions(
-                headers, bytes, inFlight, connectTimeout, stallTimeout, attempts, backoff, redirects, schemeChange,
-                linkLocal, sequential, proxy, tls, cache);
+        return with(changed -> {
+            changed.partBytes = bytes;
+            changed.connections = inFlight;
+        });
     }
 
     /**
@@ -254,23 +227,26 @@ public final class HttpOptions {
      * @return the copy
      */
     public HttpOptions withPatience(Duration stall, int most, Duration pause) {
-        return new HttpOptions(
-                headers, partBytes, connections, connectTimeout, stall, most, pause, redirects, schemeChange,
-                linkLocal, sequential, proxy, tls, cache);
+        return with(changed -> {
+            changed.stallTimeout = stall;
+            changed.attempts = most;
+            changed.backoff = pause;
+        });
     }
 
     /**
      * Returns a copy with other rules for redirects.
      *
      * @param most as {@link #redirects}
-     * @param toOtherScheme as {@link #schemeChange}
-     * @param toLinkLocal as {@link #linkLocal}
+     * @param allowed as {@link #redirectTargets}
      * @return the copy
      */
-    public HttpOptions withRedirects(int most, boolean toOtherScheme, boolean toLinkLocal) {
-        return new HttpOptions(
-                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, most, toOtherScheme,
-                toLinkLocal, sequential, proxy, tls, cache);
+    public HttpOptions withRedirects(int most, RedirectTarget... allowed) {
+        Set<RedirectTarget> targets = Set.copyOf(List.of(allowed));
+        return with(changed -> {
+            changed.redirects = most;
+            changed.redirectTargets = targets;
+        });
     }
 
     /**
@@ -291,9 +267,7 @@ public final class HttpOptions {
      * @return the copy
      */
     public HttpOptions withSequential(long mostBytes) {
-        return new HttpOptions(
-                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, mostBytes, proxy, tls, cache);
+        return with(changed -> changed.sequential = mostBytes);
     }
 
     /**
@@ -303,9 +277,8 @@ public final class HttpOptions {
      * @return the copy
      */
     public HttpOptions withProxy(ProxySelector selector) {
-        return new HttpOptions(
-                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, sequential, Optional.of(selector), tls, cache);
+        Optional<ProxySelector> chosen = Optional.of(selector);
+        return with(changed -> changed.proxy = chosen);
     }
 
     /**
@@ -315,9 +288,8 @@ public final class HttpOptions {
      * @return the copy
      */
     public HttpOptions withTls(SSLContext context) {
-        return new HttpOptions(
-                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, sequential, proxy, Optional.of(context), cache);
+        Optional<SSLContext> chosen = Optional.of(context);
+        return with(changed -> changed.tls = chosen);
     }
 
     /**
@@ -327,40 +299,34 @@ public final class HttpOptions {
      * @return the copy
      */
     public HttpOptions withCache(RemoteCache folder) {
-        return new HttpOptions(
-                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, sequential, proxy, tls, Optional.of(folder));
+        Optional<RemoteCache> chosen = Optional.of(folder);
+        return with(changed -> changed.cache = chosen);
     }
 
     /** Returns the proxy of a URL: the first one that the program's selector names, or the JVM's. */
     Optional<InetSocketAddress> proxyOf(URI uri) {
-        return proxy.or(() -> Optional.ofNullable(ProxySelector.getDefault()))
+        return values.proxy.or(() -> Optional.ofNullable(ProxySelector.getDefault()))
                 .flatMap(selector -> selector.select(uri).stream().findFirst())
                 .filter(first -> first.type() == Proxy.Type.HTTP)
                 .map(first -> (InetSocketAddress) first.address());
     }
 
-    private List<Object> all() {
-        return List.of(
-                headers, partBytes, connections, connectTimeout, stallTimeout, attempts, backoff, redirects,
-                schemeChange, linkLocal, sequential, proxy, tls, cache);
-    }
-
     /** Equal options share connections; those of proxies and TLS are equal if they are the same objects. */
     @Override
     public boolean equals(@Nullable Object other) {
-        return other instanceof HttpOptions that && all().equals(that.all());
+        return other instanceof HttpOptions that && values.all().equals(that.values.all());
     }
 
     @Override
     public int hashCode() {
-        return all().hashCode();
+        return values.all().hashCode();
     }
 
     /** Returns a text without the values of headers, which may be credentials. */
     @Override
     public String toString() {
         return "HttpOptions[headers=%s, partBytes=%s, connections=%s, stallTimeout=%s, attempts=%s]"
-                .formatted(headers.keySet(), partBytes, connections, stallTimeout, attempts);
+                .formatted(values.headers.keySet(), values.partBytes, values.connections, values.stallTimeout,
+                        values.attempts);
     }
 }

@@ -212,7 +212,8 @@ final class ObjectName {
         if (!isHttp(to)) {
             return "its redirect is not followed: " + notHttp(to);
         }
-        if (!options.schemeChange() && !from.getScheme().equalsIgnoreCase(to.getScheme())) {
+        if (!options.redirectTargets().contains(HttpOptions.RedirectTarget.OTHER_SCHEME)
+                && !from.getScheme().equalsIgnoreCase(to.getScheme())) {
             return "it redirects from %s to %s; HttpOptions.withRedirects can allow that"
                     .formatted(from.getScheme(), shown(to));
         }

@@ -42,7 +42,7 @@ final class Place {
 
     /** Returns the place that a redirect of this one leads to. */
     Place redirected(URI to, HttpOptions options) {
-        if (options.linkLocal()) {
+        if (options.redirectTargets().contains(HttpOptions.RedirectTarget.INNER_ADDRESS)) {
             return new Place(to, Reach.LINK);
         }
         boolean fromPublic = isPublic

@@ -177,7 +177,7 @@ class AttemptsTest {
 
     @Test
     void limitOfRedirectsHoldsForLaterRanges() {
-        HttpSource source = HttpSource.open(uri, OPTIONS.withRedirects(0, false, false));
+        HttpSource source = HttpSource.open(uri, OPTIONS.withRedirects(0));
         HttpSource follows = HttpSource.open(uri, OPTIONS);
         AtomicInteger hops = new AtomicInteger();
         server.on((exchange, request) -> {

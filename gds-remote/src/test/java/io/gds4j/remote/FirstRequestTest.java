@@ -139,7 +139,7 @@ class FirstRequestTest {
             exchange.sendResponseHeaders(302, -1);
             return true;
         });
-        assertThat(refused(OPTIONS.withRedirects(3, false, false))).hasMessageContaining("more than 3 redirects");
+        assertThat(refused(OPTIONS.withRedirects(3))).hasMessageContaining("more than 3 redirects");
         assertThat(server.requests()).isEqualTo(4);
     }
 

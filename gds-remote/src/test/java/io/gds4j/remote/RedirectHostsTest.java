@@ -173,7 +173,7 @@ class RedirectHostsTest {
     }
 
     private static HttpOptions allowing() {
-        return OPTIONS.withRedirects(5, false, true);
+        return OPTIONS.withRedirects(5, HttpOptions.RedirectTarget.INNER_ADDRESS);
     }
 
     private static URI from(String origin, String host) {

@@ -19,10 +19,15 @@ import org.junit.jupiter.api.Test;
 /** What docs/architecture.md says of classes, and how large they are: of the sources, also of modules that are not built here. */
 class ArchitecturePageTest {
     private static final Path ROOT = Path.of("..");
-    private static final int MAX_LINES = 500;
+    private static final int MAX_LINES = 400;
 
-    /** A method for each function of the CUDA driver. */
-    private static final String BINDING = "FfmCuda.java";
+    /**
+     * Longer: the faces of the API, and bindings with a method for each function of a library. The last three hold an idea too many; they may
+     * shrink, and none joins them.
+     */
+    private static final Set<String> LONGER = Set.of(
+            "CuFileHandle.java", "CuFileDriver.java", "FfmCuda.java", "FfmPosix.java", "FfmVerbs.java",
+            "FfmCuFileLibrary.java", "CopyPipeline.java", "LayoutPlanner.java", "BouncePool.java");
     private static final Pattern CLASS = Pattern.compile("`([A-Z][A-Za-z0-9]+)`");
     private static final Pattern FILE = Pattern.compile("`([a-z-]+\\.ptx)`");
 
@@ -63,7 +68,8 @@ class ArchitecturePageTest {
     void noClassHasMoreLinesOfCodeThanOnePersonOverlooks() throws IOException {
         Map<String, Long> large = new TreeMap<>();
         for (Path source : mainSources()) {
-            if (source.toString().endsWith(".java") && !source.endsWith(BINDING)) {
+            if (source.toString().endsWith(".java") && !LONGER.contains(source.getFileName().toString())
+                    && !source.startsWith(ROOT.resolve("gds-testkit-contract"))) {
                 long lines = lines(Files.readString(source));
                 if (lines > MAX_LINES) {
                     large.put(ROOT.relativize(source).toString(), lines);

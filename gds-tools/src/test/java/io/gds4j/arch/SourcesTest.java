@@ -49,6 +49,36 @@ class SourcesTest {
                 "gds-testkit", "gds-testkit-contract", "gds-tools", "gds4j", "samples", "benchmarks");
     }
 
+    /** A call with {@code true, false} tells no reader what it asks for: options, enums and sets of them do. */
+    @Test
+    void noPublicSignatureHasABooleanBesideABoolean() throws IOException {
+        List<String> found = new ArrayList<>();
+        try (Stream<Path> pages = Files.list(ROOT.resolve("docs/api"))) {
+            for (Path page : pages.toList()) {
+                Files.readAllLines(page).stream().filter(line -> line.matches(".*[(,] ?boolean, ?boolean[,)].*"))
+                        .forEach(found::add);
+            }
+        }
+        assertThat(found).isEmpty();
+    }
+
+    /** An interface with one class is a class cut in two. A value is no such interface: its record is not public. */
+    @Test
+    void aSealedInterfaceWithOneImplementationIsAValue() throws IOException {
+        Pattern alone = Pattern.compile("sealed interface \\w+(?:<[^>]*>)?(?: extends [\\w, ]+)? permits (\\w+) \\{");
+        List<String> found = new ArrayList<>();
+        for (Path source : sources()) {
+            Matcher matcher = alone.matcher(Files.readString(source));
+            while (matcher.find()) {
+                Path only = source.resolveSibling(matcher.group(1) + ".java");
+                if (!Files.exists(only) || !Files.readString(only).contains("\nrecord " + matcher.group(1))) {
+                    found.add(ROOT.relativize(source) + ": " + matcher.group());
+                }
+            }
+        }
+        assertThat(found).isEmpty();
+    }
+
     private static List<Path> sources() throws IOException {
         List<Path> all = new ArrayList<>();
         try (Stream<Path> modules = Files.list(ROOT)) {

@@ -39,19 +39,7 @@ public final class SaveOptions implements Serializable {
     private final int writesInFlight;
     private final int stagingDevice;
 
-    /**
-     * Checks the values.
-     *
-     * @param align as {@link #align}
-     * @param maxShardBytes as {@link #maxShardBytes}
-     * @param consistency as {@link #consistency}
-     * @param checksums as {@link #checksums}
-     * @param direct as {@link #direct}
-     * @param writesInFlight as {@link #writesInFlight}
-     * @param stagingDevice as {@link #stagingDevice}
-     * @throws CuFileException INVALID_VALUE for a value out of range
-     */
-    public SaveOptions(
+    private SaveOptions(
             long align,
             long maxShardBytes,
             Consistency consistency,
