@@ -36,9 +36,17 @@ public final class FoundFile implements AutoCloseable {
 
     /** libc, found once; empty if this process may not call it. */
     private static final class Libc {
-        static final Optional<Descriptors> FOUND = ServiceLoader
-                .load(Descriptors.class, Descriptors.class.getClassLoader()).findFirst()
-                .filter(Descriptors::isUsable);
+        static final Optional<Descriptors> FOUND = find();
+
+        /** Without a lambda, which would link itself in the first call of a JVM. */
+        private static Optional<Descriptors> find() {
+            for (Descriptors calls : ServiceLoader.load(Descriptors.class, Descriptors.class.getClassLoader())) {
+                if (calls.isUsable()) {
+                    return Optional.of(calls);
+                }
+            }
+            return Optional.empty();
+        }
     }
 
     private static final class Proc {

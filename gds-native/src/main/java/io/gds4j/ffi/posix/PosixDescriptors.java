@@ -11,11 +11,19 @@ import java.util.function.Supplier;
 public final class PosixDescriptors implements Descriptors {
     private static final long MOUNT_POINT = 0x2000;
 
+    /** A class, since a lambda would link itself in the first call of a JVM. */
+    private static final class OfProcess implements Supplier<Posix> {
+        @Override
+        public Posix get() {
+            return FfmPosix.instance();
+        }
+    }
+
     private final Supplier<Posix> libc;
 
     /** For the service loader. */
     public PosixDescriptors() {
-        this(FfmPosix::instance);
+        this(new OfProcess());
     }
 
     /** @param libc asked at each call */
