@@ -224,6 +224,17 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Allocates memory as {@link MemoryAllocator#allocate(long)} of {@link #allocator} does.
+     *
+     * @param bytes size in bytes
+     * @return the memory; close it to free it
+     * @throws CuFileException as {@link MemoryAllocator#allocate(long)}; DRIVER_NOT_INITIALIZED after close
+     */
+    public MemoryAllocation allocate(long bytes) {
+        return allocator().allocate(bytes);
+    }
+
+    /**
      * Unpins idle staging memory and gives it back to the system. While a GPU is in use nothing is unpinned by itself, because that may wait
      * for all work of the GPU; at most the configured pool ({@code properties.posix_pool_slab_*}, 1.1 GiB by default) stays pinned. Waits
      * until no stream waits for an operation. The next use of a GPU pins again what it needs: call

@@ -456,6 +456,37 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
+     * Starts {@link #read(MemorySegment, long)} on a platform thread of the driver and returns at once. A segment over a Java array is
+     * filled through a copy in native memory, before the future completes.
+     *
+     * @param segment receives the bytes: over a Java array, or native memory of the global or an automatic arena
+     * @param fileOffset first byte in the file
+     * @return completes with the bytes read, or with what {@code read} throws; the segment is unchanged then if it lies over an array.
+     *         Cancelling works as that of {@link #readAsync(IoMemory, long, long, long)}
+     * @throws CuFileException as {@link #readAsync(IoMemory, long, long, long)}; PERMISSION_DENIED for a read-only segment
+     */
+    @Experimental
+    public CompletableFuture<Long> readAsync(MemorySegment segment, long fileOffset) {
+        return HeapCopies.readAsync(this, segment, fileOffset, _ -> {});
+    }
+
+    /**
+     * Starts {@link #read(ByteBuffer, long)} on a platform thread of the driver and returns at once. The position advances by the bytes read
+     * before the future completes.
+     *
+     * @param buffer receives the bytes, from its position to its limit; no other thread uses it until the future completes
+     * @param fileOffset first byte in the file
+     * @return completes with the bytes read (0 at the end of the file or past it, never -1), or with what {@code read} throws; the position
+     *         is unchanged then
+     * @throws CuFileException as {@link #readAsync(MemorySegment, long)}
+     */
+    @Experimental
+    public CompletableFuture<Long> readAsync(ByteBuffer buffer, long fileOffset) {
+        return HeapCopies.readAsync(
+                this, MemorySegment.ofBuffer(buffer), fileOffset, bytes -> advance(buffer, bytes));
+    }
+
+    /**
      * As {@link #readAsync(IoMemory, long, long, long)}, and reports the request.
      *
      * @param memory receives the bytes
@@ -520,7 +551,7 @@ public final class CuFileHandle implements AutoCloseable {
         return RequestCall.async(this, true, memory, size, fileOffset, bufferOffset, result);
     }
 
-    private MemoryRange wrap(boolean write, MemorySegment segment, long fileOffset) {
+    MemoryRange wrap(boolean write, MemorySegment segment, long fileOffset) {
         try {
             return MemoryRange.ofSegment(segment);
         } catch (CuFileException e) {

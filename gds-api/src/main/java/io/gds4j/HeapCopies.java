@@ -5,6 +5,8 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.concurrent.CompletableFuture;
+import java.util.function.LongConsumer;
 
 /** Transfers of segments over Java arrays, through copies in native memory. */
 final class HeapCopies {
@@ -30,6 +32,28 @@ final class HeapCopies {
             MemorySegment.copy(copy, 0, heap, 0, bytes);
             return bytes;
         }
+    }
+
+    /**
+     * Reads on a thread of the driver, by way of a copy if the segment lies over an array.
+     *
+     * @param done told of the bytes read, before the future completes
+     */
+    static CompletableFuture<Long> readAsync(
+            CuFileHandle handle, MemorySegment segment, long fileOffset, LongConsumer done) {
+        long size = segment.byteSize();
+        MemorySegment target = segment.isNative()
+                ? segment
+                : allocate(Arena.ofAuto(), handle, false, size, fileOffset);
+        MemoryRange memory = handle.wrap(false, segment.isReadOnly() ? target.asReadOnly() : target, fileOffset);
+        return handle.start(handle.request(false, size, fileOffset, 0), memory, () -> handle.letGo(memory), () -> {
+            long bytes = handle.transfer(false, memory, size, fileOffset, 0, null);
+            if (!segment.isNative()) {
+                MemorySegment.copy(target, 0, segment, 0, bytes);
+            }
+            done.accept(bytes);
+            return bytes;
+        });
     }
 
     private static MemorySegment allocate(

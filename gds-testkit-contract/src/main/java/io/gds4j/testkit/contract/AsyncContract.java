@@ -19,7 +19,9 @@ import io.gds4j.testkit.GuardedMemory;
 import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.Collections;
 import java.util.Iterator;
 import java.util.List;
@@ -42,6 +44,32 @@ public abstract class AsyncContract extends BackendContract {
 
     /** For subclasses. */
     protected AsyncContract() {
+    }
+
+    @Test
+    void buffersAndArraysAreFilledBeforeTheFutureCompletes() {
+        GuardedFile file = newFile(PART);
+        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED)) {
+            byte[] array = new byte[PART];
+            assertThat(handle.readAsync(MemorySegment.ofArray(array), 5).join()).isEqualTo(PART - 5L);
+            assertThat(Arrays.copyOf(array, PART - 5)).isEqualTo(file.expected(5, PART - 5));
+            assertThat(array).endsWith(0, 0, 0, 0, 0);
+            for (ByteBuffer buffer : List.of(ByteBuffer.allocate(100), ByteBuffer.allocateDirect(100))) {
+                buffer.position(10).limit(90);
+                assertThat(handle.readAsync(buffer, 33).join()).isEqualTo(80);
+                assertThat(buffer.position()).isEqualTo(90);
+                byte[] found = new byte[80];
+                buffer.get(10, found);
+                assertThat(found).isEqualTo(file.expected(33, 80));
+                buffer.position(0);
+                assertThat(handle.readAsync(buffer, PART).join()).isZero();
+                assertThat(buffer.position()).isZero();
+                Failures.expect(
+                        CuFileError.PERMISSION_DENIED, () -> handle.readAsync(buffer.asReadOnlyBuffer(), 0));
+                Failures.expect(CuFileError.INVALID_VALUE, () -> handle.readAsync(buffer, -1));
+                assertThat(buffer.position()).isZero();
+            }
+        }
     }
 
     @ParameterizedTest
