@@ -268,8 +268,7 @@ class LoadTest {
         }
     }
 
-    @Test
-    void eachFileHasOneAllocation() {
+    private Checkpoint twoFiles() {
         writer("model-00001-of-00002.safetensors").tensor("a", DType.F32, 1000).write(PATTERN);
         writer("model-00002-of-00002.safetensors").tensor("b", DType.F32, 3000).write(PATTERN);
         HeaderText.write(
@@ -277,7 +276,30 @@ class LoadTest {
                 ("{\"metadata\":{\"total_size\":16000},\"weight_map\":{\"a\":\"model-00001-of-00002.safetensors\","
                         + "\"b\":\"model-00002-of-00002.safetensors\"}}")
                         .getBytes(StandardCharsets.UTF_8));
-        try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
+        return Checkpoint.open(folder);
+    }
+
+    /** The files lie one after the other; the refusal counts what the first one takes. */
+    @Test
+    void filesShareTheMemoryOfTheCaller() {
+        LoadPlan plan = twoFiles().plan();
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(plan.destinationBytes(), 1);
+            try (LoadedTensors tensors = plan.into(MemoryRange.ofSegment(memory)).load(driver)) {
+                check(tensors, 256);
+                assertThat(tensors.get("b").address())
+                        .isGreaterThanOrEqualTo(tensors.get("a").address() + 4000);
+            }
+            LoadPlan tooSmall = plan.into(MemoryRange.ofSegment(memory.asSlice(0, memory.byteSize() - 1)));
+            assertThatThrownBy(() -> tooSmall.load(driver)).hasMessageContaining(
+                    "the destination has %s bytes, of which ".formatted(memory.byteSize() - 1))
+                    .hasMessageContaining("are used").hasMessageContaining("model-00002-of-00002.safetensors needs");
+        }
+    }
+
+    @Test
+    void eachFileHasOneAllocation() {
+        try (LoadedTensors tensors = twoFiles().plan().load(driver)) {
             check(tensors, 256);
             assertThat(tensors.names()).containsExactly("a", "b");
             assertThat(tensors.report().files()).isEqualTo(2);

@@ -33,10 +33,27 @@ class TensorSliceTest {
     private static final int KINDS = 6;
 
     /** Shapes for each type, split and number of ranks. */
-    private static final int SHAPES = 6;
+    private static final int SHAPES = 3;
 
     private static final class Refused extends Exception {
         private static final long serialVersionUID = 1L;
+    }
+
+    @Test
+    void copiesKnowTheirEnds() {
+        StridedCopy rows = new StridedCopy(1000, 10, 3, 100, 7, 20);
+        assertThat(rows.bytes()).isEqualTo(30);
+        assertThat(rows.fileEnd()).isEqualTo(1210);
+        assertThat(rows.isContiguous()).isFalse();
+        assertThat(new StridedCopy(1000, 10, 3, 10, 7, 20).isContiguous()).isTrue();
+    }
+
+    @Test
+    void aSliceOfTheSameSizeAndAnotherShapeIsNotTheWhole() {
+        TensorInfo tensor = new TensorInfo("a", DType.U8, List.of(2L, 6L), FILE, 512, 12);
+        assertThat(new TensorSlice(tensor, 0, List.of(2L, 6L), 12, List.of()).isWhole()).isTrue();
+        assertThat(new TensorSlice(tensor, 0, List.of(3L, 4L), 12, List.of()).isWhole()).isFalse();
+        assertThat(new TensorSlice(tensor, 0, List.of(2L, 3L), 6, List.of()).isWhole()).isFalse();
     }
 
     @Test
