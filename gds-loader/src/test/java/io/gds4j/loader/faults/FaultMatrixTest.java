@@ -12,7 +12,7 @@ import org.junit.jupiter.api.io.TempDir;
 
 /** A sample of the fault matrix, with every native function that an operation calls. {@code dev/faults.sh} runs the whole. */
 class FaultMatrixTest {
-    private static final int CELLS = 240;
+    private static final int CELLS = 120;
 
     @TempDir
     Path folder;

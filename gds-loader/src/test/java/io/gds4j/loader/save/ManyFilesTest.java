@@ -22,10 +22,10 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 
-/** Thousands of files with few descriptors. */
+/** More files than descriptors. */
 @Timeout(180)
 class ManyFilesTest {
-    private static final int FILES = 2000;
+    private static final int FILES = 600;
     private static final int BYTES = 64;
     private static final String DESCRIPTORS = "256";
 
@@ -33,7 +33,7 @@ class ManyFilesTest {
     Path folder;
 
     @Test
-    void twoThousandShardsAreLoadedVerifiedAndCopied() throws IOException {
+    void moreShardsThanDescriptorsAreLoadedVerifiedAndCopied() throws IOException {
         StringBuilder index = new StringBuilder("{\"weight_map\": {");
         for (int i = 0; i < FILES; i++) {
             String name = String.format(Locale.ROOT, "model-%05d-of-%05d.safetensors", i + 1, FILES);
@@ -49,7 +49,7 @@ class ManyFilesTest {
                 List.of("sh", "-c", "ulimit -n " + DESCRIPTORS + " && exec \"$@\"", "sh"),
                 child.places(), folder.toString());
         assertThat(end.status()).as("%s", end).isZero();
-        assertThat(end.output()).isEqualTo("2000 tensors, verified true, copy verified true\n");
+        assertThat(end.output()).isEqualTo("600 tensors, verified true, copy verified true\n");
     }
 
     /** A process with few descriptors. */
@@ -70,7 +70,7 @@ class ManyFilesTest {
                     verified = CheckpointVerifier.verify(loaded).verified();
                 }
                 // more files than descriptors on this side, too
-                SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(4 * BYTES).withChecksums(true);
+                SaveOptions options = SaveOptions.DEFAULTS.withMaxShardBytes(2 * BYTES).withChecksums(true);
                 SavePlan.builder().checkpoint(checkpoint).options(options).toFolder(to).save(driver);
                 System.out.printf(Locale.ROOT, "%d tensors, verified %b, copy verified %b%n", tensors, verified,
                         ChecksumVerifier.verify(driver, to).verified());
