@@ -1,7 +1,6 @@
 /** Reads the records of data sets into GPU or host memory, in an order that a seed decides. */
 module io.gds4j.dataset {
     requires transitive io.gds4j;
-    requires java.management;
     requires jdk.jfr;
 
     exports io.gds4j.dataset;

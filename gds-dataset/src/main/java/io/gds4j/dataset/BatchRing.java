@@ -36,7 +36,6 @@ final class BatchRing {
     private final BufferQueue passing;
     private final int buffers;
     private final Deque<BatchTaker> waiting = new ArrayDeque<>();
-    private final LoaderBean bean;
 
     private long planned;
     private long delivered;
@@ -61,7 +60,6 @@ final class BatchRing {
         all.forEach(free::add);
         this.planned = position;
         this.delivered = position;
-        this.bean = new LoaderBean(this);
     }
 
     // ---- readers
@@ -396,11 +394,6 @@ final class BatchRing {
         return counters.report(memory.bytes());
     }
 
-    /** Starts to show the counters over JMX if the driver counts. */
-    void publish() {
-        bean.register(memory.driver());
-    }
-
     // ---- the end
 
     /** Ends delivery. Waits for the reads in flight; the memory goes when the last batch is closed. */
@@ -437,7 +430,6 @@ final class BatchRing {
     }
 
     private void free() {
-        bean.unregister();
         List<Runnable> all = new ArrayList<>();
         for (BufferQueue queue : List.of(passing, free, flight)) {
             while (!queue.isEmpty()) {

@@ -22,8 +22,6 @@ import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.ExecutionException;
-import java.util.concurrent.Executor;
-import java.util.concurrent.Flow;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.TimeoutException;
 import java.util.stream.Stream;
@@ -51,7 +49,7 @@ import java.util.stream.StreamSupport;
  *
  * @since 0.1
  */
-public final class RecordLoader implements Iterator<RecordBatch>, Iterable<RecordBatch>, AutoCloseable {
+public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable {
     private final BatchRing ring;
     private final List<Thread> readers;
     private final long recordsPerEpoch;
@@ -96,7 +94,6 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
     }
 
     /** {@return true until the last record has been delivered, or the loader is closed} */
-    @Override
     public boolean hasNext() {
         return ring.hasNext();
     }
@@ -111,7 +108,6 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; no batch is lost
      * @throws java.util.NoSuchElementException after the last batch
      */
-    @Override
     public RecordBatch next() {
         CompletableFuture<RecordBatch> taker = ring.take();
         try {
@@ -240,17 +236,6 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
      */
     public CompletableFuture<RecordBatch> nextAsync() {
         return ring.take();
-    }
-
-    /**
-     * Returns the batches as a publisher for one subscriber. The subscriber closes each batch. Take no batches by other methods at the
-     * same time.
-     *
-     * @param executor runs the subscriber, and may do so at once; if it refuses a task, the subscriber gets {@code onError}
-     * @return publishes the batches from the current position on, and completes after the last
-     */
-    public Flow.Publisher<RecordBatch> publisher(Executor executor) {
-        return new BatchPublisher(ring, Objects.requireNonNull(executor, "executor"));
     }
 
     /** {@return what has been delivered so far, and who waited for whom} */
@@ -542,7 +527,6 @@ public final class RecordLoader implements Iterator<RecordBatch>, Iterable<Recor
             }
             RecordLoader loader = new RecordLoader(ring, List.copyOf(readers), itinerary);
             startAll(ring, readers);
-            ring.publish();
             return loader;
         }
 

@@ -10,5 +10,3 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   RecordLoaderTest: BatchBuffer, BatchPlanner, BatchRing, RecordMemory, RecordReads
-//   RecordLoaderObservationTest: LoaderBean
-//   RecordPublisherTest: BatchPublisher

@@ -7,13 +7,8 @@ import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.memory.MemoryKind;
 import java.io.IOException;
-import java.lang.management.ManagementFactory;
 import java.nio.file.Path;
 import java.util.List;
-import java.util.Set;
-import javax.management.JMException;
-import javax.management.MBeanServer;
-import javax.management.ObjectName;
 import jdk.jfr.Recording;
 import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordingFile;
@@ -38,33 +33,6 @@ class RecordLoaderObservationTest {
 
     private RecordLoader open(CuFileDriver driver) {
         return RecordLoader.builder(driver, source, 30).target(MemoryKind.HOST, 0).memory(1 << 20).open();
-    }
-
-    @Test
-    void loaderIsABeanWhileItsSessionCounts() throws JMException {
-        MBeanServer server = ManagementFactory.getPlatformMBeanServer();
-        ObjectName pattern = new ObjectName(RecordLoaderMXBean.NAME_PATTERN);
-        try (CuFileDriver driver = CuFileDriver.open()) {
-            driver.statistics().setLevel(1);
-            driver.statistics().start();
-            try (RecordLoader loader = open(driver)) {
-                loader.next().close();
-                Set<ObjectName> names = server.queryNames(pattern, null);
-                assertThat(names).hasSize(1);
-                ObjectName name = names.iterator().next();
-                assertThat(server.getAttribute(name, "Records")).isEqualTo(30L);
-                assertThat(server.getAttribute(name, "Position")).isEqualTo(30L);
-                assertThat(server.getAttribute(name, "Batches")).isEqualTo(1L);
-                assertThat(server.getAttribute(name, "Bytes")).isEqualTo(30L * TestRecords.LENGTH);
-                assertThat(server.getAttribute(name, "Skipped")).isEqualTo(0L);
-                assertThat((double) server.getAttribute(name, "WaitingForDataSeconds")).isNotNegative();
-                assertThat((double) server.getAttribute(name, "WaitingForConsumerSeconds")).isNotNegative();
-                assertThat((double) server.getAttribute(name, "RecordsPerSecond")).isPositive();
-                assertThat((double) server.getAttribute(name, "BytesPerSecond")).isPositive();
-                assertThat((long) server.getAttribute(name, "MemoryBytes")).isLessThanOrEqualTo(1 << 20);
-            }
-            assertThat(server.queryNames(pattern, null)).isEmpty();
-        }
     }
 
     @Test
