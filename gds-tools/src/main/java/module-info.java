@@ -12,8 +12,6 @@ module io.gds4j.tools {
     requires info.picocli;
     requires java.management.rmi;
     requires jdk.attach;
-    // only the build of the class archive has a server
-    requires static jdk.httpserver;
     requires jdk.jfr;
     requires com.fasterxml.jackson.core;
     requires com.fasterxml.jackson.databind;

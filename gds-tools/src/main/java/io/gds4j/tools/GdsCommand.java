@@ -14,7 +14,6 @@ import java.io.FileInputStream;
 import java.io.IOException;
 import java.io.PrintWriter;
 import java.io.StringWriter;
-import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.stream.Stream;
@@ -53,6 +52,8 @@ public final class GdsCommand implements Runnable {
     /** Makes java.util.logging print one line per record, like all other output on standard error. */
     private static final String LOG_FORMAT = "java.util.logging.SimpleFormatter.format";
     private static final String JSON_OPTION = "--json";
+    /** Property with a location to load first: so the run that makes the archive of classes loads by HTTP, too. */
+    private static final String TRAINING = "gds4j.training";
 
     /** In the order of the help. */
     private static final List<String> SUBCOMMANDS = List.of(
@@ -87,13 +88,13 @@ public final class GdsCommand implements Runnable {
     }
 
     /** Entry point of the process. */
-    public static void main(String[] args) throws IOException {
+    public static void main(String[] args) {
         if (System.getProperty(LOG_FORMAT) == null) {
             System.setProperty(LOG_FORMAT, "gds: %4$s: %5$s%n");
         }
-        String training = System.getProperty(ArchiveTraining.FILE);
+        String training = System.getProperty(TRAINING);
         if (training != null) {
-            ArchiveTraining.run(Terminal.ofProcess(), Path.of(training));
+            run(Terminal.ofProcess(), "load", training, "-t", "host", JSON_OPTION);
         }
         System.exit(run(Terminal.ofProcess(), args));
     }
@@ -103,7 +104,7 @@ public final class GdsCommand implements Runnable {
      *
      * @return exit status
      */
-    static int run(Terminal terminal, String... args) {
+    public static int run(Terminal terminal, String... args) {
         int status;
         try {
             status = isVersion(args) ? VersionText.print(terminal, args.length > 1) : execute(terminal, args);
@@ -154,7 +155,7 @@ public final class GdsCommand implements Runnable {
     }
 
     /** Returns the command with the subcommand that the arguments name, else with all. Making all takes longer than some of them run. */
-    static CommandLine commandLine(Terminal terminal, String... args) {
+    public static CommandLine commandLine(Terminal terminal, String... args) {
         boolean one = args.length > 0 && SUBCOMMANDS.contains(args[0]) && !ABOUT_ALL.contains(args[0]);
         CommandLine line = new CommandLine(new GdsCommand(terminal));
         for (String name : one ? List.of(args[0]) : SUBCOMMANDS) {

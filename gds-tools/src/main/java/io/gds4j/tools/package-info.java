@@ -9,4 +9,3 @@ import org.jspecify.annotations.NullMarked;
 
 // Tested by
 //   IoCommandTest: IoOptions
-//   DistributionFilesTest: ManualPage

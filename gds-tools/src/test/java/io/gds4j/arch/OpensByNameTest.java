@@ -47,7 +47,6 @@ class OpensByNameTest {
             Map.entry("UnpackedLibrary", "a folder of a random name for this user, and files that are created"),
             Map.entry("CredentialChain S3Profile",
                     "the user's own settings; one use of a path"),
-            Map.entry("ArchiveTraining DistributionFiles", "makes the archive while the project is built"),
             Map.entry("TemporaryFolder", "creates target/ in the project"));
 
     @Test

@@ -2,12 +2,8 @@ package io.gds4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
-import io.gds4j.tools.terminal.Terminal;
-import java.io.ByteArrayOutputStream;
-import java.io.PrintStream;
-import java.nio.charset.StandardCharsets;
+import com.sun.net.httpserver.HttpServer;
 import java.nio.file.Path;
-import java.util.Map;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
@@ -17,13 +13,12 @@ class ArchiveTrainingTest {
 
     @Test
     void fileIsLoadedByHttp() throws Exception {
-        ByteArrayOutputStream out = new ByteArrayOutputStream();
-        PrintStream print = new PrintStream(out, true, StandardCharsets.UTF_8);
+        HttpServer server = ArchiveTraining.serve(TestCheckpoints.odd(folder.resolve("model.safetensors")));
 
-        int status = ArchiveTraining.run(new Terminal(print, print, Map.of(), () -> false, () -> false),
-                TestCheckpoints.odd(folder.resolve("model.safetensors")));
+        GdsRun run = GdsRun.gds("load", ArchiveTraining.location(server), "-t", "host", "--json");
+        server.stop(0);
 
-        assertThat(status).as(out.toString(StandardCharsets.UTF_8)).isZero();
-        assertThat(out.toString(StandardCharsets.UTF_8)).contains("\"path\":\"http://127.0.0.1:", "\"USER_SOURCE\":");
+        assertThat(run.status()).as(run.err()).isZero();
+        assertThat(run.out()).contains("\"path\":\"http://127.0.0.1:", "\"USER_SOURCE\":");
     }
 }

@@ -1,4 +1,4 @@
-package io.gds4j.tools;
+package io.gds4j.distribution;
 
 import io.gds4j.tools.terminal.ExitStatus;
 import java.util.Arrays;

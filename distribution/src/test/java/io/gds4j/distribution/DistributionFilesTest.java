@@ -1,6 +1,6 @@
-package io.gds4j.tools;
+package io.gds4j.distribution;
 
-import static io.gds4j.tools.GdsRun.gds;
+import static io.gds4j.distribution.DistributionFiles.gds;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import java.io.IOException;
@@ -21,7 +21,7 @@ class DistributionFilesTest {
 
     @BeforeAll
     static void write() throws IOException {
-        DistributionFiles.main(new String[]{share.toString()});
+        DistributionFiles.main(new String[]{share.toString(), "0.1"});
     }
 
     @Test
@@ -31,7 +31,7 @@ class DistributionFilesTest {
             String name = file.getFileName().toString().replace(".1", "");
             assertThat(commands).contains(name.replace("-", "\\-"));
             String[] line = (name.equals("gds") ? "--help" : name.substring("gds-".length()) + " --help").split(" ");
-            String help = gds(line).out();
+            String help = gds(line);
             assertThat(OPTION.matcher(help).results().map(found -> found.group().replace("-", "\\-")).toList())
                     .as(name)
                     .isNotEmpty()
@@ -66,10 +66,10 @@ class DistributionFilesTest {
 
     @Test
     void bashCompletionIsThatOfTheCommand() throws IOException {
-        assertThat(share.resolve("bash-completion/completions/gds")).hasContent(gds("completion", "bash").out());
+        assertThat(share.resolve("bash-completion/completions/gds")).hasContent(gds("completion", "bash"));
         assertThat(share.resolve("zsh/site-functions/_gds")).content()
                 .startsWith("#compdef gds\n")
-                .contains(gds("completion", "zsh").out());
+                .contains(gds("completion", "zsh"));
     }
 
     private static String page(String name) throws IOException {
