@@ -27,4 +27,8 @@ module io.gds4j.tools {
     // picocli reads the options by reflection.
     opens io.gds4j.tools to
             info.picocli;
+    opens io.gds4j.tools.command to
+            info.picocli;
+    opens io.gds4j.tools.option to
+            info.picocli;
 }

@@ -1,12 +1,15 @@
 package io.gds4j.tools;
 
 import io.gds4j.internal.text.InertText;
+import io.gds4j.tools.command.Subcommands;
+import io.gds4j.tools.option.Converters;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Json;
 import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.ResultStream;
+import io.gds4j.tools.terminal.Schemas;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.File;
@@ -54,14 +57,6 @@ public final class GdsCommand implements Runnable {
     private static final String JSON_OPTION = "--json";
     /** Property with a location to load first: so the run that makes the archive of classes loads by HTTP, too. */
     private static final String TRAINING = "gds4j.training";
-
-    /** In the order of the help. */
-    private static final List<String> SUBCOMMANDS = List.of(
-            "demo", "load", "explain", "convert", "records", "check", "io", "plot", "rdma", "sample", "patterns",
-            "stats", "top", "completion", "help");
-
-    /** These two print texts about all subcommands. */
-    private static final List<String> ABOUT_ALL = List.of("completion", "help");
 
     private final Terminal terminal;
 
@@ -156,11 +151,12 @@ public final class GdsCommand implements Runnable {
 
     /** Returns the command with the subcommand that the arguments name, else with all. Making all takes longer than some of them run. */
     public static CommandLine commandLine(Terminal terminal, String... args) {
-        boolean one = args.length > 0 && SUBCOMMANDS.contains(args[0]) && !ABOUT_ALL.contains(args[0]);
+        boolean one = args.length > 0 && Subcommands.isAlone(args[0]);
         CommandLine line = new CommandLine(new GdsCommand(terminal));
-        for (String name : one ? List.of(args[0]) : SUBCOMMANDS) {
-            line.addSubcommand(subcommand(name, terminal));
+        for (String name : one ? List.of(args[0]) : Subcommands.NAMES) {
+            line.addSubcommand(Subcommands.of(name, terminal, words -> run(terminal, words)));
         }
+        Converters.register(line);
         line.getSubcommands().values().forEach(command -> addHeadings(command.getCommandSpec().usageMessage()));
         return line;
     }
@@ -173,27 +169,6 @@ public final class GdsCommand implements Runnable {
         if (help.footer().length > 0) {
             help.footerHeading("%nExamples:%n");
         }
-    }
-
-    private static Object subcommand(String name, Terminal terminal) {
-        return switch (name) {
-            case "demo" -> new DemoCommand(terminal);
-            case "load" -> new LoadCommand(terminal);
-            case "explain" -> new ExplainCommand(terminal);
-            case "convert" -> new ConvertCommand(terminal);
-            case "records" -> new RecordsCommand(terminal);
-            case "check" -> new CheckCommand(terminal);
-            case "io" -> new IoCommand(terminal);
-            case "plot" -> new PlotCommand(terminal);
-            case "rdma" -> new RdmaCommand(terminal);
-            case "sample" -> new SampleCommand(terminal);
-            case "patterns" -> new PatternsCommand(terminal);
-            case "stats" -> new StatsCommand(terminal);
-            case "top" -> new TopCommand(terminal);
-            case "completion" -> new CompletionCommand(terminal);
-            case "help" -> new HelpCommand(terminal);
-            default -> throw new IllegalArgumentException(name);
-        };
     }
 
     private static int execute(Terminal terminal, String... args) {
@@ -258,7 +233,7 @@ public final class GdsCommand implements Runnable {
         if (word.startsWith("-")) {
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
         } else if (command.getParent() == null) {
-            known.addAll(SUBCOMMANDS);
+            known.addAll(Subcommands.NAMES);
         }
         return Nearest.to(word.replaceFirst("=.*", ""), known).map(List::of).orElse(List.of());
     }
@@ -290,7 +265,7 @@ public final class GdsCommand implements Runnable {
         return Stream.of(args)
                 .filter(word -> !word.startsWith("-"))
                 .findFirst()
-                .filter(SUBCOMMANDS::contains)
+                .filter(Subcommands.NAMES::contains)
                 .map(Schemas::of)
                 .orElse(Schemas.of("error"));
     }

@@ -2,9 +2,11 @@ package io.gds4j.tools;
 
 import io.gds4j.engine.machine.SystemFiles;
 import io.gds4j.tools.check.LibCuFile;
+import io.gds4j.tools.terminal.BuildInfo;
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Json;
+import io.gds4j.tools.terminal.Schemas;
 import io.gds4j.tools.terminal.Terminal;
 import io.gds4j.tools.terminal.Text;
 import java.nio.file.Path;

@@ -1,11 +1,5 @@
-/**
- * The {@code gds} command: its options, help and errors. Each picocli class here only collects options and calls a
- * class of a subpackage, which does the work. Help and version therefore start without the rest of gds4j.
- */
+/** The {@code gds} command: picks the subcommand, and turns failures into messages and exit statuses. */
 @NullMarked
 package io.gds4j.tools;
 
 import org.jspecify.annotations.NullMarked;
-
-// Tested by
-//   IoCommandTest: IoOptions

@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 
 import com.fasterxml.jackson.databind.JsonNode;
 import io.gds4j.tools.terminal.ExitStatus;
+import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.Map;
 import org.junit.jupiter.api.Test;
@@ -12,7 +13,6 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
-import picocli.CommandLine;
 
 class CommandLineTest {
     @TempDir
@@ -105,11 +105,10 @@ class CommandLineTest {
     }
 
     @ParameterizedTest
-    @ValueSource(
-            classes = {DemoCommand.class, LoadCommand.class, CheckCommand.class, IoCommand.class, StatsCommand.class,
-                    TopCommand.class})
-    void linesBelowTheOptionsAreNotWrappedAgain(Class<?> command) {
-        assertThat(command.getAnnotation(CommandLine.Command.class).footer())
+    @ValueSource(strings = {"demo", "load", "check", "io", "stats", "top"})
+    void linesBelowTheOptionsAreNotWrappedAgain(String command) {
+        assertThat(GdsCommand.commandLine(Terminal.ofProcess(), command).getSubcommands().get(command).getCommandSpec()
+                .usageMessage().footer())
                 .allSatisfy(line -> assertThat(line).hasSizeLessThan(80));
     }
 

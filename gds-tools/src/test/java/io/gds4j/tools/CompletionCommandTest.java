@@ -5,6 +5,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatCode;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import io.gds4j.tools.option.Converters;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
@@ -18,7 +19,7 @@ import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 import picocli.CommandLine;
-import picocli.CommandLine.ITypeConverter;
+import picocli.CommandLine.Model.CommandSpec;
 import picocli.CommandLine.Model.OptionSpec;
 
 class CompletionCommandTest {
@@ -84,17 +85,21 @@ class CompletionCommandTest {
             for (OptionSpec option : command.getCommandSpec().options()) {
                 for (String word : option.completionCandidates() == null ? List.<String>of()
                         : option.completionCandidates()) {
-                    for (ITypeConverter<?> converter : option.converters()) {
-                        assertThatCode(() -> converter.convert(word))
-                                .as("gds %s %s", command.getCommandName(), option.longestName())
-                                .doesNotThrowAnyException();
-                    }
+                    assertThatCode(() -> alone(option).parseArgs(option.longestName(), word))
+                            .as("gds %s %s", command.getCommandName(), option.longestName())
+                            .doesNotThrowAnyException();
                     assertThat(word).isLowerCase();
                     words++;
                 }
             }
         }
         assertThat(words).isGreaterThan(20);
+    }
+
+    /** Returns a command that has only this option. */
+    private static CommandLine alone(OptionSpec option) {
+        CommandSpec command = CommandSpec.create().addOption(OptionSpec.builder(option).build());
+        return Converters.register(new CommandLine(command)).setCaseInsensitiveEnumValuesAllowed(true);
     }
 
     @Test

@@ -1,0 +1,71 @@
+package io.gds4j.tools.command;
+
+import io.gds4j.tools.load.LoadArguments;
+import io.gds4j.tools.load.LoadRun;
+import io.gds4j.tools.option.CountedOutputOptions;
+import io.gds4j.tools.option.LoadOptions;
+import io.gds4j.tools.option.ReportOption;
+import io.gds4j.tools.report.Report;
+import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Terminal;
+import java.io.IOException;
+import java.util.List;
+import java.util.concurrent.Callable;
+import picocli.CommandLine.Command;
+import picocli.CommandLine.Mixin;
+import picocli.CommandLine.Option;
+
+/** Options and help of {@code gds load}. */
+@Command(
+        name = "load",
+        description = "Load a checkpoint into GPU or host memory, and report the speed.",
+        footer = {
+                "  gds load model.safetensors                  to gpu:0, or host memory",
+                "  gds load Llama-3-8B/ --target gpu:1         index and shards, to gpu:1",
+                "  gds load Llama-3-8B/ --target gpu:0,gpu:1 --parallel column",
+                "  gds load Llama-3-8B/ --list                 reads only the headers",
+                "  gds load https://example.com/m.safetensors  by ranges, from an HTTP server",
+                "  gds load s3://bucket/Llama-3-8B/            index and shards, from S3",
+                "  gds load model.safetensors --verify         compares with a second read",
+                "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
+                "  gds load model.safetensors --digest --json > loaded.json",
+                "",
+                "1 GB is 10^9 bytes. The time runs from the open driver to the last tensor in",
+                "memory and includes allocation. gds help exit-codes explains the exit status."})
+final class LoadCommand implements Callable<Integer> {
+    private final Terminal terminal;
+
+    @Mixin
+    private final CountedOutputOptions output = new CountedOutputOptions();
+
+    @Mixin
+    private final ReportOption report = new ReportOption();
+
+    @Mixin
+    private final LoadOptions load = new LoadOptions();
+
+    @Option(names = "--verify",
+            description = "Read the files again with plain reads, and compare every byte with the loaded tensors.")
+    private boolean verify;
+
+    @Option(names = "--digest",
+            description = "Print the SHA-256 of every tensor, computed from the loaded bytes.")
+    private boolean digest;
+
+    @Option(names = "--list",
+            description = "List the tensors without loading them; reads only the headers.")
+    private boolean list;
+
+    LoadCommand(Terminal terminal) {
+        this.terminal = terminal;
+    }
+
+    @Override
+    public Integer call() throws IOException {
+        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, list);
+        CommandFailure.usageIf(list && report.isGiven(), "--report is about a load: it is not allowed with --list");
+        return Report.of(
+                report.of("load", List.of(arguments.path())), output.of(terminal, "load"),
+                to -> LoadRun.run(arguments, to).code());
+    }
+}
