@@ -7,7 +7,8 @@ import java.util.Optional;
 import java.util.OptionalDouble;
 
 /**
- * Expected time of a load. Reading and copying overlap, and devices work side by side, so the slowest of them counts.
+ * Expected time of a load. Reading and copying overlap, and devices work side by side, so the slowest of them counts. Where the time from
+ * memory is unknown, storage alone counts.
  *
  * @param files files of the load
  * @param hot speed of loads from memory; empty if not measured
@@ -40,10 +41,6 @@ record Estimate(
     }
 
     private OptionalDouble seconds(boolean cached) {
-        OptionalDouble atLeast = hotSeconds();
-        if (atLeast.isEmpty()) {
-            return atLeast;
-        }
         Map<String, Long> reads = new LinkedHashMap<>();
         for (ReadFile file : files) {
             long rest = file.inMemory() ? 0 : file.bytes() - (cached ? file.cachedBytes().orElse(0) : 0);
@@ -51,13 +48,17 @@ record Estimate(
                 reads.merge(file.device(), rest, Long::sum);
             }
         }
-        double slowest = atLeast.getAsDouble();
+        if (hot.isEmpty() && reads.isEmpty()) {
+            return OptionalDouble.empty();
+        }
+        double slowest = hotSeconds().orElse(0);
+        double fixed = hot.map(HotLoad::fixedSeconds).orElse(0.0);
         for (Map.Entry<String, Long> read : reads.entrySet()) {
             Double rate = devices.get(read.getKey());
             if (rate == null) {
                 return OptionalDouble.empty();
             }
-            slowest = Math.max(slowest, hot.orElseThrow().fixedSeconds() + read.getValue() / rate);
+            slowest = Math.max(slowest, fixed + read.getValue() / rate);
         }
         return OptionalDouble.of(slowest);
     }

@@ -23,7 +23,7 @@ final class ExplainJson {
                 .and("hotSeconds", estimate.hotSeconds())
                 .and("coldSeconds", estimate.coldSeconds())
                 .and("hotBytesPerSecond", estimate.hot().map(hot -> Math.round(hot.bytesPerSecond())))
-                .and("hotMeasured", estimate.hot().map(hot -> hot.own() ? "checkpoint" : "generated"))
+                .and("hotMeasured", estimate.hot().map(hot -> "checkpoint"))
                 .and("whyHotUnknown", estimate.obstacle().isEmpty() ? null : estimate.obstacle())
                 .and("files", estimate.files().stream().map(file -> file(file, explanation)).toList())
                 .and("ranks", explanation.ranks().stream().map(ExplainJson::rank).toList())

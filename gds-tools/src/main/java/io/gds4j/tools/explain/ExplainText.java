@@ -30,9 +30,8 @@ final class ExplainText {
                 Units.bytes(estimate.cachedBytes()),
                 Units.bytes(estimate.bytes()))));
         lines.add(Text.row("memory",
-                estimate.hot().map(hot -> "%s to the target, and %s before, by loads of %s".formatted(
-                        Units.rate(hot.bytesPerSecond()), Units.seconds(hot.fixedSeconds()),
-                        hot.own() ? "this checkpoint" : "a generated checkpoint"))
+                estimate.hot().map(hot -> "%s to the target, and %s before, by loads of this checkpoint"
+                        .formatted(Units.rate(hot.bytesPerSecond()), Units.seconds(hot.fixedSeconds())))
                         .orElseGet(() -> "unknown: " + estimate.obstacle())));
         estimate.files().stream().filter(file -> !file.inMemory()).map(ReadFile::device).distinct()
                 .forEach(device -> lines.add(Text.row("storage", "%s delivers %s".formatted(

@@ -65,7 +65,6 @@ class HotLoadTest {
         try (CuFileDriver driver = CuFileDriver.open(new SlowToOpen())) {
             HotLoad hot = HotLoad.measure(driver, List.of(LoadDestination.host()), plan, cached);
 
-            assertThat(hot.own()).isTrue();
             assertThat(hot.seconds(plan.bytes())).as("%s", hot).isBetween(0.6, 5.0);
         }
     }
