@@ -6,6 +6,7 @@ import io.gds4j.dataset.source.RecordSource;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -271,8 +272,6 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
         private static final int MAX_BUFFERS = 128;
         private static final int MAX_READERS = 256;
         private static final int MAX_RECORDS = 1 << 24;
-        /** Start of each buffer: a multiple of the page size, as direct I/O and GPUs prefer. */
-        private static final long ALIGNMENT = 4096;
 
         private final CuFileDriver driver;
         private final RecordSource source;
@@ -467,16 +466,17 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
                                 begin, itinerary.end()));
             }
             long bufferBytes = bufferBytes();
-            long pages = Math.max(1, Math.ceilDiv(bufferBytes, ALIGNMENT));
+            // Each buffer begins at a page, as direct I/O and GPUs prefer.
+            long pages = Math.max(1, Math.ceilDiv(bufferBytes, Pages.SIZE));
             // Short records take less memory than their bookkeeping in the heap, which is bounded, too.
             long most = Math.clamp(memory / BatchBuffer.heapBytes(batch), 2, MAX_BUFFERS);
-            long count = Math.min(most, memory / ALIGNMENT / pages);
+            long count = Math.min(most, memory / Pages.SIZE / pages);
             if (count < 2) {
                 throw Failures.invalid(
                         "a batch takes %s bytes, and two of them do not fit into the %s bytes allowed".formatted(
                                 bufferBytes, memory));
             }
-            long stride = pages * ALIGNMENT;
+            long stride = pages * Pages.SIZE;
             MemoryKind chosen = kind.orElseGet(() -> driver.allocator().best());
             RecordMemory ringMemory = new RecordMemory(
                     driver, source, chosen, chosen.isCuda() ? device : MemoryRange.NO_DEVICE, stride * count, options);
@@ -505,7 +505,7 @@ public final class RecordLoader implements Iterable<RecordBatch>, AutoCloseable 
                 }
                 return whole;
             }
-            long bytes = Math.min(whole, Math.max(longest, memory / 4 / ALIGNMENT * ALIGNMENT));
+            long bytes = Math.min(whole, Math.max(longest, Pages.down(memory / 4)));
             if (bytes > memory) {
                 throw Failures.invalid("the longest record has %s bytes and exceeds the %s bytes allowed".formatted(
                         longest, memory));

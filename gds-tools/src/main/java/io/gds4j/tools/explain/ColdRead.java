@@ -7,6 +7,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.LoadDestination;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryRange;
@@ -30,11 +31,10 @@ import java.util.concurrent.locks.LockSupport;
 final class ColdRead {
     private static final long NANOS = 200_000_000;
     private static final long LEAST_FILE = 1L << 20;
-    private static final long PAGE = 4096;
     /** Largest folio of the page cache. Reads that follow each other share none, so that each can be dropped from it. */
     private static final long FOLIO = 2L << 20;
     /** A folio of which the page cache has fewer pages is cold: the header before it has been read. */
-    private static final long COLD_PAGES = FOLIO / PAGE / 4;
+    private static final long COLD_PAGES = FOLIO / Pages.SIZE / 4;
     /** The kernel reads ahead of the last request. */
     private static final long AHEAD = 16L << 20;
     /** Bytes that each kernel fetches at a time, when it is told that they will be needed. */
@@ -76,7 +76,7 @@ final class ColdRead {
         OpenOption[] options = direct ? new OpenOption[]{CuFileOpenOption.DIRECT} : new OpenOption[0];
         try (CuFileHandle handle = driver.openFile(file, options)) {
             long room = driver.allocator().available(destination.kind(), destination.device()) / (2 * CALLERS);
-            long most = Math.min(Math.min(MOST, room), handle.size() / CALLERS) / PAGE * PAGE;
+            long most = Pages.down(Math.min(Math.min(MOST, room), handle.size() / CALLERS));
             if (handle.size() < LEAST_FILE || most < LEAST) {
                 return OptionalDouble.empty();
             }
@@ -110,7 +110,7 @@ final class ColdRead {
                 at = (at + CALLERS * length + FOLIO - 1) / FOLIO * FOLIO;
                 long next = (long) Math.clamp(length * (double) NANOS / took, length, length * GROWTH);
                 length = length == most && rate > 0 ? 0
-                        : Math.min(Math.min(next, most), (size - at) / CALLERS) / PAGE * PAGE;
+                        : Pages.down(Math.min(Math.min(next, most), (size - at) / CALLERS));
             }
         } catch (ExecutionException e) {
             return OptionalDouble.empty();

@@ -5,6 +5,7 @@ import io.gds4j.diagnosis.PathReport;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.LoadRequest;
 import io.gds4j.statistics.IoPathReport;
 import java.nio.file.FileSystems;
@@ -25,7 +26,6 @@ import java.util.Set;
 record ReadFile(Path path, long bytes, OptionalLong cachedBytes, Optional<PathReport> report) {
 
     private static final Set<String> IN_MEMORY = Set.of("tmpfs", "ramfs", "hugetlbfs");
-    private static final int PAGE = 4096;
 
     static ReadFile of(Path path, List<LoadRequest> requests, Optional<PathReport> report) {
         long bytes = requests.stream().mapToLong(LoadRequest::length).sum();
@@ -49,7 +49,7 @@ record ReadFile(Path path, long bytes, OptionalLong cachedBytes, Optional<PathRe
                 if (pages < 0) {
                     return OptionalLong.empty();
                 }
-                cached += Math.min(request.length(), pages * PAGE);
+                cached += Math.min(request.length(), pages * Pages.SIZE);
             }
             return OptionalLong.of(cached);
         } finally {

@@ -11,6 +11,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.IoMemory;
@@ -40,7 +41,6 @@ import java.util.Optional;
 
 /** Resources of a job for one request size: open files, memory, registrations. Closes them in reverse order. */
 final class JobRig implements AutoCloseable {
-    private static final long PAGE = 4096;
     private static final byte FILLING = (byte) 0xab;
 
     private final IoJob job;
@@ -228,7 +228,7 @@ final class JobRig implements AutoCloseable {
     }
 
     private IoRequest[] requests() {
-        long stride = Math.ceilDiv(size, PAGE) * PAGE;
+        long stride = Pages.up(size);
         int depth = job.depth();
         MemoryRange range = memory(Math.multiplyExact(stride, depth));
         IoMemory memory = registered(range);
@@ -245,7 +245,7 @@ final class JobRig implements AutoCloseable {
             Arena arena = Arena.ofShared();
             open.push(arena::close);
             // 16 bytes after a page boundary, like large blocks of malloc.
-            MemorySegment block = arena.allocate(bytes + PAGE, PAGE).asSlice(16, bytes);
+            MemorySegment block = arena.allocate(bytes + Pages.SIZE, Pages.SIZE).asSlice(16, bytes);
             block.fill(FILLING);
             return MemoryRange.ofSegment(block);
         }

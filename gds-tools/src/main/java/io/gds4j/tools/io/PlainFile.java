@@ -4,6 +4,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.tools.terminal.CommandFailure;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
@@ -13,7 +14,6 @@ import java.util.Optional;
 /** A file read and written without gds4j: by pread and pwrite, with O_DIRECT if requested and possible. */
 final class PlainFile implements AutoCloseable {
     private static final int MODE = 0644;
-    private static final long BLOCK = 4096;
     private static final int NONE = -1;
     private static final long PIECE = 4L << 20;
 
@@ -49,10 +49,10 @@ final class PlainFile implements AutoCloseable {
 
     /** Reads or writes all {@code size} bytes. The caller keeps the memory alive. */
     void move(boolean write, long address, long size, long offset) {
-        int fd = direct != NONE && ((address | size | offset) & (BLOCK - 1)) == 0 ? direct : buffered;
+        int fd = direct != NONE && Pages.isAligned(address | size | offset) ? direct : buffered;
         long done = 0;
         while (done < size) {
-            long count = Math.min(size - done, PosixConstants.MAX_RW_COUNT & -BLOCK);
+            long count = Math.min(size - done, PosixConstants.MAX_RW_COUNT & -Pages.SIZE);
             long moved = write
                     ? posix.pwrite(fd, address + done, count, offset + done)
                     : posix.pread(fd, address + done, count, offset + done);
@@ -78,7 +78,7 @@ final class PlainFile implements AutoCloseable {
             return;
         }
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment buffer = arena.allocate(PIECE, BLOCK);
+            MemorySegment buffer = arena.allocate(PIECE, Pages.SIZE);
             for (long done = 0; done < length; done += PIECE) {
                 move(false, buffer.address(), Math.min(PIECE, length - done), offset + done);
             }

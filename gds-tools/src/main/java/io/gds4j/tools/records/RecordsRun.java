@@ -9,6 +9,7 @@ import io.gds4j.dataset.Remainder;
 import io.gds4j.dataset.Share;
 import io.gds4j.dataset.source.RecordFiles;
 import io.gds4j.dataset.source.RecordSource;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.tools.load.OpenedDriver;
 import io.gds4j.tools.load.PathBytes;
 import io.gds4j.tools.load.Target;
@@ -74,7 +75,6 @@ public record RecordsRun(
     private static final long DEFAULT_MEMORY = 256L << 20;
     /** Fewest batches in memory: one is with the consumer while another is read. */
     private static final long MIN_BATCHES = 2;
-    private static final long PAGE = 4096;
     private static final double NANOS = 1e9;
 
     /** What was read, in all and in the warm-up. */
@@ -179,7 +179,7 @@ public record RecordsRun(
     /** Returns the bound of the memory: what the user says, or at least two batches. */
     private long memory(RecordSource source) {
         long longest = source.isFixedLength() ? batchBytes(source) : Math.max(1, source.maxLength());
-        long least = MIN_BATCHES * ((longest + PAGE - 1) / PAGE * PAGE);
+        long least = MIN_BATCHES * Pages.up(longest);
         if (memory != null && memory < least) {
             throw CommandFailure.usage("--memory %s is less than two batches of whole pages: %s bytes".formatted(
                     memory, least));
