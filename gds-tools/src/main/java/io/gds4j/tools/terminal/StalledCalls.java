@@ -11,6 +11,7 @@ import java.util.ArrayList;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
 
@@ -80,46 +81,60 @@ final class StalledCalls {
     }
 
     /**
-     * A system call on a file.
+     * A system call on a file. The numbers are those of asm/unistd_64.h and asm-generic/unistd.h.
      *
-     * @param action what it does
+     * @param name its name in these headers
+     * @param action what it does, in the words of the command
      * @param descriptor number of the argument with a descriptor; 0 if there is none
      * @param path number of the argument with the address of a path; 0 if there is none
+     * @param x86 its number on x86-64
+     * @param arm its number on aarch64; {@link #NONE} if it has none
      */
-    private record FileCall(String action, int descriptor, int path) {
+    private record FileCall(String name, String action, int descriptor, int path, int x86, int arm) {
 
-        private static final Map<String, FileCall> BY_NUMBER = System.getProperty("os.arch").equals("aarch64")
-                ? all(new int[]{63, 67, 65, 69}, new int[]{61}, new int[]{80, 44, 223, 451},
-                        new int[]{}, new int[]{43}, new int[]{56}, new int[]{79, 291, 78, 48, 439})
-                : all(new int[]{0, 17, 19, 295}, new int[]{217}, new int[]{5, 138, 221, 451},
-                        new int[]{2}, new int[]{4, 6, 21, 89, 137}, new int[]{257}, new int[]{262, 332, 267, 269, 439});
+        private static final int NONE = -1;
+        private static final boolean ARM = System.getProperty("os.arch").equals("aarch64");
 
-        /**
-         * @param read read, pread64, readv, preadv
-         * @param list getdents64
-         * @param ask fstat, fstatfs, fadvise64, cachestat
-         * @param open open
-         * @param stat stat, lstat, access, readlink, statfs
-         * @param openAt openat
-         * @param statAt newfstatat, statx, readlinkat, faccessat, faccessat2
-         */
-        private static Map<String, FileCall> all(
-                int[] read, int[] list, int[] ask, int[] open, int[] stat, int[] openAt, int[] statAt) {
-            Map<String, FileCall> calls = new HashMap<>();
-            add(calls, new FileCall("read", 1, 0), read);
-            add(calls, new FileCall("listing", 1, 0), list);
-            add(calls, new FileCall("stat", 1, 0), ask);
-            add(calls, new FileCall("open", 0, 1), open);
-            add(calls, new FileCall("stat", 0, 1), stat);
-            add(calls, new FileCall("open", 1, 2), openAt);
-            add(calls, new FileCall("stat", 1, 2), statAt);
-            return calls;
+        private static final Map<String, FileCall> BY_NUMBER = Stream.of(
+                ofDescriptor("read", "read", 0, 63),
+                ofDescriptor("pread64", "read", 17, 67),
+                ofDescriptor("readv", "read", 19, 65),
+                ofDescriptor("preadv", "read", 295, 69),
+                ofDescriptor("getdents64", "listing", 217, 61),
+                ofDescriptor("fstat", "stat", 5, 80),
+                ofDescriptor("fstatfs", "stat", 138, 44),
+                ofDescriptor("fadvise64", "stat", 221, 223),
+                ofDescriptor("cachestat", "stat", 451, 451),
+                ofPath("open", "open", 2, NONE),
+                ofPath("stat", "stat", 4, NONE),
+                ofPath("lstat", "stat", 6, NONE),
+                ofPath("access", "stat", 21, NONE),
+                ofPath("readlink", "stat", 89, NONE),
+                ofPath("statfs", "stat", 137, 43),
+                at("openat", "open", 257, 56),
+                at("newfstatat", "stat", 262, 79),
+                at("statx", "stat", 332, 291),
+                at("readlinkat", "stat", 267, 78),
+                at("faccessat", "stat", 269, 48),
+                at("faccessat2", "stat", 439, 439))
+                .filter(call -> call.number() != NONE)
+                .collect(Collectors.toMap(call -> Integer.toString(call.number()), call -> call));
+
+        private static FileCall ofDescriptor(String name, String action, int x86, int arm) {
+            return new FileCall(name, action, 1, 0, x86, arm);
         }
 
-        private static void add(Map<String, FileCall> calls, FileCall call, int... numbers) {
-            for (int number : numbers) {
-                calls.put(Integer.toString(number), call);
-            }
+        private static FileCall ofPath(String name, String action, int x86, int arm) {
+            return new FileCall(name, action, 0, 1, x86, arm);
+        }
+
+        /** A call with a folder's descriptor and a path below it. */
+        private static FileCall at(String name, String action, int x86, int arm) {
+            return new FileCall(name, action, 1, 2, x86, arm);
+        }
+
+        private int number() {
+            return ARM ? arm : x86;
         }
 
         static @Nullable FileCall of(String number) {
