@@ -18,11 +18,15 @@ import java.util.function.Supplier;
  * @since 0.1
  */
 public final class S3Options {
+    /** Bytes of a part: S3 takes 5 MiB to 5 GiB, and four of them are in memory. */
+    static final int PART = 16 << 20;
+
     private final Optional<URI> endpoint;
     private final String region;
     private final boolean pathStyle;
     private final Supplier<S3Credentials> credentials;
     private final HttpOptions http;
+    private final int partBytes;
 
     /** Credentials that stay the same. */
     private record Fixed(S3Credentials keys) implements Supplier<S3Credentials> {
@@ -38,6 +42,7 @@ public final class S3Options {
         pathStyle = builder.pathStyle.orElse(endpoint.isPresent());
         credentials = builder.credentials;
         http = builder.http;
+        partBytes = builder.partBytes;
         if (endpoint.isPresent() && !ObjectName.isHttp(endpoint.get())) {
             throw CuFileException.invalid("S3Options", "the endpoint: " + ObjectName.notHttp(endpoint.get()));
         }
@@ -79,6 +84,11 @@ public final class S3Options {
     /** {@return settings of the requests} */
     public HttpOptions http() {
         return http;
+    }
+
+    /** Returns the bytes of an upload's part, and of the largest upload that has none. */
+    int partBytes() {
+        return partBytes;
     }
 
     /**
@@ -145,6 +155,7 @@ public final class S3Options {
         private Optional<Boolean> pathStyle;
         private Supplier<S3Credentials> credentials;
         private HttpOptions http;
+        private int partBytes = PART;
 
         private Builder(Optional<URI> endpoint, String region, Supplier<S3Credentials> credentials) {
             this.endpoint = endpoint;
@@ -158,6 +169,13 @@ public final class S3Options {
             this(options.endpoint, options.region, options.credentials);
             pathStyle = Optional.of(options.pathStyle);
             http = options.http;
+            partBytes = options.partBytes;
+        }
+
+        /** Sets the size of parts, for servers of tests. */
+        Builder partBytes(int bytes) {
+            partBytes = bytes;
+            return this;
         }
 
         /**

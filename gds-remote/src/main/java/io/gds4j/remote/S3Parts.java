@@ -124,7 +124,7 @@ record S3Parts(S3Target target, String id, boolean checks) {
 
     /** Sends the parts, and returns the list of them that completes the upload. */
     byte[] send(RangeSource content, long size) throws IOException {
-        long bytes = Math.max(S3Upload.PART, Math.ceilDiv(size, MAX_PARTS));
+        long bytes = Math.max(target.partBytes(), Math.ceilDiv(size, MAX_PARTS));
         List<Part> parts = new ArrayList<>();
         for (long at = 0; at < size; at += bytes) {
             String number = String.valueOf(parts.size() + 1);

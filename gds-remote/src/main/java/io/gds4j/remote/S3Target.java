@@ -22,6 +22,10 @@ record S3Target(S3Names names, S3Requests requests, String key, String mark) {
         return names.url(key, query);
     }
 
+    int partBytes() {
+        return names.options().partBytes();
+    }
+
     @Override
     public String toString() {
         return "bucket %s, key %s".formatted(names.bucket(), InertText.name(key));

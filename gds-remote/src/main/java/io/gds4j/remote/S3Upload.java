@@ -14,8 +14,6 @@ import java.util.UUID;
 
 /** The upload of one object, whole or in parts. The object appears when all bytes are there; a failure takes the parts away again. */
 final class S3Upload {
-    static final int PART = 16 << 20;
-
     private final S3Target target;
     private final S3Publication publication;
 
@@ -34,7 +32,7 @@ final class S3Upload {
     void run(RangeSource content) throws IOException {
         long size = content.size();
         Optional<String> version = content.contentVersion();
-        if (size > PART) {
+        if (size > target.partBytes()) {
             parts(content, size, version);
             return;
         }

@@ -67,7 +67,7 @@ class AttemptsTest {
     /** Opens an object, lists a folder, uploads a small and a large file. */
     private List<ThrowingCallable> requests(HttpOptions options) throws IOException {
         Path small = Files.write(folder.resolve("small"), new byte[10]);
-        Path large = Files.write(folder.resolve("large"), new byte[17 << 20]);
+        Path large = Files.write(folder.resolve("large"), new byte[17 << 16]);
         return List.of(
                 () -> Files.size(path("a", options)), () -> Files.list(path("m/", options)),
                 () -> S3Files.upload(small, path("b", options)), () -> S3Files.upload(large, path("c", options)));
@@ -133,7 +133,7 @@ class AttemptsTest {
 
     @Test
     void partsThatCannotBeTakenAwayAreNamed() throws IOException {
-        Path large = file(17 << 20);
+        Path large = file(17 << 16);
         s3.on((exchange, request) -> exchange.getRequestMethod().equals("POST") ? false : stalls());
         CuFileException e = catchThrowableOfType(
                 CuFileException.class, () -> S3Files.upload(large, path("deep/key", HASTY)));
@@ -355,7 +355,7 @@ class AttemptsTest {
     @ParameterizedTest
     @ValueSource(booleans = {false, true})
     void uploadWhoseAnswerIsLostIsDone(boolean large) throws IOException {
-        int size = large ? 17 << 20 : 1000;
+        int size = large ? 17 << 16 : 1000;
         AtomicBoolean lost = new AtomicBoolean();
         s3.on((exchange, request) -> {
             String query = String.valueOf(exchange.getRequestURI().getQuery());
@@ -372,7 +372,7 @@ class AttemptsTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {10, 17 << 20})
+    @ValueSource(ints = {10, 17 << 16})
     void newObjectReplacesNoOther(int size) throws IOException {
         Path file = file(size);
         s3.objects.put("x", BYTES);

@@ -24,7 +24,7 @@ import org.junit.jupiter.params.provider.ValueSource;
 @Timeout(60)
 class S3ChecksumTest {
     private static final int PARTS = 2;
-    private static final byte[] BYTES = RangeServer.random((16 << 20) + 70_001);
+    private static final byte[] BYTES = RangeServer.random(S3Server.PART + 70_001);
 
     @TempDir
     static Path folder;

@@ -102,13 +102,15 @@ class S3FaultTest {
             exchange.sendResponseHeaders(200, -1);
             return true;
         });
-        S3Files.upload(file, path("a", OPTIONS.withPatience(Duration.ofSeconds(1), 1, Duration.ZERO)));
+        S3Options patient = server.options().toBuilder().partBytes(S3Options.PART)
+                .http(OPTIONS.withPatience(Duration.ofSeconds(1), 1, Duration.ZERO)).build();
+        S3Files.upload(file, S3Files.path(URI.create("s3://models/a"), patient));
         assertThat(server.requests).hasSize(1);
     }
 
     @Test
     void interruptedUploadLeavesNothing() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         Thread uploader = Thread.currentThread();
         AtomicBoolean once = new AtomicBoolean();
         server.on((exchange, request) -> {
@@ -128,7 +130,7 @@ class S3FaultTest {
     /** The thread is interrupted after the server has made the upload, and before its id arrives. */
     @Test
     void uploadThatBeginsDuringAnInterruptIsAborted() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         CuFileInterruptedException failure = interruptedAtItsBeginning(file, new CountDownLatch(0));
         for (int i = 1; i < 3 && failure.detail().contains("may stay"); i++) { // a busy machine answers late
             server.uploads.clear();
@@ -141,7 +143,7 @@ class S3FaultTest {
 
     @Test
     void uploadThatMayHaveBegunIsNamed() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         CountDownLatch ended = new CountDownLatch(1);
         assertThat(interruptedAtItsBeginning(file, ended))
                 .hasMessageContaining("an upload without parts may stay at the server: bucket models, key a");
@@ -152,7 +154,7 @@ class S3FaultTest {
     @ParameterizedTest
     @ValueSource(strings = {"cut", "stall", "empty"})
     void uploadWhoseIdIsLostIsNamed(String fault) throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         CountDownLatch ended = new CountDownLatch(1);
         server.on((exchange, request) -> {
             switch (fault) {
@@ -170,7 +172,7 @@ class S3FaultTest {
     /** The server makes an upload, its id is lost, and the repetition makes another one. */
     @Test
     void uploadWhoseIdIsLostBeforeAnotherBeginsIsLogged() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         AtomicBoolean lost = new AtomicBoolean();
         server.on((exchange, request) -> {
             boolean first = beginsUpload(exchange) && lost.compareAndSet(false, true);
@@ -200,7 +202,7 @@ class S3FaultTest {
     @ParameterizedTest
     @ValueSource(ints = {500, 502, 503, 504})
     void uploadThatAnErrorHidesIsNamed(int status) throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         AtomicBoolean refuses = new AtomicBoolean();
         AtomicBoolean failed = new AtomicBoolean();
         server.on((exchange, request) -> {
@@ -273,7 +275,7 @@ class S3FaultTest {
     /** The first answer is lost, the repetition is refused, and the server does not tell what is there. */
     @Test
     void objectThatAnEarlierAttemptMayHaveStoredIsNamed() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         server.on((exchange, request) -> {
             boolean completes = exchange.getRequestMethod().equals("POST") && !beginsUpload(exchange)
                     && !server.uploads.isEmpty();
@@ -373,7 +375,7 @@ class S3FaultTest {
     /** A portal says "yes" to everything. */
     @Test
     void whatWasNotDeletedAsS3DoesIsNamed() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         server.on((exchange, request) -> {
             boolean begins = beginsUpload(exchange);
             if (!begins) {
@@ -428,7 +430,7 @@ class S3FaultTest {
 
     @Test
     void uploadThatDidNotBeginIsNotNamed() throws IOException {
-        Path file = Files.write(folder.resolve("file"), new byte[17 << 20]);
+        Path file = Files.write(folder.resolve("file"), new byte[17 << 16]);
         Path target = path("a", OPTIONS.withPatience(Duration.ofSeconds(2), 1, Duration.ZERO));
         server.on((exchange, request) -> {
             S3Server.answer(exchange, 403, "<Error><Code>AccessDenied</Code></Error>");
@@ -515,7 +517,7 @@ class S3FaultTest {
     @CsvSource({"1500, 18", "200, 1000"})
     void uploadMayTakeLongToCompleteButNotForEver(int stallMillis, int spaces) throws IOException {
         HttpOptions patient = OPTIONS.withPatience(Duration.ofMillis(stallMillis), 1, Duration.ZERO);
-        Path large = Files.write(folder.resolve("large"), new byte[17 << 20]);
+        Path large = Files.write(folder.resolve("large"), new byte[17 << 16]);
         server.on((exchange, request) -> {
             boolean isPart = exchange.getRequestMethod().equals("PUT");
             if (isPart) {

@@ -211,7 +211,7 @@ class S3FilesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1000, (17 << 20) + 5})
+    @ValueSource(ints = {0, 1000, (17 << 16) + 5})
     void uploadedFileIsTheObject(int size) throws IOException {
         S3Files.upload(file(size), path("new/file%20x"));
         assertThat(Arrays.mismatch(server.objects.get("new/file x"), RangeServer.random(size))).isEqualTo(-1);
@@ -241,7 +241,7 @@ class S3FilesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(ints = {0, 1000, (17 << 20) + 5})
+    @ValueSource(ints = {0, 1000, (17 << 16) + 5})
     void uploadedSourceIsTheObjectAndEachByteIsReadOnce(int size) throws IOException {
         Counted source = new Counted(RangeServer.random(size), new AtomicLong());
         S3Files.upload(source, path("x"));
@@ -255,10 +255,16 @@ class S3FilesTest {
         assertThat(server.objects).containsOnlyKeys("x");
     }
 
+    /** S3 refuses parts of less than 5 MiB, unless they are the last. */
+    @Test
+    void partsAreAsLargeAsS3WantsThem() {
+        assertThat(S3Options.fromEnvironment(Map.of()).partBytes()).isEqualTo(16 << 20);
+    }
+
     /** An upload has four parts in memory: it reads no fifth one before the server has taken one. */
     @Test
     void uploadReadsOnlyWhatItsMemoryHolds() throws Exception {
-        Counted source = new Counted(new byte[(16 << 20) * 6], new AtomicLong());
+        Counted source = new Counted(new byte[S3Server.PART * 6], new AtomicLong());
         CountDownLatch four = new CountDownLatch(4);
         CountDownLatch go = new CountDownLatch(1);
         server.on((exchange, request) -> {
@@ -280,7 +286,7 @@ class S3FilesTest {
             }
         });
         four.await();
-        assertThat(source.read).hasValue(4 * (16L << 20));
+        assertThat(source.read).hasValue(4L * S3Server.PART);
         go.countDown();
         uploaded.join();
         assertThat(server.objects.get("x")).hasSize(source.bytes.length);
@@ -306,7 +312,7 @@ class S3FilesTest {
 
     @Test
     void fileThatIsWrittenWhileItIsUploadedBecomesNoObject() throws IOException {
-        Path file = file((17 << 20) + 5);
+        Path file = file((17 << 16) + 5);
         Files.setLastModifiedTime(file, FileTime.from(Instant.EPOCH));
         server.on((exchange, offset) -> {
             if (exchange.getRequestMethod().equals("PUT")) {
@@ -322,7 +328,7 @@ class S3FilesTest {
 
     @Test
     void fileThatLosesItsNameIsUploaded() throws IOException {
-        Path file = file((17 << 20) + 5);
+        Path file = file((17 << 16) + 5);
         byte[] bytes = Files.readAllBytes(file);
         server.on((exchange, offset) -> {
             Files.deleteIfExists(file);
@@ -334,7 +340,7 @@ class S3FilesTest {
 
     @Test
     void failedUploadLeavesNothing() throws IOException {
-        Path file = file(17 << 20);
+        Path file = file(17 << 16);
         server.on((exchange, request) -> {
             boolean fails = String.valueOf(exchange.getRequestURI().getQuery()).contains("partNumber=2");
             if (fails) {
@@ -356,7 +362,7 @@ class S3FilesTest {
             "5000, <Error><Code>EntityTooSmall</Code></Error>, EntityTooSmall",
             "1, <Error/>, CompleteMultipartUploadResult", "0, '', CompleteMultipartUploadResult"})
     void errorInTheAnswerOfACompleteUploadIsAnError(int spaces, String answer, String message) throws IOException {
-        Path file = file(17 << 20);
+        Path file = file(17 << 16);
         server.on((exchange, request) -> {
             boolean completes = exchange.getRequestMethod().equals("POST")
                     && exchange.getRequestURI().getQuery().contains("uploadId");
@@ -386,7 +392,7 @@ class S3FilesTest {
 
     /** The upload was reported as failed, and the object stayed. */
     @ParameterizedTest
-    @ValueSource(ints = {10, 17 << 20})
+    @ValueSource(ints = {10, 17 << 16})
     void objectIsFoundIfTheServerKnowsNoConditionAndItsAnswerIsLost(int size) throws IOException {
         server.on((exchange, request) -> {
             String query = String.valueOf(exchange.getRequestURI().getQuery());

@@ -34,6 +34,9 @@ final class S3Server implements AutoCloseable {
     static final S3Credentials KEYS = S3Credentials.of("AKIDTEST", "hushhush");
     static final String BUCKET = "models";
 
+    /** Bytes of a part. S3 takes no fewer than 5 MiB, which cost digests and TLS more time than a test has. */
+    static final int PART = 16 << 16;
+
     static final String COMPLETED =
             "<CompleteMultipartUploadResult><ETag>&quot;x-2&quot;</ETag></CompleteMultipartUploadResult>";
 
@@ -83,7 +86,8 @@ final class S3Server implements AutoCloseable {
     }
 
     S3Options options() {
-        return S3Options.fromEnvironment(Map.of()).toBuilder().endpoint(endpoint()).credentials(KEYS).build();
+        return S3Options.fromEnvironment(Map.of()).toBuilder().endpoint(endpoint()).credentials(KEYS)
+                .partBytes(PART).build();
     }
 
     void on(RangeServer.@Nullable Fault answers) {

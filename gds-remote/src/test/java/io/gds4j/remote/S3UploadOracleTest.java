@@ -22,7 +22,7 @@ import org.junit.jupiter.api.io.TempDir;
  */
 class S3UploadOracleTest {
     private static final byte[] SMALL = RangeServer.random(1000);
-    private static final byte[] LARGE = RangeServer.random((16 << 20) + 7);
+    private static final byte[] LARGE = RangeServer.random(S3Server.PART + 7);
     private static final byte[] OLD = {1, 2, 3};
     private static final String FOREIGN = "foreign";
     private static final int UPLOADS = 60;
