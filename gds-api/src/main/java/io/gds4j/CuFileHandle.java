@@ -24,7 +24,6 @@ import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
-import java.util.Iterator;
 import java.util.List;
 import java.util.Objects;
 import java.util.Optional;
@@ -736,29 +735,6 @@ public final class CuFileHandle implements AutoCloseable {
     void letGo(IoMemory memory) {
         MemoryUse.letGo(memory);
         lifetime.letGo();
-    }
-
-    /**
-     * Reads ranges of this file in order into the caller's buffers, as many ahead as there are buffers ({@code cuFileRead}).
-     *
-     * <pre>{@code
-     * try (PrefetchedReads reads = handle.prefetch(List.of(first, second, third), ranges.iterator())) {
-     *     while (reads.hasNext()) {
-     *         PrefetchedReads.Chunk chunk = reads.next();   // valid until the next call
-     *         use(chunk.memory(), chunk.bytes());
-     *     }
-     * }
-     * }</pre>
-     *
-     * @param buffers one buffer for each read ahead, none overlapping; memory as of {@link #readAsync}
-     * @param ranges what to read, in order; the reads take the next range when a buffer is free
-     * @return the reads; the caller closes them
-     * @throws CuFileException INVALID_VALUE (EINVAL) if there are no buffers; a range that is refused fails in
-     *         {@link PrefetchedReads#next}
-     */
-    @Experimental
-    public PrefetchedReads prefetch(List<? extends IoMemory> buffers, Iterator<PrefetchedReads.FileRange> ranges) {
-        return new PrefetchedReads(this, List.copyOf(buffers), ranges);
     }
 
     /**

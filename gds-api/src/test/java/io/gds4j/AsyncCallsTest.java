@@ -3,7 +3,6 @@ package io.gds4j;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
-import io.gds4j.PrefetchedReads.FileRange;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import java.lang.ref.Reference;
@@ -171,21 +170,6 @@ class AsyncCallsTest {
         List<RangeRead> ranges = ranges();
         assertThat(driver.readRanges(ranges).isComplete()).isTrue();
         return new WeakReference<>(ranges.getFirst(), unreachable);
-    }
-
-    @Test
-    void prefetchReadsIfNoThreadStarts() {
-        driver.session().setAsyncCalls(new AsyncCalls(NO_THREADS));
-        List<FileRange> ranges = List.of(new FileRange(0, 4096), new FileRange(4096, 4096));
-
-        try (PrefetchedReads reads = handle.prefetch(List.of(memory.range()), ranges.iterator())) {
-            assertThat(reads.next().bytes()).isEqualTo(4096);
-            assertThat(reads.next().bytes()).isEqualTo(4096);
-            assertThat(reads.hasNext()).isFalse();
-        }
-        memory.close();
-        handle.close();
-        driver.close();
     }
 
     @Test

@@ -18,7 +18,6 @@ import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.IoResult;
 import io.gds4j.IoResults;
-import io.gds4j.PrefetchedReads;
 import io.gds4j.RangeRead;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
@@ -40,7 +39,9 @@ import java.nio.ByteBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
+import java.util.Deque;
 import java.util.List;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
@@ -118,7 +119,7 @@ class IoGuideTest {
     }
 
     @Test
-    void futuresAndPrefetchedReadsOverlap() {
+    void futuresOverlapAndReadAhead() {
         try (CuFileDriver driver = CuFileDriver.open();
                 CuFileHandle file = driver.openFile(path);
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, SIZE)) {
@@ -129,19 +130,22 @@ class IoGuideTest {
             long bytes = one.join() + two.join(); // join throws what read throws, in a CompletionException
             assertThat(bytes).isEqualTo(2 * PART);
 
-            List<PrefetchedReads.FileRange> ranges = new ArrayList<>();
-            for (long offset = 0; offset < SIZE; offset += PART) {
-                ranges.add(new PrefetchedReads.FileRange(offset, PART));
-            }
             long seen = 0;
-            try (PrefetchedReads reads = file.prefetch(List.of(first, second), ranges.iterator())) {
-                while (reads.hasNext()) {
-                    PrefetchedReads.Chunk chunk = reads.next(); // valid until the next call
-                    seen += chunk.bytes();
+            MemoryRange[] slots = {first, second};
+            Deque<CompletableFuture<Long>> ahead = new ArrayDeque<>();
+            for (long next = 0, done = 0; done < SIZE; done += PART) {
+                for (; next < SIZE && ahead.size() < slots.length; next += PART) {
+                    ahead.add(file.readAsync(slots[(int) (next / PART % slots.length)], next));
                 }
+                seen += use(slots[(int) (done / PART % slots.length)], ahead.remove().join()); // other reads go on
             }
             assertThat(seen).isEqualTo(SIZE);
         }
+    }
+
+    private static long use(MemoryRange slot, long bytes) {
+        assertThat(bytes).isEqualTo(slot.length());
+        return bytes;
     }
 
     @Test

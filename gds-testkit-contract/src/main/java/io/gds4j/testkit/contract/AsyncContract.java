@@ -7,8 +7,6 @@ import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.IoResult;
-import io.gds4j.PrefetchedReads;
-import io.gds4j.PrefetchedReads.FileRange;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.MemoryKind;
@@ -20,21 +18,21 @@ import io.gds4j.testkit.RandomBytes;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
+import java.util.ArrayDeque;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Collections;
-import java.util.Iterator;
+import java.util.Deque;
 import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
-import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.MethodSource;
 
 /**
- * Contract of asynchronous reads and writes, and of reads ahead of the caller.
+ * Contract of asynchronous reads and writes.
  *
  * @since 0.1
  */
@@ -202,61 +200,25 @@ public abstract class AsyncContract extends BackendContract {
 
     @ParameterizedTest
     @MethodSource("kinds")
-    void rangesArriveInOrderThroughFewBuffers(MemoryKind kind) {
-        GuardedFile file = newFile(PARTS * PART - 100);
+    void rangesAreReadAheadThroughFewBuffers(MemoryKind kind) {
+        GuardedFile file = newFile(PARTS * PART);
         try (CuFileHandle handle = openToRead(file, Mode.DIRECT);
                 GuardedMemory memory = memory(kind, 3 * PART)) {
-            List<MemoryRange> buffers = IntStream.range(0, 3)
-                    .mapToObj(i -> memory.range().slice((long) i * PART, PART))
-                    .toList();
-            List<FileRange> ranges = IntStream.range(0, PARTS)
-                    .mapToObj(i -> new FileRange((long) i * PART, PART))
-                    .toList();
-            List<FileRange> seen = new ArrayList<>();
-            try (PrefetchedReads reads = handle.prefetch(buffers, ranges.iterator())) {
-                while (reads.hasNext()) {
-                    PrefetchedReads.Chunk chunk = reads.next();
-                    boolean last = seen.size() == PARTS - 1;
-                    int bytes = last ? PART - 100 : PART;
-                    assertThat(chunk.bytes()).isEqualTo(bytes);
-                    byte[] found = new byte[bytes];
-                    allocator().copyToHost(
-                            chunk.memory().range().slice(0, bytes),
-                            MemorySegment.ofArray(found));
-                    assertThat(found).isEqualTo(file.expected(chunk.range().fileOffset(), bytes));
-                    seen.add(chunk.range());
+            Deque<CompletableFuture<Long>> ahead = new ArrayDeque<>();
+            for (int next = 0, done = 0; done < PARTS; done++) {
+                for (; next < PARTS && ahead.size() < 3; next++) {
+                    ahead.add(handle.readAsync(memory.range(), PART, (long) next * PART, next % 3 * PART));
                 }
-            }
-            assertThat(seen).isEqualTo(ranges);
-        }
-    }
-
-    @Test
-    void refusedRangeFailsInItsTurnAndLaterOnesAreRead() {
-        GuardedFile file = newFile(3 * PART);
-        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
-                GuardedMemory memory = memory(backend().kinds().getFirst(), 2 * PART)) {
-            List<MemoryRange> buffers =
-                    List.of(memory.range().slice(0, PART), memory.range().slice(PART, PART));
-            List<FileRange> ranges = List.of(
-                    new FileRange(0, PART), new FileRange(PART, PART + 1), new FileRange(-1, PART),
-                    new FileRange(2 * PART, PART));
-            try (PrefetchedReads reads = handle.prefetch(buffers, ranges.iterator())) {
-                assertThat(reads.next().bytes()).isEqualTo(PART);
-                Failures.expect(CuFileError.CUDA_POINTER_RANGE_ERROR, reads::next);
-                Failures.expect(CuFileError.INVALID_VALUE, reads::next);
-                PrefetchedReads.Chunk last = reads.next();
-                assertThat(last.bytes()).isEqualTo(PART);
-                assertThat(reads.hasNext()).isFalse();
+                assertThat(ahead.remove().join()).isEqualTo(PART);
                 byte[] found = new byte[PART];
-                allocator().copyToHost(last.memory().range(), MemorySegment.ofArray(found));
-                assertThat(found).isEqualTo(file.expected(2 * PART, PART));
+                allocator().copyToHost(memory.range().slice(done % 3 * PART, PART), MemorySegment.ofArray(found));
+                assertThat(found).isEqualTo(file.expected((long) done * PART, PART));
             }
         }
     }
 
     @Test
-    void moreVirtualThreadsThanCarriersReadAhead() throws InterruptedException {
+    void moreVirtualThreadsThanCarriersRead() throws InterruptedException {
         GuardedFile file = newFile(PARTS * PART);
         int threads = 4 * Runtime.getRuntime().availableProcessors() + 8;
         List<GuardedMemory> memories = new ArrayList<>();
@@ -282,41 +244,14 @@ public abstract class AsyncContract extends BackendContract {
         }
     }
 
-    /** Reads the file twice: ahead, and in parts as futures. */
+    /** Reads the file twice, by two calls at a time. */
     private static long readAll(CuFileHandle handle, MemoryRange memory) {
-        MemoryRange first = memory.slice(0, PART);
-        MemoryRange second = memory.slice(PART, PART);
         long sum = 0;
-        Iterator<FileRange> ranges =
-                IntStream.range(0, PARTS).mapToObj(i -> new FileRange((long) i * PART, PART)).iterator();
-        try (PrefetchedReads reads = handle.prefetch(List.of(first), ranges)) {
-            while (reads.hasNext()) {
-                sum += reads.next().bytes();
-            }
-        }
         for (int i = 0; i < PARTS; i++) {
-            sum += handle.readAsync(second, PART, (long) i * PART, 0).join();
+            CompletableFuture<Long> first = handle.readAsync(memory, PART, (long) i * PART, 0);
+            CompletableFuture<Long> second = handle.readAsync(memory, PART, (long) i * PART, PART);
+            sum += first.join() + second.join();
         }
         return sum;
-    }
-
-    @Test
-    void closingAPrefetchEarlyLeavesBuffersUnchanged() {
-        GuardedFile file = newFile(PARTS * PART);
-        try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);
-                GuardedMemory memory = memory(backend().kinds().getFirst(), PARTS * PART)) {
-            List<MemoryRange> buffers = IntStream.range(0, PARTS)
-                    .mapToObj(i -> memory.range().slice((long) i * PART, PART))
-                    .toList();
-            PrefetchedReads reads = handle.prefetch(
-                    buffers,
-                    IntStream.range(0, PARTS).mapToObj(i -> new FileRange((long) i * PART, PART)).iterator());
-            reads.next();
-            reads.close();
-            reads.close();
-            assertThat(reads.hasNext()).isFalse();
-            memory.put(0, new byte[PARTS * PART]);
-            memory.verify();
-        }
     }
 }
