@@ -17,11 +17,11 @@ import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
 import io.gds4j.loader.save.ChecksumVerifier;
-import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.Consistency;
 import io.gds4j.loader.save.SaveListener;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
+import io.gds4j.loader.save.ShardedSave;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryUsage;
 import java.io.IOException;
@@ -31,6 +31,7 @@ import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
@@ -258,22 +259,19 @@ class TensorOrderTest {
         tensors.put("f", Expected.random(new Random(4), DType.F32, List.of(70L, 90L), DimensionOrder.columnMajor(2)));
         Path out = folder.resolve("out");
         try (LoadedTensors loaded = checkpoint(tensors).plan().load(driver)) {
-            List<CollectiveSave> writers = new ArrayList<>();
-            for (int rank = 0; rank < 2; rank++) {
-                SavePlan.Builder builder = SavePlan.builder().options(SaveOptions.DEFAULTS.withAlign(8));
-                int number = 0;
-                for (LoadedTensor tensor : loaded.tensors()) {
-                    if (number++ % 2 == rank) {
-                        builder.tensor(tensor);
-                    } else {
-                        long[] shape = tensor.info().shape().stream().mapToLong(Long::longValue).toArray();
-                        builder.elsewhere(tensor.info().name(), tensor.info().dtype(), shape);
+            try (ShardedSave save = ShardedSave.begin(out, 1)) {
+                for (int rank = 0; rank < 2; rank++) {
+                    SavePlan.Builder builder = SavePlan.builder().options(SaveOptions.DEFAULTS.withAlign(8));
+                    int number = rank;
+                    for (LoadedTensor tensor : loaded.tensors()) {
+                        if (number++ % 2 == 0) {
+                            builder.tensor(tensor);
+                        }
                     }
+                    builder.toFile(save.part(rank)).save(driver);
                 }
-                writers.add(CollectiveSave.of(builder.toFolder(out), "one", rank, 2));
+                save.commit(2, Duration.ZERO);
             }
-            writers.forEach(writer -> writer.write(driver));
-            writers.getFirst().commit(driver);
         }
         assertSaved("two writers", out, tensors);
     }

@@ -40,7 +40,7 @@ class OpensByNameTest {
             Map.entry("PcieTopology SafetensorsWriter S3Upload", "one use of a path that the program names"),
             Map.entry("CheckpointFolder NoCheckpoint ObjectSave",
                     "lists a folder that the user names; its files are found by the helper"),
-            Map.entry("SaveLock SystemFileCalls SharedSecret",
+            Map.entry("SaveLock SystemFileCalls",
                     "single calls of saves, which follow no link; ShardedSave calls them below the helper's folder"),
             Map.entry("CacheFolder FirstRequest NewFile",
                     "creates files that are open from the start; deletes names that only a cache gives"),

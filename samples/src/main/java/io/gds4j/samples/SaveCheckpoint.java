@@ -3,14 +3,15 @@ package io.gds4j.samples;
 import io.gds4j.CuFileDriver;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.ChecksumVerifier;
-import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.Consistency;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.SaveReport;
+import io.gds4j.loader.save.ShardedSave;
 import io.gds4j.loader.save.SnapshotMemory;
 import io.gds4j.memory.MemoryAllocation;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.concurrent.CompletableFuture;
 
 /** The examples of docs/saving.md: saves tensors from GPU memory, or from host memory without a GPU. */
@@ -25,7 +26,7 @@ public final class SaveCheckpoint {
                 MemoryAllocation weights = driver.allocator().allocate(driver.allocator().best(), 4096 * 1024 * 2)) {
             saveOnce(driver, weights, folder);
             saveInTheBackground(driver, weights, folder);
-            saveTogether(driver, weights, folder, 0, 1);
+            saveTogether(driver, weights, folder.resolve("together"), 0, 1, 1);
         }
     }
 
@@ -58,14 +59,17 @@ public final class SaveCheckpoint {
 
     /** Saves as one of several processes, each with tensors of its own. */
     private static void saveTogether(
-            CuFileDriver driver, MemoryAllocation weights, Path folder, int rank, int world) {
-        SavePlan plan = SavePlan.builder()
-                .tensor("model.embed.weight", DType.BF16, weights, 4096, 1024)
-                .toFolder(folder.resolve("together"));
-        CollectiveSave save = CollectiveSave.of(plan, "step-1000", rank, world);
-        save.write(driver);
+            CuFileDriver driver, MemoryAllocation weights, Path folder, int rank, int world, long attempt) {
+        SavePlan.Builder mine =
+                SavePlan.builder().tensor("layers." + rank + ".weight", DType.BF16, weights, 4096, 1024);
         if (rank == 0) {
-            save.commit(driver); // after all writers have returned from write
+            try (ShardedSave save = ShardedSave.begin(folder, attempt)) {
+                mine.toFile(save.part(0)).save(driver);
+                save.commit(world, Duration.ofMinutes(10)); // waits for the other ranks
+            }
+        } else {
+            Path part = ShardedSave.join(folder, rank, attempt, Duration.ofMinutes(2)); // waits for rank 0
+            mine.toFile(part).save(driver);
         }
     }
 }

@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
 import java.nio.file.Path;
 import java.util.List;
@@ -49,8 +50,12 @@ interface FileCalls {
     /** Creates or replaces a small file, and forces it to the disk; if that fails there is none. */
     void write(Path file, byte[] content);
 
-    /** Creates an empty file, and returns what it is; empty if anything has its name. */
-    Optional<StatxResult> create(Path file);
+    /**
+     * Finds a file before it is opened; it can be exchanged no more.
+     *
+     * @throws CuFileException ENOENT if there is none, and as {@link #status}
+     */
+    FoundFile find(Path file);
 
     /** Returns what the file system tells of a file, or of a link itself; empty if there is none, and only then. */
     Optional<StatxResult> status(Path file);

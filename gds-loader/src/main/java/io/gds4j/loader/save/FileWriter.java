@@ -1,17 +1,13 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.loader.internal.Workers;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.MemorySegment;
-import java.nio.file.OpenOption;
-import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.function.ObjIntConsumer;
 import java.util.stream.IntStream;
@@ -29,8 +25,7 @@ final class FileWriter implements AutoCloseable {
     private final OutputFiles outputs;
     private final TensorBytes tensors;
     private final Checksums checksums;
-    private final List<int[]> shareChecksums = new ArrayList<>();
-    private long total;
+    private final long total;
     private long written;
 
     FileWriter(SaveContent content, CuFileDriver driver, Snapshot snapshot, SaveControl control,
@@ -56,83 +51,13 @@ final class FileWriter implements AutoCloseable {
     /** Creates the temporary files, reserves their space, and writes them. */
     void write(Publication publication) {
         tensors.open();
-        create(publication, StandardOpenOption.CREATE_NEW);
-        reserve();
-        writeContent();
-    }
-
-    /** Opens the temporary files as one of several writers, and returns which they are. */
-    List<ShareFile.Identity> openShare(Publication publication, GuessableName names) {
-        tensors.open();
-        List<ShareFile.Identity> claimed = new ArrayList<>();
         for (int i = 0; i < content.files().size(); i++) {
             control.checkStopped();
-            StatxResult file = names.claim(publication.temporary(i));
-            outputs.expect(publication.temporary(i), file.version());
-            claimed.add(ShareFile.Identity.of(file));
-        }
-        create(publication, StandardOpenOption.WRITE);
-        return claimed;
-    }
-
-    private void create(Publication publication, OpenOption creation) {
-        for (int i = 0; i < content.files().size(); i++) {
-            control.checkStopped();
-            outputs.create(publication.temporary(i), creation);
+            outputs.create(publication.temporary(i), StandardOpenOption.CREATE_NEW);
             publication.protect(i);
         }
-    }
-
-    /**
-     * Writes the tensors that are here.
-     *
-     * @return the parts of pages that are not written because other writers share them
-     */
-    List<ShareFile.Fragment> writeShare(List<Run> runs) {
-        total = runs.stream().mapToLong(run -> run.end() - run.begin()).sum();
         reserve();
-        int inFlight = content.options().writesInFlight();
-        List<WriteRange> pieces = WriteRange.ofRuns(content.files(), runs, inFlight, staged);
-        List<WriteRange> shared = runs.stream().flatMap(run -> run.fragments().stream()).toList();
-        checksums.expect(pieces.size() + shared.size());
-        tensors.expect(pieces);
-        eachRange(pieces.size(), (writer, number) -> writer.write(number, pieces.get(number)));
-        tensors.expect(shared);
-        ShareFile.Fragment[] fragments = new ShareFile.Fragment[shared.size()];
-        eachRange(shared.size(),
-                (writer, number) -> fragments[number] = writer.fragment(pieces.size() + number, shared.get(number)));
-        tensors.finish();
-        List<WriteRange> all = new ArrayList<>(pieces);
-        all.addAll(shared);
-        for (int i = 0; i < content.files().size(); i++) {
-            shareChecksums.add(checksums.calculator().inOrder(i, all));
-        }
-        return List.of(fragments);
-    }
-
-    /** Returns the checksums of the tensors of each file after {@link #writeShare}; 0 for tensors of other writers. */
-    List<int[]> shareChecksums() {
-        return List.copyOf(shareChecksums);
-    }
-
-    /**
-     * Writes ranges of whole pages of the temporary files, and forces these to the disk.
-     *
-     * @param files which the temporary files are
-     */
-    void writeShared(Publication publication, GuessableName names, List<ShareFile.Identity> files,
-            List<ShareFile.Fragment> ranges) {
-        for (int i = 0; i < content.files().size(); i++) {
-            Path path = publication.temporary(i);
-            StatxResult file = names.check(path);
-            if (!files.get(i).isSameAs(ShareFile.Identity.of(file))) {
-                throw SaveFailure.replaced(path);
-            }
-            outputs.expect(path, file.version());
-            outputs.add(path);
-        }
-        eachRange(ranges.size(), (writer, number) -> writer.write(ranges.get(number)));
-        sync();
+        writeContent();
     }
 
     /** Writes the only file once more, under its final name: for file systems without renames. */
@@ -194,11 +119,6 @@ final class FileWriter implements AutoCloseable {
         }));
     }
 
-    /** Returns whether a file could not be forced to the disk. */
-    boolean isLost() {
-        return outputs.isLost();
-    }
-
     private synchronized void progress(long bytes) {
         written += bytes;
         listener.progress(written, total);
@@ -254,22 +174,6 @@ final class FileWriter implements AutoCloseable {
             driver.allocator().copyFromHost(MemorySegment.ofArray(header), memory);
             outputs.write(number, memory, head.length(), 0, 0);
             progress(head.length());
-        }
-
-        void write(ShareFile.Fragment range) {
-            MemoryRange memory = buffer(Math.max(range.bytes().length, WriteRange.BUFFER));
-            driver.allocator().copyFromHost(MemorySegment.ofArray(range.bytes()), memory);
-            outputs.write(range.file(), memory, range.bytes().length, range.offset(), 0);
-            progress(range.bytes().length);
-        }
-
-        ShareFile.Fragment fragment(int number, WriteRange piece) {
-            MemoryRange memory = buffer(WriteRange.BUFFER);
-            join(number, piece, memory);
-            byte[] bytes = new byte[(int) piece.length()];
-            driver.allocator().copyToHost(memory.slice(0, bytes.length), MemorySegment.ofArray(bytes));
-            progress(bytes.length);
-            return new ShareFile.Fragment(piece.file(), piece.begin(), bytes);
         }
 
         private void join(int number, WriteRange piece, MemoryRange to) {

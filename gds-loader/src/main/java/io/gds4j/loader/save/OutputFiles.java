@@ -5,7 +5,6 @@ import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
-import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.memory.IoMemory;
@@ -35,7 +34,6 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     private final Set<Path> written = ConcurrentHashMap.newKeySet();
     /** Which files they are: others could lay a link at a name while the file is closed. */
     private final Map<Path, FileVersion> versions = new ConcurrentHashMap<>();
-    private volatile boolean lost;
 
     /** @param moved counts the bytes */
     OutputFiles(CuFileDriver driver, boolean direct, MovedBytes moved) {
@@ -47,7 +45,7 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     /** Adds a file and creates it. */
     void create(Path path, OpenOption creation) {
         creations.put(path, creation);
-        add(path);
+        paths.add(path);
         use(path, handle -> {
         });
     }
@@ -55,16 +53,6 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
     /** Forgets all files, which are closed. */
     void forget() {
         paths.clear();
-    }
-
-    /** Says which file the name of an existing one must lead to. */
-    void expect(Path path, FileVersion version) {
-        versions.put(path, version);
-    }
-
-    /** Adds a file that exists. */
-    void add(Path path) {
-        paths.add(path);
     }
 
     /** Calls {@code action} with an open file. */
@@ -89,12 +77,7 @@ final class OutputFiles extends OpenFiles<CuFileHandle> {
 
     private void force(Path path, CuFileHandle handle) {
         written.remove(path);
-        Undo.ifFails(() -> lost = true, () -> handle.force(false));
-    }
-
-    /** Returns whether a file could not be forced to the disk: then a later force tells nothing, and the files are lost. */
-    boolean isLost() {
-        return lost;
+        handle.force(false);
     }
 
     @Override

@@ -40,33 +40,20 @@ final class Publication {
     private final List<String> names;
     private final List<String> temporaries = new ArrayList<>();
     private final String temporaryIndex;
-    private final String id;
-    private final String secret;
     /** Permissions of the old files, by their names; read once, before the first of them is replaced. */
     private @Nullable SortedMap<String, Integer> oldPermissions;
     private boolean committed;
 
     /** @param id 16 hexadecimal digits, different for each save */
     Publication(SaveTarget target, FileCalls calls, List<SaveFile> files, String id) {
-        this(target, calls, files, id, "");
-    }
-
-    /** @param secret name of the link that the writers of a save share */
-    Publication(SaveTarget target, FileCalls calls, List<SaveFile> files, String id, String secret) {
-        this.secret = secret;
         this.target = target;
         this.calls = calls;
         this.files = files;
-        this.id = id;
         this.names = target.names(files.size());
         for (String name : names) {
             temporaries.add(target.temporaryName(name, id));
         }
         this.temporaryIndex = target.temporaryName(target.indexName(), id);
-    }
-
-    String id() {
-        return id;
     }
 
     /** Returns the file that receives the content of a file of the plan. */
@@ -90,11 +77,6 @@ final class Publication {
         }
     }
 
-    /** Returns true if the index names temporary files of this save: they are the checkpoint. */
-    boolean isNamed() {
-        return temporaries.stream().anyMatch(namedByIndex());
-    }
-
     /** Reads the index; returns the test for names in it. */
     private Predicate<String> namedByIndex() {
         // names of our files are ASCII; other bytes need no decoding
@@ -107,8 +89,9 @@ final class Publication {
      * Returns true if temporary files of this save are files of the checkpoint: the index names them, or they have its names, too,
      * because a crash left both.
      */
-    boolean isLive() {
-        return isNamed() || IntStream.range(0, names.size()).anyMatch(i -> isSame(temporary(i), place(i)));
+    private boolean isLive() {
+        return temporaries.stream().anyMatch(namedByIndex())
+                || IntStream.range(0, names.size()).anyMatch(i -> isSame(temporary(i), place(i)));
     }
 
     private boolean isSame(Path one, Path other) {
@@ -225,22 +208,6 @@ final class Publication {
         }
     }
 
-    /** Goes on where a commit failed after it had replaced the index, or the only file. */
-    void finish() {
-        SaveFailure.behindCommit(() -> {
-            sync();
-            if (isNamed()) {
-                removeAllButTemporaries();
-                useFinalNames(target.folder().resolve(target.indexName()));
-            } else {
-                temporaries.forEach(this::delete);
-                if (files.size() == 1) {
-                    useOnlyFile();
-                }
-            }
-        });
-    }
-
     private void useFinalNames(Path index) {
         if (linkAll()) {
             sync();
@@ -302,8 +269,6 @@ final class Publication {
     private void removeOthers(Set<String> current) {
         Set<String> others = present(name -> target.isPart(name) || target.isTemporary(name));
         others.removeAll(current);
-        // until the commit has ended: one that is interrupted may be repeated
-        others.removeIf(name -> target.isShare(name, id) || name.equals(secret));
         if (others.remove(target.indexName())) {
             delete(target.indexName());
             sync();

@@ -2,7 +2,6 @@ package io.gds4j.loader.save;
 
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.Stream;
 
 /**
  * What a plan writes, and where.
@@ -27,13 +26,6 @@ record SaveContent(
 
     SaveContent withSnapshotBlocks(SnapshotBlocks blocks) {
         return new SaveContent(target, options, files, streams, Optional.of(blocks));
-    }
-
-    /** Returns the tensors with bytes that another writer has. */
-    Stream<SaveTensor> elsewhere() {
-        return files.stream()
-                .flatMap(file -> file.tensors().stream())
-                .filter(tensor -> tensor.bytes() > 0 && tensor.source() instanceof SaveTensor.Elsewhere);
     }
 
     int tensors() {

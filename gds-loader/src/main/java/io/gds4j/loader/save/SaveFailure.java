@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.file.FoundFile;
 import java.nio.file.Path;
@@ -51,6 +52,13 @@ final class SaveFailure {
     /** Returns the exception for a temporary file that is not the one which the save wrote. */
     static CuFileException replaced(Path file) {
         return of(CuFileError.IO_ERROR, file, Errno.ESTALE, "another save has removed the files of this one");
+    }
+
+    /** Returns the exception for a save whose thread is interrupted, or which a program cancels. */
+    static CuFileInterruptedException interrupted(Path path, String detail) {
+        return CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).errno(Errno.EINTR).path(path)
+                .detail(detail)
+                .buildInterrupted();
     }
 
     /** Returns the exception for a save of a name that another one writes. */

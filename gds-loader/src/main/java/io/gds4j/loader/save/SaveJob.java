@@ -2,10 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
 import io.gds4j.HostStream;
-import io.gds4j.error.CuFileError;
-import io.gds4j.error.CuFileException;
 import io.gds4j.error.CuFileInterruptedException;
-import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.internal.CheckpointEvent;
 import io.gds4j.loader.internal.MovedBytes;
@@ -44,21 +41,6 @@ abstract class SaveJob implements SaveControl {
     /** Does the work, or removes what was written and throws. */
     abstract void work();
 
-    /** Returns the number of tensors that {@link #work} has written. */
-    int tensors() {
-        return plan.tensors();
-    }
-
-    /** Returns the bytes of these tensors. */
-    long bytes() {
-        return plan.bytes();
-    }
-
-    /** Returns the bytes of the tensors whose bytes {@link #work} itself has written. */
-    long writtenBytes() {
-        return bytes();
-    }
-
     /** Does the work and reports it. */
     final SaveReport run() {
         runner = Thread.currentThread();
@@ -69,13 +51,13 @@ abstract class SaveJob implements SaveControl {
             done = true;
         } finally {
             if (event != null) {
-                event.record(plan.target().path(), tensors(), writtenBytes(), done);
+                event.record(plan.target().path(), plan.tensors(), plan.bytes(), done);
             }
         }
         return new SaveReportParts(
                 plan.files().size(),
-                tensors(),
-                bytes(),
+                plan.tensors(),
+                plan.bytes(),
                 plan.alignedTensors(),
                 (System.nanoTime() - start) / 1e9,
                 (releasedAt - start) / 1e9,
@@ -222,11 +204,6 @@ abstract class SaveJob implements SaveControl {
     }
 
     private CuFileInterruptedException interrupted() {
-        return CuFileException.builder(SaveFailure.FUNCTION)
-                .error(CuFileError.IO_ERROR)
-                .errno(Errno.EINTR)
-                .path(plan.target().path())
-                .detail("the save was cancelled; the old checkpoint remains")
-                .buildInterrupted();
+        return SaveFailure.interrupted(plan.target().path(), "the save was cancelled; the old checkpoint remains");
     }
 }

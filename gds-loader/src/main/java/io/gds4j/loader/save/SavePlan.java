@@ -191,17 +191,6 @@ public final class SavePlan {
         }
 
         /**
-         * Adds a tensor that another writer has, which saves together with this one ({@link CollectiveSave}).
-         *
-         * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
-         */
-        public Builder elsewhere(String name, DType dtype, long... shape) {
-            String who = "tensor " + InertText.quote(name);
-            long bytes = bytes(who, dtype, shape);
-            return add(who, new SaveTensor(name, dtype, shape.clone(), bytes, new SaveTensor.Elsewhere()));
-        }
-
-        /**
          * Adds a tensor that was loaded. Safetensors are row-major: the save transposes a tensor of another
          * {@link TensorInfo#order}. It then takes host memory of the tensor's size while it writes the tensor.
          *
@@ -510,7 +499,7 @@ public final class SavePlan {
      * @return what was written
      * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if a file of {@link Builder#checkpoint} is gone or
      *         changed after its header was read
-     * @throws CuFileException INVALID_VALUE if a tensor is elsewhere; with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
+     * @throws CuFileException with an errno: ENOSPC or EDQUOT before the first byte is written where the file system reserves
      *         space, EBUSY if another save writes to the same name, EACCES or EROFS in a read-only folder, ENOENT if the
      *         folder is missing or disappears, EIO; NOMEM_ERROR if there is no room for a snapshot; as
      *         {@link io.gds4j.CuFileHandle#write(IoMemory, long, long, long)}
@@ -550,10 +539,6 @@ public final class SavePlan {
     SaveFuture start(CuFileDriver driver, SaveListener listener, FileCalls calls) {
         Objects.requireNonNull(driver, "driver");
         Objects.requireNonNull(listener, "listener");
-        content.elsewhere().findFirst().ifPresent(tensor -> {
-            throw CuFileException.invalid(SaveFailure.FUNCTION,
-                    "tensor %s has no memory here; CollectiveSave writes it".formatted(InertText.quote(tensor.name())));
-        });
         return SaveFuture.start(released -> content.target().isStore()
                 ? new ObjectSave(content, driver, listener, calls, released)
                 : new WholeSave(content, driver, listener, calls, released));

@@ -136,23 +136,8 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
     boolean isTemporary(String name) {
         return name.startsWith(".") && Pattern.matches(
                 "\\." + Pattern.quote(hiddenStem()) + "(" + NUMBERS + ")?\\." + ID
-                        + "(\\.safetensors(\\.index\\.json)?|\\.part-\\d{5}|\\.names)",
+                        + "\\.safetensors(\\.index\\.json)?",
                 name);
-    }
-
-    /** Returns the hidden name of what one of several writers leaves for the one that commits. */
-    String shareName(String id, int rank) {
-        return String.format(Locale.ROOT, ".%s.%s.part-%05d", hiddenStem(), id, rank);
-    }
-
-    /** Returns the hidden name of the link that tells several writers the random part of their names. */
-    String secretName(String id) {
-        return "." + hiddenStem() + "." + id + ".names";
-    }
-
-    /** Returns true for names of {@link #shareName} of one save. */
-    boolean isShare(String name, String id) {
-        return name.startsWith("." + hiddenStem() + "." + id + ".part-");
     }
 
     /** Returns true for names that a checkpoint of this stem has in a folder. */

@@ -33,10 +33,6 @@ record SaveTensor(
     record InMemory(IoMemory memory) implements Source {
     }
 
-    /** Bytes that another writer has. */
-    record Elsewhere() implements Source {
-    }
-
     /**
      * Bytes in a file of a checkpoint.
      *

@@ -6,6 +6,7 @@ import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.StatxResult;
 import io.gds4j.internal.file.CallFailure;
 import io.gds4j.internal.file.FileErrno;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
 import java.io.IOException;
 import java.lang.foreign.Arena;
@@ -17,6 +18,7 @@ import java.nio.file.DirectoryNotEmptyException;
 import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -85,6 +87,15 @@ final class SystemFileCalls implements FileCalls {
             throw SaveFailure.taken(folder, e.getReason() + ", not the temporary folder of this save");
         } catch (IOException e) {
             throw SaveFailure.of(folder, "open the folder", FileErrno.of(e));
+        }
+    }
+
+    @Override
+    public FoundFile find(Path file) {
+        try {
+            return FoundFile.at(file, LinkOption.NOFOLLOW_LINKS);
+        } catch (IOException e) {
+            throw SaveFailure.of(file, "find the file", FileErrno.of(e));
         }
     }
 
@@ -172,23 +183,6 @@ final class SystemFileCalls implements FileCalls {
             }
         }
         check(file, "close the file", posix().close(fd));
-    }
-
-    @Override
-    public Optional<StatxResult> create(Path file) {
-        int flags = PosixConstants.O_RDWR | PosixConstants.O_CREAT | PosixConstants.O_EXCL;
-        int fd = posix().open(file.toString(), flags, MODE_OF_FILES);
-        if (fd == -Errno.EEXIST) {
-            return Optional.empty();
-        }
-        check(file, "create the file", fd);
-        StatxResult status = posix().statx(fd);
-        posix().close(fd);
-        if (status.error() != 0) {
-            posix().unlink(file.toString());
-        }
-        check(file, "find out about the new file", status.error());
-        return Optional.of(status);
     }
 
     @Override

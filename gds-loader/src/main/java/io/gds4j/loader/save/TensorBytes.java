@@ -111,8 +111,6 @@ final class TensorBytes implements AutoCloseable {
         switch (snapshot.source(file, tensor)) {
             case SaveTensor.InMemory memory ->
                 driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
-            case SaveTensor.Elsewhere other ->
-                throw new IllegalStateException("tensor %s of file %s is elsewhere".formatted(tensor, file));
             case SaveTensor.InFile original ->
                 originals.read(
                         original.tensor().file(),

@@ -114,7 +114,7 @@ public final class TensorChecksums {
     /** @param moved counts the bytes */
     static int of(CuFileHandle file, long fileOffset, long length, MemoryAllocation buffer, MovedBytes moved) {
         CRC32C crc = new CRC32C();
-        long most = WriteRange.down(buffer.range().length());
+        long most = Pages.down(buffer.range().length());
         if (most == 0 || fileOffset < 0 || length < 0 || fileOffset > Long.MAX_VALUE - Pages.SIZE - length) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, file.path(),
                     "%s bytes at %s by a buffer of %s bytes; allowed are ranges within 2^63 bytes, buffers of %s and more"
@@ -123,9 +123,9 @@ public final class TensorChecksums {
         long end = fileOffset + length;
         long size = file.size();
         for (long at = fileOffset; at < end;) {
-            long begin = WriteRange.down(at);
+            long begin = Pages.down(at);
             long to = Math.min(end, begin + most);
-            long read = Math.max(to, Math.min(size, WriteRange.up(to))) - begin;
+            long read = Math.max(to, Math.min(size, Pages.up(to))) - begin;
             moved.readFully(file, buffer.range().slice(0, read), begin);
             crc.update(buffer.segment().asSlice(at - begin, to - at).asByteBuffer());
             at = to;

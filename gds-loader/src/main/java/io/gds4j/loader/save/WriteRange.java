@@ -35,14 +35,27 @@ record WriteRange(int file, long begin, long end, int tensor) {
      * @param staged whether every range must fit the buffer
      */
     static List<WriteRange> of(List<SaveFile> files, int inFlight, boolean staged) {
-        long request = request(files, inFlight, staged);
+        long bytes = files.stream().mapToLong(SaveFile::size).sum();
+        long request = staged ? BUFFER : Math.clamp(bytes / (4L * inFlight), MIN_REQUEST, MAX_REQUEST) & -BUFFER;
         List<WriteRange> ranges = new ArrayList<>();
         for (int i = 0; i < files.size(); i++) {
-            SaveFile file = files.get(i);
-            Run all = new Run(i, 0, file.tensors().size(), file.dataOffset(), file.size(), true);
-            add(ranges, file, all, head(i, file).end(), file.size(), request);
+            add(ranges, i, files.get(i), request);
         }
         return List.copyOf(ranges);
+    }
+
+    private static void add(List<WriteRange> ranges, int number, SaveFile file, long request) {
+        long at = head(number, file).end();
+        for (int i = 0; i < file.tensors().size(); i++) {
+            long begin = Math.max(up(file.begin(i)), at);
+            long end = file.end(i) == file.size() ? file.end(i) : Pages.down(file.end(i));
+            if (end - begin >= MIN_WHOLE) {
+                cut(ranges, new WriteRange(number, at, begin, JOINED), BUFFER);
+                cut(ranges, new WriteRange(number, begin, end, i), request);
+                at = end;
+            }
+        }
+        cut(ranges, new WriteRange(number, at, file.size(), JOINED), BUFFER);
     }
 
     /** Returns the first range of a file: the header, and the data up to the end of its last page. */
@@ -62,40 +75,6 @@ record WriteRange(int file, long begin, long end, int tensor) {
         return List.copyOf(ranges);
     }
 
-    /**
-     * Returns the ranges of the tensors of one writer: the pages that hold no bytes of another one.
-     *
-     * @param runs the writer's tensors
-     * @param staged whether every range must fit the buffer
-     */
-    static List<WriteRange> ofRuns(List<SaveFile> files, List<Run> runs, int inFlight, boolean staged) {
-        long request = request(files, inFlight, staged);
-        List<WriteRange> ranges = new ArrayList<>();
-        for (Run run : runs) {
-            add(ranges, files.get(run.file()), run, run.wholeBegin(), run.wholeEnd(), request);
-        }
-        return List.copyOf(ranges);
-    }
-
-    private static long request(List<SaveFile> files, int inFlight, boolean staged) {
-        long bytes = files.stream().mapToLong(SaveFile::size).sum();
-        return staged ? BUFFER : Math.clamp(bytes / (4L * inFlight), MIN_REQUEST, MAX_REQUEST) & -BUFFER;
-    }
-
-    private static void add(List<WriteRange> ranges, SaveFile file, Run run, long from, long to, long request) {
-        long at = from;
-        for (int i = run.first(); i < run.last(); i++) {
-            long begin = Math.max(up(file.begin(i)), at);
-            long end = Math.min(to, file.end(i) == file.size() ? file.end(i) : down(file.end(i)));
-            if (end - begin >= MIN_WHOLE) {
-                cut(ranges, new WriteRange(run.file(), at, begin, JOINED), BUFFER);
-                cut(ranges, new WriteRange(run.file(), begin, end, i), request);
-                at = end;
-            }
-        }
-        cut(ranges, new WriteRange(run.file(), at, to, JOINED), BUFFER);
-    }
-
     private static void cut(List<WriteRange> ranges, WriteRange range, long size) {
         for (long at = range.begin; at < range.end;) {
             long end = range.end - at > size ? at + size : range.end;
@@ -104,11 +83,7 @@ record WriteRange(int file, long begin, long end, int tensor) {
         }
     }
 
-    static long up(long offset) {
+    private static long up(long offset) {
         return Pages.down(Math.addExact(offset, Pages.SIZE - 1));
-    }
-
-    static long down(long offset) {
-        return Pages.down(offset);
     }
 }

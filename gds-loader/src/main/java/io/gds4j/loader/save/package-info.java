@@ -11,7 +11,6 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   SavePlanTest: FileWriter, PageOrder, WriteRange, SaveFile, SaveJob, SaveTarget, Snapshot
 //   SaveCrashTest: OutputFiles, Publication
-//   CollectiveSaveTest: GuessableName, ShareFile
 //   ChecksumTest: Checksums
 //   SaveRemoteTest: ObjectSave, TensorBytes
 //   TensorOrderTest: ReorderedTensors

@@ -66,7 +66,6 @@ final class Operations {
             all.add(Operation.of("register", kind, Io.DIRECT, Operations::register));
             all.add(Operation.of("load", kind, Io.CACHED, Operations::load));
             all.add(Operation.of("save", kind, Io.CACHED, MatrixSaves::save));
-            all.add(Operation.of("shared save", kind, Io.CACHED, MatrixSaves::saveShared));
         }
         all.add(Operation.of("sharded save", MemoryKind.HOST, Io.CACHED, MatrixSaves::saveSharded));
         all.add(Operation.of("verify", MemoryKind.HOST, Io.CACHED, MatrixSaves::verify));

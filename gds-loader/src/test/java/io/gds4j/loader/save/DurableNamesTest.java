@@ -13,9 +13,10 @@ import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.Comparator;
-import java.util.List;
 import java.util.Objects;
+import java.util.OptionalLong;
 import java.util.Set;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.function.Consumer;
@@ -41,7 +42,7 @@ class DurableNamesTest {
 
     /** Who saves. */
     private enum Saver {
-        ONE_FILE, SHARDS, COLLECTIVE, RANKS
+        ONE_FILE, SHARDS, RANKS
     }
 
     @BeforeEach
@@ -89,17 +90,10 @@ class DurableNamesTest {
             switch (saver) {
                 case ONE_FILE, SHARDS -> tensors.plan().options(options).toFolder(folder)
                         .start(driver, SaveListener.NONE, calls).await();
-                case COLLECTIVE -> {
-                    CollectiveSave writer =
-                            CollectiveSave.of(tensors.plan().toFolder(folder), "step", 0, 1).with(calls);
-                    writer.write(driver);
-                    writer.commit(driver);
-                }
                 case RANKS -> {
-                    try (ShardedSave save = ShardedSave.begin(folder, calls)) {
-                        Path part = ShardedSave.part(save.temporary(), 0, 1);
-                        tensors.plan().toFile(part).save(driver);
-                        save.commit(List.of(part));
+                    try (ShardedSave save = ShardedSave.begin(folder, OptionalLong.of(1), calls)) {
+                        tensors.plan().toFile(save.part(0)).save(driver);
+                        save.commit(1, Duration.ZERO);
                     }
                 }
             }

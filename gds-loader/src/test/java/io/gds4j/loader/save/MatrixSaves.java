@@ -7,9 +7,10 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryKind;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
+import java.util.OptionalLong;
 
 /** The saves of the fault matrix, which makes their own system calls fail, too. */
 public final class MatrixSaves {
@@ -39,32 +40,6 @@ public final class MatrixSaves {
         }
     }
 
-    /** Two writers whose tensors share pages, and the commit: a writer that failed begins again, and so does all. */
-    public static void saveShared(Stage stage, MemoryKind kind) throws Exception {
-        FileCalls calls = new SystemFileCalls(stage::posix);
-        Path folder = stage.folder().resolve("saved");
-        try (Tensors before = tensors(stage, OLD, kind); Tensors after = tensors(stage, NEW, kind)) {
-            before.plan().toFolder(folder).save(stage.driver());
-            for (int round = 0; round < 2; round++) {
-                List<CollectiveSave> writers = IntStream.range(0, WRITERS)
-                        .mapToObj(rank -> CollectiveSave.of(
-                                after.plan(tensor -> tensor.length() % WRITERS == rank).toFolder(folder),
-                                "step", rank, WRITERS).with(calls))
-                        .toList();
-                Optional<SaveReport> saved = stage.attempt(() -> {
-                    writers.forEach(writer -> writer.write(stage.driver()));
-                    return writers.getFirst().commit(stage.driver());
-                });
-                assertThat(Tensors.seedOf(folder, OLD, NEW)).as("whose tensors are there")
-                        .isIn((long) OLD, (long) NEW);
-                if (saved.isPresent()) {
-                    after.check(folder);
-                }
-            }
-            assertThat(folder.toFile().list()).as("files of the folder").hasSize(1);
-        }
-    }
-
     /** Two shards in a new folder, which appears whole or not at all. */
     public static void saveSharded(Stage stage, MemoryKind kind) throws Exception {
         FileCalls calls = new SystemFileCalls(stage::posix);
@@ -73,10 +48,14 @@ public final class MatrixSaves {
             for (int round = 0; round < 2; round++) {
                 Path folder = parent.resolve("step-" + round);
                 Optional<List<Path>> saved = stage.attempt(() -> {
-                    try (ShardedSave save = ShardedSave.begin(folder, calls)) {
-                        Path part = ShardedSave.part(save.temporary(), 0, 1);
-                        tensors.plan().toFile(part).start(stage.driver(), SaveListener.NONE, calls).await();
-                        return save.commit(List.of(part));
+                    try (ShardedSave save = ShardedSave.begin(folder, OptionalLong.of(1), calls)) {
+                        for (int rank = 0; rank < WRITERS; rank++) {
+                            int own = rank;
+                            Path part = ShardedSave.join(folder, rank, 1, Duration.ZERO, calls);
+                            tensors.plan(tensor -> tensor.length() % WRITERS == own).toFile(part)
+                                    .start(stage.driver(), SaveListener.NONE, calls).await();
+                        }
+                        return save.commit(WRITERS, Duration.ZERO);
                     }
                 });
                 if (saved.isPresent() || Files.exists(folder)) {

@@ -22,7 +22,6 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
-import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
 /** New files have the permissions of old ones, whoever writes them, and folders stay. */
@@ -45,20 +44,13 @@ class PermissionsTest {
         driver.close();
     }
 
-    private void save(boolean shared, int files) {
+    private void save(int files) {
         SavePlan.Builder builder =
                 SavePlan.builder().options(SaveOptions.DEFAULTS.withMaxShardBytes(files == 1 ? Long.MAX_VALUE : BYTES));
         for (int i = 0; i < files; i++) {
             builder.tensor("t" + i, DType.U8, memory.range(), BYTES);
         }
-        SavePlan plan = builder.toFolder(folder);
-        if (shared) {
-            CollectiveSave save = CollectiveSave.of(plan, "step", 0, 1);
-            save.write(driver);
-            save.commit(driver);
-        } else {
-            plan.save(driver);
-        }
+        builder.toFolder(folder).save(driver);
     }
 
     private void set(String name, String permissions) throws IOException {
@@ -78,34 +70,32 @@ class PermissionsTest {
     }
 
     @ParameterizedTest
-    @CsvSource({"false, rw-r-----", "true, rw-r-----", "false, r--------", "true, r--r--r--", "true, rwxrwxrwx"})
-    void oneFileKeepsThem(boolean shared, String permissions) throws IOException {
-        save(false, 1);
+    @ValueSource(strings = {"rw-r-----", "r--------", "r--r--r--", "rwxrwxrwx"})
+    void oneFileKeepsThem(String permissions) throws IOException {
+        save(1);
         set("model.safetensors", permissions);
-        save(shared, 1);
+        save(1);
         assertThat(permissions()).isEqualTo(Map.of("model.safetensors", permissions));
     }
 
-    @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void eachShardAndTheIndexKeepTheirs(boolean shared) throws IOException {
-        save(false, 2);
+    @Test
+    void eachShardAndTheIndexKeepTheirs() throws IOException {
+        save(2);
         Map<String, String> chosen = Map.of(INDEX, "rw-------", FIRST, "rw-rw----", SECOND, "r--r-----");
         for (Map.Entry<String, String> one : chosen.entrySet()) {
             set(one.getKey(), one.getValue());
         }
-        save(shared, 2);
+        save(2);
         assertThat(permissions()).isEqualTo(chosen);
     }
 
-    @ParameterizedTest
-    @ValueSource(booleans = {false, true})
-    void newNamesTakeThoseOfTheOldCheckpoint(boolean shared) throws IOException {
-        save(false, 1);
+    @Test
+    void newNamesTakeThoseOfTheOldCheckpoint() throws IOException {
+        save(1);
         set("model.safetensors", "rw-------");
-        save(shared, 2);
+        save(2);
         assertThat(permissions()).isEqualTo(Map.of(INDEX, "rw-------", FIRST, "rw-------", SECOND, "rw-------"));
-        save(shared, 1);
+        save(1);
         assertThat(permissions()).isEqualTo(Map.of("model.safetensors", "rw-------"));
     }
 
@@ -124,7 +114,7 @@ class PermissionsTest {
     void emptyFolderNamedAsAFileOfACheckpointStays(boolean shared) throws IOException {
         Path own = Files.createDirectory(folder.resolve("model-00007-of-00009.safetensors"));
         Path hidden = Files.createDirectory(folder.resolve(".model.0123456789abcdef.safetensors"));
-        save(shared, 2);
+        save(2);
         assertThat(own).isEmptyDirectory();
         assertThat(hidden).isEmptyDirectory();
     }

@@ -11,6 +11,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.file.FileAlreadyExistsException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
@@ -461,5 +462,34 @@ class SaveCrashTest {
         assertThat(Tensors.seedOf(folder.resolve(hidden.getFirst()), NEW)).isEqualTo(NEW);
         assertNextSaveCleansUp(folder, ONE_FILE);
         remove(folder);
+    }
+
+    /** An attacker who sees the hidden files knows the name of the index that follows. */
+    @Test
+    void indexAndLockAreNotWrittenThroughLinks(@TempDir Path folder, @TempDir Path elsewhere) throws IOException {
+        Path victim = Files.writeString(elsewhere.resolve("home.txt"), "PRECIOUS");
+        WatchedCalls calls = new WatchedCalls((number, name) -> {
+            try {
+                if (name.equals("index")) {
+                    String file = names(folder).stream().filter(one -> one.startsWith(".model-00001")).findFirst()
+                            .orElseThrow();
+                    String id = file.split("\\.")[2];
+                    Files.createSymbolicLink(folder.resolve(".model.%s.safetensors.index.json".formatted(id)), victim);
+                }
+            } catch (FileAlreadyExistsException e) {
+                // laid before
+            } catch (IOException e) {
+                throw new UncheckedIOException(e);
+            }
+        });
+        save(folder, NEW, SHARDS, calls);
+        assertThat(Tensors.seedOf(folder, NEW)).isEqualTo(NEW);
+        Path lock = Files.createSymbolicLink(folder.resolve(".model.lock"), elsewhere.resolve("new"));
+        assertThatThrownBy(() -> save(folder, LATER, SHARDS, unhindered())).isInstanceOf(CuFileException.class)
+                .hasMessageContaining("symbolic link").hasMessageContaining("ELOOP");
+        Files.delete(lock);
+        assertThat(victim).hasContent("PRECIOUS");
+        assertThat(elsewhere.resolve("new")).doesNotExist();
+        assertThat(names(folder)).hasSize(3).noneMatch(name -> name.startsWith("."));
     }
 }

@@ -578,8 +578,6 @@ class SavePlanTest {
             SavePlan plan = tensors.plan().options(SaveOptions.DEFAULTS.withMaxShardBytes(100_000)).toFolder(folder);
             Failures.expectErrno(Errno.EISDIR, () -> plan.save(driver));
             assertThat(names()).containsExactly(index.getFileName().toString());
-            Failures.expectErrno(Errno.EISDIR, () -> CollectiveSave.of(plan, "step", 0, 1).write(driver));
-            assertThat(names()).containsExactly(index.getFileName().toString());
         }
     }
 
@@ -706,11 +704,6 @@ class SavePlanTest {
                 SavePlan plan = tensors.plan().toFile(file);
                 plan.save(driver);
                 plan.save(driver);
-                CollectiveSave writer = CollectiveSave.of(plan, "step", 0, 1);
-                writer.write(driver);
-                writer.abandon();
-                writer.write(driver);
-                writer.commit(driver);
                 tensors.check(file);
             }
             new SafetensorsWriter(file).tensor("a", DType.U8, 1).write(new TensorPattern(1));

@@ -22,6 +22,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Comparator;
 import java.util.List;
+import java.util.OptionalLong;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -207,7 +208,8 @@ class ShardedSaveTest {
                 }
             }
         });
-        assertThatThrownBy(() -> ShardedSave.begin(step(), calls)).isInstanceOf(CuFileException.class);
+        assertThatThrownBy(() -> ShardedSave.begin(step(), OptionalLong.empty(), calls))
+                .isInstanceOf(CuFileException.class);
         assertThat(precious).hasContent("PRECIOUS");
         assertThat(laid).isSymbolicLink();
     }
@@ -333,7 +335,7 @@ class ShardedSaveTest {
                 }
             });
             boolean committed = false;
-            try (ShardedSave save = ShardedSave.begin(place, calls)) {
+            try (ShardedSave save = ShardedSave.begin(place, OptionalLong.empty(), calls)) {
                 save.commit(List.of(shard(save, 0, 1, "a"), shard(save, 1, 2, "b")));
                 committed = true;
             } catch (Crash | CuFileException e) {
@@ -383,7 +385,7 @@ class ShardedSaveTest {
                 throw WatchedCalls.refusal(Errno.EIO);
             }
         });
-        try (ShardedSave save = ShardedSave.begin(step(), calls)) {
+        try (ShardedSave save = ShardedSave.begin(step(), OptionalLong.empty(), calls)) {
             List<Path> parts = List.of(shard(save, 0, 1, "a"), shard(save, 1, 2, "b"));
             assertThatThrownBy(() -> save.commit(parts)).isInstanceOf(CuFileException.class);
             save.commit(List.of(shard(save, 0, 3, "c")));
@@ -415,7 +417,7 @@ class ShardedSaveTest {
                 }
             }
         });
-        ShardedSave.begin(step(), calls).close();
+        ShardedSave.begin(step(), OptionalLong.empty(), calls).close();
         ShardedSave.begin(step()).close();
         assertThat(names(folder)).isEmpty();
     }

@@ -62,15 +62,13 @@ final class Tensors implements AutoCloseable {
         return plan(tensor -> true);
     }
 
-    /** Returns a plan; tensors that are not {@code here} are elsewhere. */
+    /** Returns a plan of the tensors that are {@code here}. */
     SavePlan.Builder plan(Predicate<String> here) {
         SavePlan.Builder builder = SavePlan.builder();
         for (Tensor tensor : tensors) {
             long bytes = tensor.dtype.bytes(Arrays.stream(tensor.shape).boxed().toList()).orElseThrow();
             if (here.test(tensor.name)) {
                 builder.tensor(tensor.name, tensor.dtype, tensor.memory.range().slice(0, bytes), tensor.shape);
-            } else {
-                builder.elsewhere(tensor.name, tensor.dtype, tensor.shape);
             }
         }
         return builder;

@@ -2,6 +2,7 @@ package io.gds4j.loader.save;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
@@ -191,8 +192,9 @@ final class WatchedCalls implements FileCalls {
     }
 
     @Override
-    public Optional<StatxResult> create(Path file) {
-        return system.create(file);
+    public FoundFile find(Path file) {
+        begin("find");
+        return system.find(file);
     }
 
     @Override

@@ -13,7 +13,6 @@ import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.save.ChecksumVerifier;
-import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.SaveListener;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
@@ -27,6 +26,7 @@ import java.nio.file.Files;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.List;
@@ -260,26 +260,6 @@ enum DiskWork {
         }
     },
 
-    SHARED_SAVE {
-        @Override
-        void prepare(CuFileDriver driver, Path folder) {
-            saveShares(driver, folder.resolve("shared"), OLD_SEED, "first");
-        }
-
-        @Override
-        void run(CuFileDriver driver, Path folder) {
-            saveShares(driver, folder.resolve("shared"), NEW_SEED, "second");
-        }
-
-        @Override
-        void check(CuFileDriver driver, Path folder, boolean succeeded) throws IOException {
-            assertOldOrNew(driver, folder.resolve("shared"), succeeded);
-            saveShares(driver, folder.resolve("shared"), LATER_SEED, "second");
-            assertThat(seedOf(driver, folder.resolve("shared"))).isEqualTo(LATER_SEED);
-            assertNothingHidden(folder.resolve("shared"));
-        }
-    },
-
     CONVERT {
         @Override
         void prepare(CuFileDriver driver, Path folder) {
@@ -383,16 +363,11 @@ enum DiskWork {
         assertThat(Arrays.equals(found, 0, count, content, from, from + count)).as("%s bytes reported", count).isTrue();
     }
 
-    /** Adds the tensors of a checkpoint: those from {@code first} on in steps, the others as elsewhere. */
-    private static SavePlan.Builder plan(
-            CuFileDriver driver, List<MemoryAllocation> memories, long seed, int first, int step) {
+    /** Adds the tensors of a checkpoint. */
+    private static SavePlan.Builder plan(CuFileDriver driver, List<MemoryAllocation> memories, long seed) {
         SavePlan.Builder plan = SavePlan.builder().options(OPTIONS);
         for (int i = 0; i < NAMES.size(); i++) {
             long size = Float.BYTES * Arrays.stream(SHAPES[i]).reduce(1, (a, b) -> a * b);
-            if (i % step != first) {
-                plan.elsewhere(NAMES.get(i), DType.F32, SHAPES[i]);
-                continue;
-            }
             MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, size);
             memories.add(memory);
             new TensorPattern(seed).fill(NAMES.get(i), 0, memory.segment());
@@ -410,7 +385,7 @@ enum DiskWork {
     static void saveWhile(CuFileDriver driver, Path target, long seed, Runnable meanwhile) {
         List<MemoryAllocation> memories = new ArrayList<>();
         try {
-            SavePlan.Builder plan = plan(driver, memories, seed, 0, 1);
+            SavePlan.Builder plan = plan(driver, memories, seed);
             boolean file = target.toString().endsWith(".safetensors");
             (file ? plan.options(OPTIONS.withMaxShardBytes(Long.MAX_VALUE)).toFile(target) : plan.toFolder(target))
                     .save(driver, new SaveListener() {
@@ -424,37 +399,20 @@ enum DiskWork {
         }
     }
 
-    private static void saveShares(CuFileDriver driver, Path target, long seed, String name) {
-        List<MemoryAllocation> memories = new ArrayList<>();
-        try {
-            List<CollectiveSave> writers = new ArrayList<>();
-            for (int rank = 0; rank < 2; rank++) {
-                writers.add(CollectiveSave.of(plan(driver, memories, seed, rank, 2).toFolder(target), name, rank, 2));
-            }
-            writers.forEach(writer -> writer.write(driver));
-            writers.getFirst().commit(driver);
-        } finally {
-            memories.forEach(MemoryAllocation::close);
-        }
-    }
-
     private static void saveShards(CuFileDriver driver, Path target, long seed) {
         List<MemoryAllocation> memories = new ArrayList<>();
-        try (ShardedSave save = ShardedSave.begin(target)) {
-            List<Path> parts = new ArrayList<>();
+        try (ShardedSave save = ShardedSave.begin(target, seed)) {
             for (int rank = 0; rank < NAMES.size(); rank++) {
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 4096);
                 memories.add(memory);
                 new TensorPattern(seed).fill(NAMES.get(rank), 0, memory.segment());
-                Path part = ShardedSave.part(save.temporary(), rank, 0);
                 SavePlan.builder()
                         .options(SaveOptions.DEFAULTS)
                         .tensor(NAMES.get(rank), DType.F32, memory.range(), 1024)
-                        .toFile(part)
+                        .toFile(save.part(rank))
                         .save(driver);
-                parts.add(part);
             }
-            save.commit(parts);
+            save.commit(NAMES.size(), Duration.ZERO);
         } finally {
             memories.forEach(MemoryAllocation::close);
         }

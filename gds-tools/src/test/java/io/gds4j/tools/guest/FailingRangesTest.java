@@ -108,7 +108,7 @@ class FailingRangesTest {
         for (String how : new String[]{"", " 1 error_writes", " 1 error_reads"}) {
             for (DiskWork work : LONG
                     ? DiskWork.values()
-                    : new DiskWork[]{DiskWork.WRITE, DiskWork.SAVE, DiskWork.SHARED_SAVE, DiskWork.CACHE}) {
+                    : new DiskWork[]{DiskWork.WRITE, DiskWork.SAVE, DiskWork.SHARDED_SAVE, DiskWork.CACHE}) {
                 restore();
                 run(work, "0 %s flakey %s 0 1 1%s".formatted(SECTORS, Guest.DISK, how));
             }

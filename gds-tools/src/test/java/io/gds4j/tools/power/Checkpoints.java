@@ -3,7 +3,6 @@ package io.gds4j.tools.power;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileDriver;
-import io.gds4j.loader.save.CollectiveSave;
 import io.gds4j.loader.save.SaveOptions;
 import io.gds4j.loader.save.SavePlan;
 import io.gds4j.loader.save.ShardedSave;
@@ -12,8 +11,7 @@ import io.gds4j.tools.GdsRun;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.List;
-import java.util.stream.IntStream;
+import java.time.Duration;
 
 /** The calls that replace a checkpoint. */
 final class Checkpoints {
@@ -107,49 +105,11 @@ final class Checkpoints {
         };
     }
 
-    /** Two writers whose tensors share pages, and a commit. */
-    static Operation sharedSave(CuFileDriver driver) {
-        return new Replacing(driver, "CollectiveSave") {
-            private static final String WRITTEN = "written";
-            private static final int WRITERS = 2;
-
-            @Override
-            void save(Path folder, int round, Phases phases) throws Exception {
-                try (Rounds rounds = new Rounds(driver)) {
-                    List<CollectiveSave> writers = writers(rounds, folder, round);
-                    writers.forEach(writer -> writer.write(driver));
-                    phases.reached(WRITTEN);
-                    writers.getFirst().commit(driver);
-                }
-            }
-
-            private List<CollectiveSave> writers(Rounds rounds, Path folder, int round) {
-                return IntStream.range(0, WRITERS).mapToObj(rank -> {
-                    SavePlan plan = rounds.plan(round, options(round), tensor -> tensor.length() % WRITERS == rank)
-                            .toFolder(folder);
-                    return CollectiveSave.of(plan, "step-" + round, rank, WRITERS);
-                }).toList();
-            }
-
-            @Override
-            public void check(Path root, int round, String phase) throws Exception {
-                Path folder = root.resolve(name());
-                if (phase.equals(WRITTEN)) {
-                    try (Rounds rounds = new Rounds(driver)) {
-                        if (rounds.verify(folder, round - 1, round) != round) {
-                            writers(rounds, folder, round).getLast().commit(driver);
-                            assertThat(rounds.verify(folder)).as("commit of what was written").isEqualTo(round);
-                        }
-                    }
-                }
-                super.check(root, round, phase);
-            }
-        };
-    }
-
-    /** A new folder for each round, which appears whole. */
+    /** Two ranks and a new folder for each round, which appears whole. */
     static Operation shardedSave(CuFileDriver driver) {
         return new Operation() {
+            private static final int RANKS = 2;
+
             @Override
             public String name() {
                 return "ShardedSave";
@@ -164,11 +124,15 @@ final class Checkpoints {
                 if (Files.exists(folder(root, round))) {
                     return; // the machine died between the commit and its mark
                 }
-                try (Rounds rounds = new Rounds(driver); ShardedSave save = ShardedSave.begin(folder(root, round))) {
-                    SavePlan whole = rounds.plan(round, options(round), tensor -> true)
-                            .toFile(ShardedSave.part(save.temporary(), 0, 1));
-                    whole.save(driver);
-                    save.commit(List.of(whole.target()));
+                try (Rounds rounds = new Rounds(driver);
+                        ShardedSave save = ShardedSave.begin(folder(root, round), round)) {
+                    for (int rank = 0; rank < RANKS; rank++) {
+                        int own = rank;
+                        Path part = ShardedSave.join(folder(root, round), rank, round, Duration.ZERO);
+                        rounds.plan(round, options(round), tensor -> tensor.length() % RANKS == own).toFile(part)
+                                .save(driver);
+                    }
+                    save.commit(RANKS, Duration.ZERO);
                 }
             }
 

@@ -18,7 +18,7 @@ import org.junit.jupiter.api.io.TempDir;
 @Timeout(180)
 class KilledProgramTest {
     /** Marks of one round of all operations. */
-    private static final int MARKS = 19;
+    private static final int MARKS = 16;
 
     @TempDir
     Path folder;

@@ -111,7 +111,6 @@ enum Recording {
         List<Operation> all = new ArrayList<>(List.of(
                 Checkpoints.savePlan(driver),
                 Checkpoints.shardedSave(driver),
-                Checkpoints.sharedSave(driver),
                 Checkpoints.convert(driver),
                 Checkpoints.writer(driver),
                 cache));

@@ -39,7 +39,7 @@ final class Rounds implements AutoCloseable {
         this.driver = driver;
     }
 
-    /** Returns a plan of the round; tensors that are not {@code here} are elsewhere. */
+    /** Returns a plan of the tensors of a round that are {@code here}. */
     SavePlan.Builder plan(int round, SaveOptions options, Predicate<String> here) {
         SavePlan.Builder builder = SavePlan.builder().metadata(ROUND, Integer.toString(round)).options(options);
         TENSORS.forEach((name, bytes) -> {
@@ -48,8 +48,6 @@ final class Rounds implements AutoCloseable {
                 memory.add(tensor);
                 new TensorPattern(round).fill(name, 0, tensor.segment());
                 builder.tensor(name, DType.U8, tensor, bytes);
-            } else {
-                builder.elsewhere(name, DType.U8, bytes);
             }
         });
         return builder;
