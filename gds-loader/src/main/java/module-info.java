@@ -16,9 +16,6 @@ module io.gds4j.loader {
 
     uses io.gds4j.loader.format.CheckpointFormat;
 
-    uses io.gds4j.loader.internal.ArraySaver;
-
-    provides io.gds4j.loader.internal.ArraySaver with io.gds4j.loader.internal.save.ArraySave;
     provides io.gds4j.loader.format.CheckpointFormat with
             io.gds4j.loader.format.safetensors.SafetensorsFormat,
             io.gds4j.loader.format.gguf.GgufFormat,

@@ -9,11 +9,11 @@ import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.TensorInfo;
-import io.gds4j.loader.internal.ArraySaver;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.search.CheckpointFiles;
 import io.gds4j.loader.internal.search.Formats;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.source.SourcePath;
 import java.net.URI;
 import java.nio.file.FileVisitOption;
@@ -21,11 +21,10 @@ import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Collections;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
-import java.util.ServiceLoader;
+import java.util.TreeMap;
 import java.util.function.Supplier;
 
 /**
@@ -47,7 +46,7 @@ import java.util.function.Supplier;
  *
  * @since 0.1
  */
-public final class Checkpoint {
+public final class Checkpoint implements SavePlan.CheckpointContent {
     private final Path path;
     private final CheckpointFormat format;
     private final List<CheckpointFile> files;
@@ -72,22 +71,17 @@ public final class Checkpoint {
         this.format = found.format();
         this.files = found.files();
         this.warnings = found.warnings();
-        Map<String, TensorInfo> byName = new LinkedHashMap<>();
         List<Metadata> parts = new ArrayList<>(files.size());
         long sum = 0;
         for (CheckpointFile file : files) {
             parts.add(file.typedMetadata());
             long covered = 0;
             for (TensorInfo tensor : file.tensors()) {
-                TensorInfo other = byName.putIfAbsent(tensor.name(), tensor);
-                if (other != null) {
-                    throw CheckpointException.inTwoFiles(tensor.name(), tensor.file(), other.file());
-                }
                 sum += Math.max(0, tensor.fileEnd() - Math.max(covered, tensor.fileOffset()));
                 covered = Math.max(covered, tensor.fileEnd());
             }
         }
-        this.tensors = Collections.unmodifiableMap(byName);
+        this.tensors = Collections.unmodifiableMap(found.tensors());
         this.metadata = Metadata.merged(parts);
         this.bytes = sum;
     }
@@ -204,11 +198,13 @@ public final class Checkpoint {
      *         INVALID_VALUE for a name that no tensor may have
      */
     public static void save(Path path, Map<String, float[]> tensors) {
-        ServiceLoader.load(ArraySaver.class, ArraySaver.class.getClassLoader())
-                .findFirst()
-                .orElseThrow(() -> CuFileException.of(CuFileError.IO_NOT_SUPPORTED, "Checkpoint.save",
-                        "META-INF/services of gds-loader is missing; merge the service files of the jars"))
-                .save(path, tensors);
+        SavePlan.Builder builder = SavePlan.builder();
+        // sorted, so that maps without an order give equal files
+        new TreeMap<>(tensors).forEach((name, values) -> builder.tensor(name, values, values.length));
+        SavePlan plan = path.toString().endsWith(".safetensors") ? builder.toFile(path) : builder.toFolder(path);
+        try (CuFileDriver driver = CuFileDriver.open()) {
+            plan.save(driver);
+        }
     }
 
     private static Checkpoint read(Path path, boolean followLinks, Supplier<CheckpointFiles> look) {
@@ -235,11 +231,13 @@ public final class Checkpoint {
     }
 
     /** Returns the format of the files. */
+    @Override
     public CheckpointFormat format() {
         return format;
     }
 
     /** Returns the files in the order in which they are loaded. */
+    @Override
     public List<CheckpointFile> files() {
         return files;
     }
@@ -258,6 +256,7 @@ public final class Checkpoint {
     }
 
     /** Returns the metadata of all files with its types. If a key occurs in several files, the first one counts. */
+    @Override
     public Metadata typedMetadata() {
         return metadata;
     }

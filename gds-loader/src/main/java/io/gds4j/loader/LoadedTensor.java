@@ -8,6 +8,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.FloatDecoder;
 import io.gds4j.loader.internal.RowMajor;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
@@ -39,7 +40,7 @@ import org.jspecify.annotations.Nullable;
  *
  * @since 0.1
  */
-public final class LoadedTensor {
+public final class LoadedTensor implements SavePlan.TensorInMemory {
     private static final String FUNCTION = "LoadedTensor";
 
     private final TensorInfo info;
@@ -64,6 +65,7 @@ public final class LoadedTensor {
     }
 
     /** Returns the description of the tensor. */
+    @Override
     public TensorInfo info() {
         return info;
     }
@@ -93,6 +95,7 @@ public final class LoadedTensor {
     }
 
     /** Returns exactly the bytes of the tensor; their length is 0 for a tensor without elements. */
+    @Override
     public MemoryRange range() {
         return range;
     }

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.compat.CompatBackend;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.ffi.ChildJvm;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
@@ -18,9 +20,13 @@ import java.io.IOException;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.net.URI;
+import java.net.URL;
+import java.net.URLClassLoader;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Collections;
+import java.util.Enumeration;
 import java.util.Iterator;
 import java.util.List;
 import java.util.Map;
@@ -183,6 +189,30 @@ class ShortFormsTest {
                 assertThat(tensors.get("x").shape()).containsExactly(3L);
                 assertThat(tensors.get("empty").toFloatArray()).isEmpty();
             }
+        }
+    }
+
+    /** Jars that are merged without their service files. */
+    @Test
+    void arraysAreSavedOnAClassPathWithoutServiceFiles() throws Exception {
+        List<URL> places = new ArrayList<>();
+        for (String place : new ChildJvm(Checkpoint.class, folder, CompatBackend.class).places()) {
+            places.add(Path.of(place).toUri().toURL());
+        }
+        URL[] urls = places.toArray(URL[]::new);
+        Path saved = folder.resolve("arrays.safetensors");
+        try (URLClassLoader shaded = new URLClassLoader(urls, ClassLoader.getPlatformClassLoader()) {
+            @Override
+            public Enumeration<URL> findResources(String name) throws IOException {
+                return name.startsWith("META-INF/services/") ? Collections.emptyEnumeration() : super.findResources(name);
+            }
+        }) {
+            Class<?> checkpoint = shaded.loadClass(Checkpoint.class.getName());
+            assertThat(checkpoint).isNotEqualTo(Checkpoint.class);
+            checkpoint.getMethod("save", Path.class, Map.class).invoke(null, saved, Map.of("x", new float[]{1, 2.5F}));
+        }
+        try (LoadedTensors tensors = Checkpoint.load(saved, gds.driver())) {
+            assertThat(tensors.get("x").toFloatArray()).containsExactly(1, 2.5F);
         }
     }
 

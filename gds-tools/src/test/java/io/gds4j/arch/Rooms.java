@@ -68,8 +68,7 @@ final class Rooms {
             "io.gds4j.loader.format.torch",
             "io.gds4j.loader.format.numpy", "io.gds4j.loader.format.extents", "io.gds4j.loader.internal",
             "io.gds4j.loader.internal.search", "io.gds4j.loader.parallel", "io.gds4j.loader.internal.load",
-            "io.gds4j.loader", "io.gds4j.loader.save",
-            "io.gds4j.loader.internal.save"
+            "io.gds4j.loader.save", "io.gds4j.loader"
     };
 
     /** The packages of gds-dataset, lowest first. */

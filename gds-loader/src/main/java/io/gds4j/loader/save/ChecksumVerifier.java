@@ -6,12 +6,12 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import io.gds4j.error.CuFileException;
-import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.CheckedFiles;
 import io.gds4j.loader.internal.MovedBytes;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.internal.search.CheckpointFiles;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.source.FileVersion;
@@ -41,7 +41,7 @@ public final class ChecksumVerifier {
     }
 
     private final CuFileDriver driver;
-    private final Checkpoint checkpoint;
+    private final List<CheckpointFile> checkpoint;
     private final CheckedFiles files;
     private final List<TensorInfo> tensors = new ArrayList<>();
     private final List<Integer> expected = new ArrayList<>();
@@ -49,11 +49,11 @@ public final class ChecksumVerifier {
     private final List<Part> parts = new ArrayList<>();
     private final MovedBytes moved = new MovedBytes();
 
-    private ChecksumVerifier(CuFileDriver driver, Checkpoint checkpoint, FileCalls calls) {
+    private ChecksumVerifier(CuFileDriver driver, List<CheckpointFile> checkpoint, FileCalls calls) {
         this.driver = driver;
         this.checkpoint = checkpoint;
         Map<Path, FileVersion> versions = new HashMap<>();
-        checkpoint.files().forEach(file -> versions.put(file.path(), file.version()));
+        checkpoint.forEach(file -> versions.put(file.path(), file.version()));
         this.files = new CheckedFiles(driver, versions, CuFileOpenOption.DIRECT) {
             @Override
             protected CuFileHandle openFile(Path path) {
@@ -74,7 +74,7 @@ public final class ChecksumVerifier {
      * cache holds is dropped first: the last bytes of a file, and files on file systems without direct I/O, come from the disk, too. The
      * exceptions are file systems in memory, and such bytes while a process maps them.
      *
-     * @param path as of {@link Checkpoint#open}
+     * @param path as of {@link io.gds4j.loader.Checkpoint#open}
      * @throws CuFileException as {@link #verify(CuFileDriver, Path)} and {@link CuFileDriver#open(CuFileConfig)}
      */
     public static ChecksumReport verify(Path path) {
@@ -88,9 +88,9 @@ public final class ChecksumVerifier {
      * Reads by a driver of the program. What the page cache holds is dropped first; the driver may take bytes from the cache that
      * other readers bring there meanwhile.
      *
-     * @param path as of {@link Checkpoint#open}
+     * @param path as of {@link io.gds4j.loader.Checkpoint#open}
      * @throws io.gds4j.loader.format.CheckpointException FILE_CHANGED if a file changed after its header was read
-     * @throws CuFileException as {@link Checkpoint#open} and {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)};
+     * @throws CuFileException as {@link io.gds4j.loader.Checkpoint#open} and {@link CuFileHandle#readFully(io.gds4j.memory.IoMemory, long)};
      *         INVALID_VALUE if the checksums of a file are malformed
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
      */
@@ -100,12 +100,14 @@ public final class ChecksumVerifier {
 
     /** Verifies with file system calls that a test may replace. */
     static ChecksumReport verify(CuFileDriver driver, Path path, FileCalls calls) {
-        return new ChecksumVerifier(driver, Checkpoint.open(path), calls).run();
+        CheckpointFiles found = CheckpointFiles.open(path, false);
+        found.tensors(); // refuses tensors that two files have
+        return new ChecksumVerifier(driver, found.files(), calls).run();
     }
 
     private ChecksumReport run() {
         long start = System.nanoTime();
-        checkpoint.files().forEach(this::expect);
+        checkpoint.forEach(this::expect);
         int[] crcs = new int[parts.size()];
         try (files) {
             Workers workers = new Workers("gds-verify-", READS_IN_FLIGHT, parts.size(), () -> new Reader(crcs));

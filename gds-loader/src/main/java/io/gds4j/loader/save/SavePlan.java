@@ -4,9 +4,8 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.text.InertText;
-import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.CheckpointFormat;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.Metadata;
 import io.gds4j.loader.format.MetadataValue;
@@ -87,6 +86,27 @@ public final class SavePlan {
     /** Returns a builder of a plan without tensors. */
     public static Builder builder() {
         return new Builder();
+    }
+
+    /** A tensor in memory, such as {@link io.gds4j.loader.LoadedTensor}. */
+    public interface TensorInMemory {
+        /** Returns the description of the tensor. */
+        TensorInfo info();
+
+        /** Returns exactly its bytes. */
+        MemoryRange range();
+    }
+
+    /** Files that a save copies from, such as those of a {@link io.gds4j.loader.Checkpoint}. */
+    public interface CheckpointContent {
+        /** Returns the format of the files. */
+        CheckpointFormat format();
+
+        /** Returns the files with their tensors. */
+        List<CheckpointFile> files();
+
+        /** Returns the metadata of all files. */
+        Metadata typedMetadata();
     }
 
     /** Collects the tensors of a plan. Not thread-safe. */
@@ -196,31 +216,31 @@ public final class SavePlan {
          *
          * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
          */
-        public Builder tensor(LoadedTensor tensor) {
+        public Builder tensor(TensorInMemory tensor) {
             TensorInfo info = tensor.info();
             String who = "tensor " + InertText.quote(info.name());
             return add(who, inMemory(who, info.name(), info.dtype(), tensor.range(), shape(info)).inOrderOf(info));
         }
 
         /**
-         * Adds tensors that were loaded, as {@link #tensor(LoadedTensor)} does.
+         * Adds tensors that were loaded, as {@link #tensor(TensorInMemory)} does.
          *
          * @param tensors such as {@link io.gds4j.loader.LoadedTensors}
-         * @throws CuFileException as {@link #tensor(LoadedTensor)}
+         * @throws CuFileException as {@link #tensor(TensorInMemory)}
          */
-        public Builder tensors(Iterable<LoadedTensor> tensors) {
+        public Builder tensors(Iterable<? extends TensorInMemory> tensors) {
             tensors.forEach(this::tensor);
             return this;
         }
 
         /**
          * Adds all tensors and the metadata of a checkpoint. The save copies their bytes from its files through staging memory, and
-         * transposes tensors that are not row-major as {@link #tensor(LoadedTensor)} does.
+         * transposes tensors that are not row-major as {@link #tensor(TensorInMemory)} does.
          *
          * <p>
          * Metadata that describes the files is left out ({@link io.gds4j.loader.format.CheckpointFormat#describesFiles}). What is no
          * text becomes one: numbers in decimal, arrays as JSON. The entry {@code gds4j.metadata} has their types, so that
-         * {@link Checkpoint#typedMetadata} of the copy is equal. The first file has them, every file has the texts. A {@code format}
+         * {@link io.gds4j.loader.Checkpoint#typedMetadata} of the copy is equal. The first file has them, every file has the texts. A {@code format}
          * that is no text is left out.
          *
          * <p>
@@ -235,7 +255,7 @@ public final class SavePlan {
          * @throws CuFileException INVALID_VALUE for a tensor name that exists already, and for an array in the metadata that exceeds
          *         a header's 100,000,000 bytes
          */
-        public Builder checkpoint(Checkpoint checkpoint) {
+        public Builder checkpoint(CheckpointContent checkpoint) {
             return checkpoint(checkpoint, new HashMap<>());
         }
 
@@ -244,12 +264,12 @@ public final class SavePlan {
          *
          * @throws CuFileException as {@link #checkpoint}
          */
-        public Builder checkpointWithAllNames(Checkpoint checkpoint) {
+        public Builder checkpointWithAllNames(CheckpointContent checkpoint) {
             return checkpoint(checkpoint, null);
         }
 
         /** @param written collects the tensors that are written, to write none twice; null if each name is written */
-        private Builder checkpoint(Checkpoint checkpoint, @Nullable Map<TensorInfo, String> written) {
+        private Builder checkpoint(CheckpointContent checkpoint, @Nullable Map<TensorInfo, String> written) {
             Metadata all = checkpoint.typedMetadata();
             for (String key : all.keys()) {
                 if (isCopied(checkpoint, key)) {
@@ -273,7 +293,7 @@ public final class SavePlan {
             return this;
         }
 
-        private static boolean isCopied(Checkpoint checkpoint, String key) {
+        private static boolean isCopied(CheckpointContent checkpoint, String key) {
             return !RESERVED.contains(key)
                     && !key.startsWith(SafetensorsText.ALIAS)
                     && !checkpoint.format().describesFiles(key);

@@ -8,9 +8,10 @@ import io.gds4j.internal.file.FileStatus;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.internal.lifetime.Undo;
-import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.loader.internal.search.CheckpointFiles;
 import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
@@ -253,8 +254,7 @@ public final class ShardedSave implements AutoCloseable {
      */
     public List<Path> commit(int world, Duration timeout) {
         if (world < 1) {
-            throw CuFileException.invalid("ShardedSave.commit",
-                    "there are %s ranks; allowed are 1 and more".formatted(world));
+            throw CuFileException.invalid("ShardedSave.commit", "there are %s ranks; allowed are 1 and more".formatted(world));
         }
         OwnFolder folder = open();
         part(world - 1);
@@ -263,8 +263,7 @@ public final class ShardedSave implements AutoCloseable {
         for (int rank = 0; rank < world; rank++) {
             Path part = part(rank);
             String who = "rank %s of %s has written no shard within %s".formatted(rank, world, timeout);
-            await(timeout.minusNanos(System.nanoTime() - begin), () -> isWritten(folder, part),
-                    () -> waited(part, who));
+            await(timeout.minusNanos(System.nanoTime() - begin), () -> isWritten(folder, part), () -> waited(part, who));
             parts.add(part);
         }
         return commit(parts);
@@ -310,7 +309,7 @@ public final class ShardedSave implements AutoCloseable {
      * @return the files of the checkpoint, one for each part; the folder for a part that was left out
      * @throws CuFileException INVALID_VALUE for no parts, for one outside of the temporary folder, or if the save is closed; EPERM for
      *         what is no regular file of this user, or has another name, too; ESTALE for a file that is exchanged meanwhile
-     * @throws CheckpointException as {@link Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
+     * @throws CheckpointException as {@link io.gds4j.loader.Checkpoint#open} for a file that is missing or malformed; TENSOR_IN_TWO_FILES if two of
      *         them have a tensor of the same name
      * @throws CuFileException with the errno of the call that failed. The checkpoint does not exist then, unless the message says that it is
      *         in place
@@ -324,9 +323,9 @@ public final class ShardedSave implements AutoCloseable {
         Map<Path, FileVersion> versions = new HashMap<>();
         List<Path> filled = new ArrayList<>();
         for (Path part : parts) {
-            Checkpoint shard = look(folder, part);
-            versions.put(part, shard.files().getFirst().version());
-            for (TensorInfo tensor : shard.tensors().values()) {
+            CheckpointFile shard = look(folder, part);
+            versions.put(part, shard.version());
+            for (TensorInfo tensor : shard.tensors()) {
                 TensorInfo other = tensors.putIfAbsent(tensor.name(), tensor);
                 if (other != null) {
                     throw CheckpointException.inTwoFiles(tensor.name(), part, other.file());
@@ -349,23 +348,20 @@ public final class ShardedSave implements AutoCloseable {
     }
 
     /** Reads the header of a shard, which other processes may exchange by name: finds it first, and checks what was found. */
-    private Checkpoint look(OwnFolder folder, Path part) {
+    private CheckpointFile look(OwnFolder folder, Path part) {
         if (!temporary.equals(part.getParent())) {
             throw CuFileException.of(CuFileError.INVALID_VALUE, "ShardedSave.commit", part,
                     "a shard lies in the temporary folder of its save");
         }
-        try (FoundFile mark = calls.find(folder.path().resolve(MARK));
-                FoundFile found = calls.find(held(folder, part))) {
+        try (FoundFile mark = calls.find(folder.path().resolve(MARK)); FoundFile found = calls.find(held(folder, part))) {
             FileStatus status = found.status();
             // of the user under whose number this file system shows what this process creates
             if (!status.isRegularFile() || status.links() > 1 || status.owner() != mark.status().owner()) {
-                throw SaveFailure.of(part, "use the shard: it is no regular file of this user with one name",
-                        Errno.EPERM);
+                throw SaveFailure.of(part, "use the shard: it is no regular file of this user with one name", Errno.EPERM);
             }
-            Checkpoint shard = Checkpoint.open(part);
-            if (!shard.files().getFirst().version()
-                    .isSameFileAs(FileVersion.ofInode(status.size(), status.deviceMajor(),
-                            status.deviceMinor(), status.inode(), status.changedSeconds(), status.changedNanos()))) {
+            CheckpointFile shard = CheckpointFiles.open(part, false).files().getFirst();
+            if (!shard.version().isSameFileAs(FileVersion.ofInode(status.size(), status.deviceMajor(),
+                    status.deviceMinor(), status.inode(), status.changedSeconds(), status.changedNanos()))) {
                 throw SaveFailure.replaced(part);
             }
             return shard;

@@ -5,7 +5,6 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
-import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.FormatInput;
@@ -42,7 +41,7 @@ public final class TensorChecksums {
      * some tensors of the file.
      *
      * @return CRC32C by the name of the tensor, without tensors of 0 bytes; empty if the file records none
-     * @throws CuFileException INVALID_VALUE if the checksums are malformed; as {@link Checkpoint#open} where the header is read again
+     * @throws CuFileException INVALID_VALUE if the checksums are malformed; as {@link io.gds4j.loader.Checkpoint#open} where the header is read again
      */
     public static Map<String, Integer> recorded(CheckpointFile file) {
         String digits = file.metadata().get(SaveFile.CHECKSUMS);

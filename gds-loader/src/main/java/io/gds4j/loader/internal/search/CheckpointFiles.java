@@ -62,6 +62,24 @@ public record CheckpointFiles(
         warnings = oneLineEach(warnings);
     }
 
+    /**
+     * Returns the tensors by name, file by file in the order of their data.
+     *
+     * @throws CheckpointException TENSOR_IN_TWO_FILES
+     */
+    public Map<String, TensorInfo> tensors() {
+        Map<String, TensorInfo> byName = new LinkedHashMap<>();
+        for (CheckpointFile file : files) {
+            for (TensorInfo tensor : file.tensors()) {
+                TensorInfo other = byName.putIfAbsent(tensor.name(), tensor);
+                if (other != null) {
+                    throw CheckpointException.inTwoFiles(tensor.name(), tensor.file(), other.file());
+                }
+            }
+        }
+        return byName;
+    }
+
     private static List<String> oneLineEach(List<String> warnings) {
         List<String> lines = new ArrayList<>(warnings.size());
         for (String warning : warnings) {
