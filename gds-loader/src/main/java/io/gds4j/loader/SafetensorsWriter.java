@@ -10,6 +10,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.Workers;
+import io.gds4j.loader.save.TensorContent;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;

@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.loader.save.TensorContent;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteOrder;

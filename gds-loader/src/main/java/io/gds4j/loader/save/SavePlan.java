@@ -211,6 +211,22 @@ public final class SavePlan {
         }
 
         /**
+         * Adds a tensor whose bytes the program makes while they are written, so that they take little memory.
+         *
+         * @param name name in the checkpoint
+         * @param dtype element type
+         * @param content makes the bytes, little-endian in row-major order; an exception of it ends the save and is thrown as it is
+         * @param shape dimensions, slowest first, 0 or more each; none for a scalar
+         * @throws CuFileException INVALID_VALUE as {@link #tensor(String, DType, IoMemory, long...)}
+         */
+        public Builder generated(String name, DType dtype, TensorContent content, long... shape) {
+            Objects.requireNonNull(content, "content");
+            String who = "tensor " + InertText.quote(name);
+            return add(who, new SaveTensor(
+                    name, dtype, shape.clone(), bytes(who, dtype, shape), new SaveTensor.Generated(content)));
+        }
+
+        /**
          * Adds a tensor that was loaded. Safetensors are row-major: the save transposes a tensor of another
          * {@link TensorInfo#order}. It then takes host memory of the tensor's size while it writes the tensor.
          *

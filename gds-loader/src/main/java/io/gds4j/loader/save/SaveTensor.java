@@ -33,6 +33,10 @@ record SaveTensor(
     record InMemory(IoMemory memory) implements Source {
     }
 
+    /** Bytes that the program makes while they are written. */
+    record Generated(TensorContent content) implements Source {
+    }
+
     /**
      * Bytes in a file of a checkpoint.
      *

@@ -6,6 +6,7 @@ import io.gds4j.loader.internal.RowMajor;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.FileVersion;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
@@ -111,6 +112,14 @@ final class TensorBytes implements AutoCloseable {
         switch (snapshot.source(file, tensor)) {
             case SaveTensor.InMemory memory ->
                 driver.allocator().copy(memory.memory().range().slice(offset, to.length()), to);
+            case SaveTensor.Generated generated -> {
+                String name = content.files().get(file).tensors().get(tensor).name();
+                MemorySegment made = to.segment().orElseGet(() -> MemorySegment.ofArray(new byte[(int) to.length()]));
+                generated.content().fill(name, offset, made);
+                if (to.segment().isEmpty()) {
+                    driver.allocator().copyFromHost(made, to);
+                }
+            }
             case SaveTensor.InFile original ->
                 originals.read(
                         original.tensor().file(),

@@ -47,6 +47,7 @@ import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.concurrent.atomic.AtomicReference;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.Test;
@@ -711,5 +712,34 @@ class SavePlanTest {
             assertThat(folder).isDirectoryNotContaining(entry -> !entry.equals(file));
             Files.delete(file);
         }
+    }
+
+    /** Pages that tensors share, tensors of many requests, and none without bytes; with checksums, and without an arena of the program. */
+    @ParameterizedTest
+    @ValueSource(longs = {8, 4096})
+    void generatedTensorsAreSaved(long align) throws IOException {
+        SavePlan.Builder builder = SavePlan.builder()
+                .options(SaveOptions.DEFAULTS.withAlign(align).withChecksums(true).withMaxShardBytes(20_000_000));
+        int[] sizes = {18_000_000, 5, 0, 70_000, 4096, 9_000_000};
+        for (int i = 0; i < sizes.length; i++) {
+            builder.generated("t" + i, DType.U8, new TensorPattern(5), sizes[i]);
+        }
+        SavePlan plan = builder.toFolder(folder);
+        assertThat(plan.bytes()).isEqualTo(IntStream.of(sizes).sum());
+        plan.save(driver);
+        assertThat(Tensors.seedOf(folder, 5)).isEqualTo(5);
+        assertThat(Checkpoint.open(folder).tensors()).hasSize(sizes.length);
+        assertThat(ChecksumVerifier.verify(driver, folder).verified()).isTrue();
+    }
+
+    @Test
+    void failureOfGeneratedContentEndsTheSave() throws IOException {
+        SavePlan plan = SavePlan.builder().generated("t", DType.F32, (name, offset, to) -> {
+            throw new IllegalStateException("no bytes of " + name);
+        }, 3000).toFolder(folder.resolve("new"));
+        assertThatThrownBy(() -> plan.save(driver)).hasMessage("no bytes of t");
+        assertThat(names()).isEmpty();
+        assertThatThrownBy(() -> SavePlan.builder().generated("t", DType.F32, new TensorPattern(1), -1))
+                .isInstanceOf(CuFileException.class).hasMessageContaining("no valid size");
     }
 }

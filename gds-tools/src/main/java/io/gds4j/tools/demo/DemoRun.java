@@ -3,12 +3,13 @@ package io.gds4j.tools.demo;
 import io.gds4j.CuFileDriver;
 import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.loader.Checkpoint;
-import io.gds4j.loader.HeaderPadding;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensors;
-import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.save.SaveListener;
+import io.gds4j.loader.save.SaveOptions;
+import io.gds4j.loader.save.SavePlan;
 import io.gds4j.memory.MemoryAllocator;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
@@ -31,7 +32,6 @@ import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.concurrent.atomic.AtomicLong;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -47,6 +47,7 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
     private static final long DEFAULT_BYTES = 1L << 30;
     private static final int PART_OF_FREE_SPACE = 4;
     private static final long SEED = 2026;
+    private static final int MAX_WRITERS = 16;
     private static final int ROUNDS = 5;
     private static final String KEPT_FOLDER = "gds-demo";
     private static final String MODEL = "model.safetensors";
@@ -71,7 +72,7 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
                                         Units.count(shape.tensors().size(), "tensor"),
                                         shape.layers(),
                                         shape.hiddenSize())));
-                write(shape, file);
+                write(shape, file, opened.driver());
                 result = measure(file, shown, target, opened);
                 if (keep) {
                     kept = keep(file, Files.writeString(folder.inside(CONFIG), shape.config()), parent);
@@ -156,19 +157,23 @@ public record DemoRun(@Nullable Long size, @Nullable Path dir, boolean keep, Out
         return wanted;
     }
 
-    private void write(LlamaShape shape, Path file) {
-        SafetensorsWriter writer =
-                new SafetensorsWriter(file).metadata("format", "pt").padding(HeaderPadding.EIGHT).durable(false);
+    /** The layout is that of other writers, so that loads show what they do with it. The file stays in the page cache. */
+    private void write(LlamaShape shape, Path file, CuFileDriver driver) {
+        SaveOptions options = SaveOptions.DEFAULTS.withAlign(Long.BYTES).withDirect(false)
+                .withWritesInFlight(Math.min(MAX_WRITERS, Runtime.getRuntime().availableProcessors()));
+        SavePlan.Builder builder = SavePlan.builder().options(options);
+        TensorPattern pattern = new TensorPattern(SEED);
         for (LlamaShape.Tensor tensor : shape.tensors()) {
             long[] dimensions = tensor.shape().stream().mapToLong(Long::longValue).toArray();
-            writer.tensor(tensor.name(), DType.BF16, dimensions);
+            builder.generated(tensor.name(), DType.BF16, pattern, dimensions);
         }
-        TensorPattern pattern = new TensorPattern(SEED);
-        AtomicLong done = new AtomicLong();
-        try (Progress progress = output.start("creating", writer.bytes())) {
-            writer.write((name, offset, to) -> {
-                pattern.fill(name, offset, to);
-                progress.advanceTo(done.addAndGet(to.byteSize()));
+        SavePlan plan = builder.toFile(file);
+        try (Progress progress = output.start("creating", plan.bytes())) {
+            plan.save(driver, new SaveListener() {
+                @Override
+                public void progress(long bytesDone, long bytesTotal) {
+                    progress.advanceTo(Math.min(bytesDone, plan.bytes()));
+                }
             });
         }
     }
