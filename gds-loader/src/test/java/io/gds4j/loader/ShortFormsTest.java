@@ -204,7 +204,8 @@ class ShortFormsTest {
         try (URLClassLoader shaded = new URLClassLoader(urls, ClassLoader.getPlatformClassLoader()) {
             @Override
             public Enumeration<URL> findResources(String name) throws IOException {
-                return name.startsWith("META-INF/services/") ? Collections.emptyEnumeration() : super.findResources(name);
+                return name.startsWith("META-INF/services/") ? Collections.emptyEnumeration()
+                        : super.findResources(name);
             }
         }) {
             Class<?> checkpoint = shaded.loadClass(Checkpoint.class.getName());

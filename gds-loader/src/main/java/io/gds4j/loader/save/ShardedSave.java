@@ -254,7 +254,8 @@ public final class ShardedSave implements AutoCloseable {
      */
     public List<Path> commit(int world, Duration timeout) {
         if (world < 1) {
-            throw CuFileException.invalid("ShardedSave.commit", "there are %s ranks; allowed are 1 and more".formatted(world));
+            throw CuFileException.invalid("ShardedSave.commit",
+                    "there are %s ranks; allowed are 1 and more".formatted(world));
         }
         OwnFolder folder = open();
         part(world - 1);
@@ -263,7 +264,8 @@ public final class ShardedSave implements AutoCloseable {
         for (int rank = 0; rank < world; rank++) {
             Path part = part(rank);
             String who = "rank %s of %s has written no shard within %s".formatted(rank, world, timeout);
-            await(timeout.minusNanos(System.nanoTime() - begin), () -> isWritten(folder, part), () -> waited(part, who));
+            await(timeout.minusNanos(System.nanoTime() - begin), () -> isWritten(folder, part),
+                    () -> waited(part, who));
             parts.add(part);
         }
         return commit(parts);
@@ -353,11 +355,13 @@ public final class ShardedSave implements AutoCloseable {
             throw CuFileException.of(CuFileError.INVALID_VALUE, "ShardedSave.commit", part,
                     "a shard lies in the temporary folder of its save");
         }
-        try (FoundFile mark = calls.find(folder.path().resolve(MARK)); FoundFile found = calls.find(held(folder, part))) {
+        try (FoundFile mark = calls.find(folder.path().resolve(MARK));
+                FoundFile found = calls.find(held(folder, part))) {
             FileStatus status = found.status();
             // of the user under whose number this file system shows what this process creates
             if (!status.isRegularFile() || status.links() > 1 || status.owner() != mark.status().owner()) {
-                throw SaveFailure.of(part, "use the shard: it is no regular file of this user with one name", Errno.EPERM);
+                throw SaveFailure.of(part, "use the shard: it is no regular file of this user with one name",
+                        Errno.EPERM);
             }
             CheckpointFile shard = CheckpointFiles.open(part, false).files().getFirst();
             if (!shard.version().isSameFileAs(FileVersion.ofInode(status.size(), status.deviceMajor(),
