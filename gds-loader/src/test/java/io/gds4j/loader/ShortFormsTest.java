@@ -4,6 +4,7 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.Logged;
 import io.gds4j.compat.CompatBackend;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
@@ -39,6 +40,9 @@ class ShortFormsTest {
     private static final TensorPattern PATTERN = new TensorPattern(55);
 
     private final FakeGpu gpu = FakeGpu.builder().devices(2).bytesPerDevice(1 << 20).build();
+
+    @RegisterExtension
+    private final Logged logged = Logged.by("io.gds4j").about("found by name");
 
     @RegisterExtension
     final GdsExtension gds = GdsExtension.over(gpu);

@@ -54,7 +54,8 @@ class SaveOfRanksTest {
     private static final byte[] PRECIOUS = "PRECIOUS".repeat(4000).getBytes(StandardCharsets.US_ASCII);
 
     @RegisterExtension
-    private final Logged logged = Logged.by("io.gds4j.loader").about("do what it should");
+    private final Logged logged =
+            Logged.by("io.gds4j.loader").about("do what it should", "this is not the temporary folder of a save");
 
     @TempDir
     Path root;
