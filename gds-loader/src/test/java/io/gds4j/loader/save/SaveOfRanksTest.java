@@ -55,7 +55,8 @@ class SaveOfRanksTest {
 
     @RegisterExtension
     private final Logged logged =
-            Logged.by("io.gds4j.loader").about("do what it should", "this is not the temporary folder of a save");
+            Logged.by("io.gds4j.loader").about("do what it should", "this is not the temporary folder of a save",
+            "cannot delete the file");
 
     @TempDir
     Path root;
