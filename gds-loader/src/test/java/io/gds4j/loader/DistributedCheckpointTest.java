@@ -126,6 +126,16 @@ class DistributedCheckpointTest {
         assertThat(failure().getMessage()).contains("no file has [0:2,2:4], nor is there one of ranks 1, 3, 4");
     }
 
+    /** PyTorch gives empty slices the place behind the last row, so they tell of rows that were lost. */
+    @Test
+    void sliceBeforeAnEmptyOneIsNamedIfNoFileHasIt() {
+        shard(1, "[1,4]", 4, at("[0,0]"));
+        shard(3, "[0,4]", 0, "{\"w\": {\"saved_offsets\": [2,0]}}");
+        assertThat(failure().getMessage()).contains("no file has [1:2,0:4], nor is there one of rank 1");
+        shard(2, "[1,4]", 4, "{\"w\": {\"saved_offsets\": [1,0]}}");
+        assertThat(Checkpoint.open(folder).tensors()).containsOnlyKeys("w[0:1,0:4]", "w[1:2,0:4]", "b");
+    }
+
     @Test
     void emptySlicesLeaveTheTensorWhole() {
         shard(1, "[1,4]", 4, at("[0,0]"));

@@ -120,7 +120,7 @@ final class DistributedShards {
         Map<String, String> shapes = new LinkedHashMap<>();
         slices.forEach((name, all) -> {
             List<Slice> parts = withElements(all);
-            List<Long> shape = globalShape(name, parts);
+            List<Long> shape = globalShape(name, parts, parts.getFirst().tensor.length() > 0 ? all : parts);
             boolean whole = parts.size() == 1;
             if (!whole) {
                 shapes.put(name + ".global_shape", shape.toString());
@@ -195,8 +195,8 @@ final class DistributedShards {
         return saved;
     }
 
-    /** Returns the shape that all slices span, and checks that they fill it. */
-    private List<Long> globalShape(String name, List<Slice> parts) {
+    /** Returns the shape that all slices span, and checks that those with elements fill it. Empty ones lie at the end of a dimension. */
+    private List<Long> globalShape(String name, List<Slice> parts, List<Slice> all) {
         TensorInfo first = parts.getFirst().tensor;
         List<Long> shape = new ArrayList<>(Collections.nCopies(first.shape().size(), 0L));
         long bytes = 0;
@@ -227,10 +227,12 @@ final class DistributedShards {
                                         part.begin,
                                         other.tensor.file().getFileName()));
             }
-            for (int i = 0; i < shape.size(); i++) {
-                shape.set(i, Math.max(shape.get(i), part.end(i)));
-            }
             bytes += part.tensor.length();
+        }
+        for (Slice slice : all) {
+            for (int i = 0; i < Math.min(shape.size(), slice.begin.size()); i++) {
+                shape.set(i, Math.max(shape.get(i), slice.end(i)));
+            }
         }
         OptionalLong needed = first.dtype().bytes(shape);
         if (needed.isEmpty() || needed.getAsLong() != bytes) {
