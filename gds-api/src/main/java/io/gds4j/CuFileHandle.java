@@ -13,7 +13,6 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.FileVersion;
 import io.gds4j.spi.BackendFile;
-import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.FileSource;
 import io.gds4j.spi.TraceRanges;
@@ -29,7 +28,6 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
-import org.jspecify.annotations.Nullable;
 
 /**
  * A registered file ({@code cuFileHandleRegister}): reads it into memory and writes memory to it.
@@ -95,7 +93,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
+        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -289,7 +287,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return reported(false, memory, size, fileOffset, bufferOffset, result);
+        return RequestCall.plain(this, false, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -335,7 +333,7 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        return reported(true, memory, size, fileOffset, bufferOffset, result);
+        return RequestCall.plain(this, true, memory, size, fileOffset, bufferOffset, result);
     }
 
     /**
@@ -366,7 +364,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
+        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
     }
 
     /**
@@ -575,24 +573,8 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** As {@link #transferNow}, and fills the report whatever happens. */
-    private long reported(
-            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset, IoResult result) {
-        RequestCheck request = request(write, size, fileOffset, bufferOffset);
-        result.begin(request);
-        try {
-            return transferNow(write, MemoryUse.plain(memory), size, fileOffset, bufferOffset, result);
-        } catch (RuntimeException | Error e) {
-            result.fail(request, e);
-            throw e;
-        } finally {
-            result.over();
-        }
-    }
-
-    /** Transfers on this thread. Without a report it allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */
-    private long transferNow(
-            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset, @Nullable IoResult result) {
+    /** Transfers on this thread. Allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */
+    private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
@@ -611,7 +593,7 @@ public final class CuFileHandle implements AutoCloseable {
                 throw request(write, size, fileOffset, bufferOffset).wrap(e);
             }
             entered = true;
-            return transfer(write, memory, size, fileOffset, bufferOffset, result);
+            return transfer(write, memory, size, fileOffset, bufferOffset);
         } finally {
             if (entered) {
                 MemoryUse.exit(memory, here);
@@ -626,33 +608,27 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /** Moves the bytes. The caller has entered or holds file and memory. */
-    long transfer(
-            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset, @Nullable IoResult result) {
+    long transfer(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         RegistrationCache cache = session.cache();
         if (cache == null || !(memory instanceof MemoryRange range)) {
             long start = MemoryUse.start(memory) + bufferOffset;
-            return transfer(write, MemoryUse.base(memory), size, fileOffset, start, result);
+            return transfer(write, MemoryUse.base(memory), size, fileOffset, start);
         }
         CachedRegistration registration = cache.use(range);
         if (registration == null) {
-            return transfer(write, range, size, fileOffset, bufferOffset, result);
+            return transfer(write, range, size, fileOffset, bufferOffset);
         }
         try {
             MemoryRange whole = registration.whole();
             return transfer(
-                    write, whole, size, fileOffset, range.address() - whole.address() + bufferOffset, result);
+                    write, whole, size, fileOffset, range.address() - whole.address() + bufferOffset);
         } finally {
             registration.exit();
             Reference.reachabilityFence(range);
         }
     }
 
-    private long transfer(
-            boolean write, MemoryRange base, long size, long fileOffset, long offset, @Nullable IoResult result) {
-        if (result != null) {
-            return RequestCall.run(
-                    this, new BatchRequest(file, write, base, size, fileOffset, offset, 0), result);
-        }
+    private long transfer(boolean write, MemoryRange base, long size, long fileOffset, long offset) {
         TransferEvent event = FlightEvents.transfer(write);
         long range = beginRange(write, size);
         CuFileBackend backend = session.backend();
@@ -690,7 +666,7 @@ public final class CuFileHandle implements AutoCloseable {
             boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
         return start(
                 request(write, size, fileOffset, bufferOffset), memory, () -> letGo(memory),
-                () -> transfer(write, memory, size, fileOffset, bufferOffset, null));
+                () -> transfer(write, memory, size, fileOffset, bufferOffset));
     }
 
     /**

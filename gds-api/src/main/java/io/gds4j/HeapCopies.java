@@ -47,7 +47,7 @@ final class HeapCopies {
                 : allocate(Arena.ofAuto(), handle, false, size, fileOffset);
         MemoryRange memory = handle.wrap(false, segment.isReadOnly() ? target.asReadOnly() : target, fileOffset);
         return handle.start(handle.request(false, size, fileOffset, 0), memory, () -> handle.letGo(memory), () -> {
-            long bytes = handle.transfer(false, memory, size, fileOffset, 0, null);
+            long bytes = handle.transfer(false, memory, size, fileOffset, 0);
             if (!segment.isNative()) {
                 MemorySegment.copy(target, 0, segment, 0, bytes);
             }

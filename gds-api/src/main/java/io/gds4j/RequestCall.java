@@ -4,22 +4,49 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.ThreadState;
+import io.gds4j.internal.registration.CachedRegistration;
+import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.internal.trace.FlightEvents;
 import io.gds4j.internal.trace.TransferEvent;
 import io.gds4j.memory.IoMemory;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
+import java.lang.ref.Reference;
 import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
 import org.jspecify.annotations.Nullable;
 
-/** What a backend gets as one {@link BatchRequest}: a call with several fragments of memory, or one that is reported. */
+/** A call that a backend gets as one {@link BatchRequest}: it has several fragments of memory, or it is reported. */
 final class RequestCall {
     private RequestCall() {
     }
 
-    /** Moves bytes between the file and one memory on a thread of the driver, and reports them. */
+    /** Moves bytes between the file and one memory, and reports them. */
+    static long plain(
+            CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
+            IoResult result) {
+        RequestCheck request = handle.request(write, size, fileOffset, bufferOffset);
+        result.begin(request);
+        try {
+            IoMemory memory = MemoryUse.plain(any);
+            request.checkWithin(memory);
+            handle.enter(request, memory);
+            try {
+                return plain(handle, request, memory, result);
+            } finally {
+                handle.exit(memory);
+            }
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
+            throw e;
+        } finally {
+            result.over();
+        }
+    }
+
+    /** As {@link #plain}, on a thread of the driver. */
     static CompletableFuture<Long> async(
             CuFileHandle handle, boolean write, IoMemory any, long size, long fileOffset, long bufferOffset,
             IoResult result) {
@@ -61,8 +88,7 @@ final class RequestCall {
         public long getAsLong() {
             begun = true;
             try {
-                return handle.transfer(
-                        request.write(), memory, request.size(), request.fileOffset(), request.bufferOffset(), result);
+                return plain(handle, request, memory, result);
             } catch (RuntimeException | Error e) {
                 result.fail(request, e);
                 throw e;
@@ -80,6 +106,26 @@ final class RequestCall {
         private CuFileException cancelled() {
             return request.failure(CuFileError.IO_ERROR).errno(Errno.ECANCELED).detail("cancelled before it began")
                     .build();
+        }
+    }
+
+    private static long plain(CuFileHandle handle, RequestCheck request, IoMemory memory, IoResult result) {
+        RegistrationCache cache = handle.session().cache();
+        CachedRegistration registration =
+                cache != null && memory instanceof MemoryRange range ? cache.use(range) : null;
+        try {
+            MemoryRange base = registration == null ? MemoryUse.base(memory) : registration.whole();
+            long start = registration == null
+                    ? MemoryUse.start(memory)
+                    : memory.range().address() - base.address();
+            return run(handle, new BatchRequest(
+                    handle.file(), request.write(), base, request.size(), request.fileOffset(),
+                    start + request.bufferOffset(), 0), result);
+        } finally {
+            if (registration != null) {
+                registration.exit();
+            }
+            Reference.reachabilityFence(memory);
         }
     }
 
@@ -135,8 +181,7 @@ final class RequestCall {
         }
     }
 
-    /** Has the backend move the bytes, and says in the report what it used. The caller has entered file and memory. */
-    static long run(CuFileHandle handle, BatchRequest request, @Nullable IoResult result) {
+    private static long run(CuFileHandle handle, BatchRequest request, @Nullable IoResult result) {
         if (result == null) {
             return move(handle, request);
         }
