@@ -56,7 +56,7 @@ class SaveOfRanksTest {
     @RegisterExtension
     private final Logged logged =
             Logged.by("io.gds4j.loader").about("do what it should", "this is not the temporary folder of a save",
-            "cannot delete the file");
+                    "cannot delete the file");
 
     @TempDir
     Path root;
