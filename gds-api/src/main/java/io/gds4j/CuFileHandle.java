@@ -315,9 +315,12 @@ public final class CuFileHandle implements AutoCloseable {
      */
     @Experimental
     public long read(MemorySegment segment, long fileOffset, IoResult result) {
-        return segment.isNative()
-                ? read(wrap(false, segment, fileOffset), fileOffset, result)
-                : HeapCopies.read(this, segment, fileOffset, result);
+        if (!segment.isNative()) {
+            return HeapCopies.read(this, segment, fileOffset, result);
+        }
+        MemoryRange memory = HeapCopies.reported(
+                this, segment.byteSize(), fileOffset, result, () -> wrap(false, segment, fileOffset));
+        return read(memory, fileOffset, result);
     }
 
     /**
@@ -422,7 +425,8 @@ public final class CuFileHandle implements AutoCloseable {
 
     /**
      * Starts {@link #read(IoMemory, long, long, long)} on a platform thread of the driver and returns at once. Closing the file,
-     * the memory or the driver waits for it. An {@link IoResult} {@linkplain CuFileHandle#readAsync(IoMemory, long, long, long, IoResult) tells the I/O path}.
+     * the memory or the driver waits for it. An {@link IoResult} {@linkplain #readAsync(IoMemory, long, long, long, IoResult) tells the
+     * I/O path}.
      *
      * @param memory receives the bytes: an allocation, a registered buffer over one, or a segment of the global or an automatic
      *        arena; the call keeps it reachable

@@ -7,6 +7,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongConsumer;
+import java.util.function.Supplier;
 
 /** Transfers of segments over Java arrays, through copies in native memory. */
 final class HeapCopies {
@@ -26,9 +27,9 @@ final class HeapCopies {
 
     static long read(CuFileHandle handle, MemorySegment heap, long fileOffset, IoResult result) {
         try (Arena arena = Arena.ofConfined()) {
-            MemorySegment copy = allocate(arena, handle, heap.byteSize(), fileOffset, result);
-            MemorySegment target = heap.isReadOnly() ? copy.asReadOnly() : copy;
-            long bytes = handle.read(MemoryRange.ofSegment(target), heap.byteSize(), fileOffset, 0, result);
+            MemorySegment copy = reported(handle, heap.byteSize(), fileOffset, result,
+                    () -> allocate(arena, handle, false, heap.byteSize(), fileOffset));
+            long bytes = handle.read(heap.isReadOnly() ? copy.asReadOnly() : copy, fileOffset, result);
             MemorySegment.copy(copy, 0, heap, 0, bytes);
             return bytes;
         }
@@ -56,10 +57,10 @@ final class HeapCopies {
         });
     }
 
-    private static MemorySegment allocate(
-            Arena arena, CuFileHandle handle, long bytes, long fileOffset, IoResult result) {
+    /** Prepares the memory of a read; a failure is one of the report, too. */
+    static <T> T reported(CuFileHandle handle, long bytes, long fileOffset, IoResult result, Supplier<T> memory) {
         try {
-            return allocate(arena, handle, false, bytes, fileOffset);
+            return memory.get();
         } catch (CuFileException e) {
             RequestCheck request = handle.request(false, bytes, fileOffset, 0);
             result.begin(request);

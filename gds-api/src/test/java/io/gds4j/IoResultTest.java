@@ -11,6 +11,8 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.StreamRequest;
 import io.gds4j.statistics.IoPath;
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -78,6 +80,19 @@ class IoResultTest {
         });
         assertThat(handle.read(memory, SIZE, 0, 0, report)).isEqualTo(SIZE);
         assertThat(report.isComplete()).isTrue();
+    }
+
+    @Test
+    void segmentThatCannotBeReadIntoIsAnErrorOfTheReport() {
+        serves(result);
+        MemorySegment closed;
+        try (Arena arena = Arena.ofConfined()) {
+            closed = arena.allocate(SIZE);
+        }
+        CuFileException thrown = catchThrowableOfType(CuFileException.class, () -> handle.read(closed, 77, result));
+        assertThat(result.error()).containsSame(thrown);
+        assertThat(result.isComplete()).isFalse();
+        serves(result);
     }
 
     /** A report without an error would tell of the end of the file. */
