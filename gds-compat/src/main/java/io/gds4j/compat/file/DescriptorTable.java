@@ -3,6 +3,7 @@ package io.gds4j.compat.file;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.OpenFlags;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
@@ -67,11 +68,9 @@ public final class DescriptorTable {
     /** Opens a file by its path. The caller must give them back by {@link #release}. */
     public FileDescriptors open(FileSource.Named source) {
         closeUnlocked(CHECKS_PER_HANDLE);
-        int access = source.has(StandardOpenOption.READ) && source.has(StandardOpenOption.WRITE)
-                ? PosixConstants.O_RDWR
-                : source.has(StandardOpenOption.WRITE) ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
-        int sync = source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC
-                : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0;
+        OpenFlags wanted = OpenFlags.of(source.options());
+        int access = wanted.access();
+        int sync = wanted.sync();
         StatxResult status = posix.statx(source.path().toString());
         if (status.error() == 0) {
             checkType(status, Optional.of(source.path()));
@@ -80,11 +79,7 @@ public final class DescriptorTable {
                 return existing.get();
             }
         }
-        int flags = access | sync;
-        flags |= source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW)
-                ? PosixConstants.O_CREAT : 0;
-        flags |= source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_EXCL : 0;
-        flags |= source.has(StandardOpenOption.TRUNCATE_EXISTING) ? PosixConstants.O_TRUNC : 0;
+        int flags = access | sync | wanted.once();
         // Without O_NONBLOCK, opening a pipe would wait for its other end.
         int fd = openWithinLimit(source.path().toString(), flags | PosixConstants.O_NONBLOCK);
         if (fd == -Errno.EAGAIN) {

@@ -4,6 +4,7 @@ import io.gds4j.CuFileOpenOption;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.ffi.posix.OpenFlags;
 import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
@@ -13,7 +14,6 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.InvalidPathException;
 import java.nio.file.Path;
-import java.nio.file.StandardOpenOption;
 import java.util.Optional;
 
 /**
@@ -61,17 +61,10 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
             // Opening some devices has effects.
             checkType(before, path);
         }
-        int access = source.has(StandardOpenOption.READ) && source.has(StandardOpenOption.WRITE)
-                ? PosixConstants.O_RDWR
-                : source.has(StandardOpenOption.WRITE) ? PosixConstants.O_WRONLY : PosixConstants.O_RDONLY;
-        int flags = access
-                | (source.has(StandardOpenOption.SYNC) ? PosixConstants.O_SYNC
-                        : source.has(StandardOpenOption.DSYNC) ? PosixConstants.O_DSYNC : 0)
+        OpenFlags wanted = OpenFlags.of(source.options());
+        int flags = wanted.access() | wanted.sync()
                 | (source.has(CuFileOpenOption.DIRECT) ? PosixConstants.O_DIRECT : 0);
-        int once = (source.has(StandardOpenOption.CREATE) || source.has(StandardOpenOption.CREATE_NEW)
-                ? PosixConstants.O_CREAT : 0)
-                | (source.has(StandardOpenOption.CREATE_NEW) ? PosixConstants.O_EXCL : 0)
-                | (source.has(StandardOpenOption.TRUNCATE_EXISTING) ? PosixConstants.O_TRUNC : 0);
+        int once = wanted.once();
         String name = source.path().toString();
         int fd = open(posix, name, flags | once);
         if (fd == -Errno.EINVAL && source.has(CuFileOpenOption.DIRECT)) {

@@ -20,7 +20,7 @@ public sealed interface CheckpointFile permits CheckpointFileParts {
     /** {@return offset of the first byte of tensor data} */
     long dataOffset();
 
-    /** {@return the tensors in the order of their data; the constructor sorts them} */
+    /** {@return the tensors in the order of their data; {@code of} sorts them} */
     List<TensorInfo> tensors();
 
     /** {@return metadata with types; empty if the file has none} */

@@ -20,7 +20,7 @@ final class AttentionLayers {
     private static final Set<String> OTHER = Set.of("qkv", "Wqkv", "c_attn", "W_pack");
     /** Layers whose inputs are the heads of queries. */
     static final Set<String> OUTPUT = Set.of("o_proj", "wo", "attn_output", "out_proj", "dense");
-    /** Those that other modules have, too. */
+    /** The names of {@link #OUTPUT} that a model also gives to layers outside of attention. */
     static final Set<String> SHARED_OUTPUT = Set.of("out_proj", "dense");
     private static final List<Set<String>> OF_HEADS =
             List.of(QUERY, KEY, VALUE, LATENT, FUSED, INTERLEAVED, OTHER);
