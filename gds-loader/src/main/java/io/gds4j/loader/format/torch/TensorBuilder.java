@@ -3,6 +3,7 @@ package io.gds4j.loader.format.torch;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.format.torch.PickleValue.Call;
 import io.gds4j.loader.format.torch.PickleValue.Mapping;
@@ -17,8 +18,10 @@ import io.gds4j.loader.internal.zip.ZipArchive;
 import io.gds4j.loader.internal.zip.ZipMember;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** Turns the arguments of {@code torch._utils._rebuild_tensor_v2} and its siblings into an extent of the file. */
@@ -87,7 +90,7 @@ final class TensorBuilder {
             checkMetadata(name, all.get(kind.metadata), offset);
         }
         List<Long> shape = numbers(name, "size", all.get(SIZE), offset);
-        checkContiguous(name, shape, numbers(name, "stride", all.get(STRIDE), offset), offset);
+        DimensionOrder order = order(name, dtype, shape, numbers(name, "stride", all.get(STRIDE), offset), offset);
         if (!(all.get(OFFSET) instanceof Whole(long first)) || first < 0) {
             throw broken(name, offset, "has an offset in its storage that is no number from 0 on");
         }
@@ -103,7 +106,7 @@ final class TensorBuilder {
         long begin = storage.member.dataOffset() + (length == 0 ? 0 : first * dtype.blockBytes());
         return TorchTypes.isPairOfF4(dtype) && !shape.isEmpty()
                 ? new TensorInfo(name, DType.F4, unpacked(shape), path, begin, length)
-                : new TensorInfo(name, dtype, shape, path, begin, length);
+                : new TensorInfo(name, dtype, shape, path, begin, length, order);
     }
 
     /** Returns the shape in elements of a tensor whose last dimension counts bytes of two elements. */
@@ -195,28 +198,47 @@ final class TensorBuilder {
         return numbers;
     }
 
-    private void checkContiguous(String name, List<Long> shape, List<Long> strides, long offset) {
+    /**
+     * Returns the order that strides mean. Dimensions of one element may have any stride; the others must lie without gaps and
+     * overlaps, as {@code permute} of a contiguous tensor and {@code channels_last} do.
+     */
+    private DimensionOrder order(String name, DType dtype, List<Long> shape, List<Long> strides, long offset) {
         if (shape.size() != strides.size()) {
             throw broken(
                     name, offset, "has %s dimensions and %s strides".formatted(shape.size(), strides.size()));
         }
         if (shape.contains(0L)) {
-            return;
+            return DimensionOrder.rowMajor(shape.size());
         }
+        List<Integer> ascending = IntStream.range(0, shape.size()).filter(i -> shape.get(i) != 1).boxed().toList();
+        List<Integer> outermostFirst = ascending.stream()
+                .sorted(Comparator.<Integer, Long>comparing(strides::get).reversed()
+                        .thenComparing(Comparator.naturalOrder()))
+                .toList();
         long expected = 1;
-        for (int i = shape.size() - 1; i >= 0; i--) {
-            long dimension = shape.get(i);
-            if (dimension == 1) {
-                continue; // its stride has no effect
-            }
+        for (int i : outermostFirst.reversed()) {
             if (strides.get(i) != expected) {
-                throw failure(TorchRules.TENSOR_STRIDES, name, offset,
-                        "tensor %s of shape %s has strides %s, which are not contiguous; save tensor.contiguous()",
-                        shape(shape), shape(strides));
+                throw strides(name, shape, strides, offset, "which leave gaps or overlap");
             }
             // a product that wraps is found when the size in bytes is computed
-            expected *= dimension;
+            expected *= shape.get(i);
         }
+        if (outermostFirst.equals(ascending)) {
+            return DimensionOrder.rowMajor(shape.size());
+        }
+        if (dtype.blockElements() > 1 || TorchTypes.isPairOfF4(dtype)) {
+            throw strides(name, shape, strides, offset, "but its type needs contiguous ones");
+        }
+        List<Integer> all =
+                new ArrayList<>(IntStream.range(0, shape.size()).filter(i -> shape.get(i) == 1).boxed().toList());
+        all.addAll(outermostFirst);
+        return new DimensionOrder(all);
+    }
+
+    private CheckpointException strides(String name, List<Long> shape, List<Long> strides, long offset, String fault) {
+        return failure(TorchRules.TENSOR_STRIDES, name, offset,
+                "tensor %s of shape %s has strides %s, %s; save tensor.contiguous()",
+                shape(shape), shape(strides), fault);
     }
 
     private void checkMetadata(String name, PickleValue metadata, long offset) {

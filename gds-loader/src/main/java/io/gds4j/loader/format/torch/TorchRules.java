@@ -12,7 +12,7 @@ final class TorchRules {
     static final CheckpointRule UNKNOWN_SYMBOL = new CheckpointRule("PickleUnknownSymbol", "unknown class or function");
     /** A tensor that is known and not read, such as a sparse one. */
     static final CheckpointRule UNSUPPORTED_TENSOR = new CheckpointRule("UnsupportedTensor", "tensor cannot be loaded");
-    /** A tensor whose strides are not those of a contiguous tensor. */
+    /** A tensor whose strides leave gaps or overlap. */
     static final CheckpointRule TENSOR_STRIDES = new CheckpointRule("TensorStrides", "tensor cannot be loaded");
     /** Arguments of a tensor that are missing, of a wrong type or out of range. */
     static final CheckpointRule TENSOR_ARGUMENTS = new CheckpointRule("TensorArguments", "broken tensor");

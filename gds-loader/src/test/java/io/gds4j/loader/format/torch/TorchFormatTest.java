@@ -9,6 +9,7 @@ import io.gds4j.loader.FormatFuzz;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.DType;
+import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.MetadataValue;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.format.ZipBytes;
@@ -21,10 +22,14 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
+import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Random;
 import java.util.function.Consumer;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
@@ -171,6 +176,48 @@ class TorchFormatTest {
     }
 
     @Test
+    void permutationsOfContiguousStridesAreOrders() {
+        Checkpoint checkpoint = open(
+                PickleBytes.dict().text("transposed")
+                        .tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 3}, new long[]{1, 2})
+                        .text("channels_last")
+                        .tensor("torch.FloatStorage", "1", 24, 0, new long[]{2, 3, 2, 2}, new long[]{12, 1, 6, 3})
+                        .endDict(),
+                24, 96);
+        assertThat(checkpoint.tensors().get("transposed").order()).isEqualTo(DimensionOrder.columnMajor(2));
+        assertThat(checkpoint.tensors().get("channels_last").order().dimensions()).containsExactly(0, 2, 3, 1);
+        assertThat(checkpoint.tensors().get("channels_last").strides()).containsExactly(12L, 1L, 6L, 3L);
+    }
+
+    @Test
+    void randomPermutationsKeepTheirStrides() {
+        long seed = new Random().nextLong();
+        Random random = new Random(seed);
+        for (int round = 0; round < 200; round++) {
+            List<Integer> order = new ArrayList<>(IntStream.range(0, 1 + random.nextInt(5)).boxed().toList());
+            Collections.shuffle(order, random);
+            long[] shape = random.longs(order.size(), 1, 5).toArray();
+            long[] strides = new long[shape.length];
+            long elements = 1;
+            for (int i : order.reversed()) {
+                strides[i] = shape[i] == 1 ? random.nextInt(99) : elements;
+                elements *= shape[i];
+            }
+
+            TensorInfo tensor = open(PickleBytes.dict().text("w")
+                    .tensor("torch.FloatStorage", "0", elements, 0, shape, strides).endDict(), (int) (4 * elements))
+                    .tensors().get("w");
+
+            for (int i = 0; i < shape.length; i++) {
+                if (shape[i] > 1) {
+                    assertThat(tensor.strides().get(i)).as("seed %s, round %s, dimension %s", seed, round, i)
+                            .isEqualTo(strides[i]);
+                }
+            }
+        }
+    }
+
+    @Test
     void storagesAboveFourGibibytesAreRead() throws IOException {
         // the data are a hole; the writer's records are placed around it
         long large = (5L << 30) + 3;
@@ -213,8 +260,12 @@ class TorchFormatTest {
 
     static Stream<Arguments> brokenPickles() {
         return Stream.of(
-                pickle("strides of a transposed tensor", "TensorStrides", "save tensor.contiguous()",
-                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 3}, new long[]{1, 2})),
+                pickle("strides with a gap", "TensorStrides", "leave gaps or overlap; save tensor.contiguous()",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 2}, new long[]{3, 1})),
+                pickle("strides of an expanded tensor", "TensorStrides", "leave gaps or overlap",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 3}, new long[]{0, 1})),
+                pickle("two equal strides", "TensorStrides", "leave gaps or overlap",
+                        p -> p.tensor("torch.FloatStorage", "0", 6, 0, new long[]{2, 3}, new long[]{1, 1})),
                 pickle("a conjugated tensor", "UnsupportedTensor", "conjugated", p -> marked(p, "conj")),
                 pickle("a negated tensor", "UnsupportedTensor", "negated", p -> marked(p, "neg")),
                 pickle("an unknown mark", "UnsupportedTensor", "'zero', which is not known", p -> marked(p, "zero")),
