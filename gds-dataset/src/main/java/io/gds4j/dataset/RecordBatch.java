@@ -6,6 +6,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.MemorySegment;
 import java.util.Objects;
 
 /**
@@ -95,6 +96,24 @@ public final class RecordBatch implements AutoCloseable {
      */
     public synchronized long length(int index) {
         return open().offsets[checked(index) + 1] - buffer.offsets[index];
+    }
+
+    /**
+     * Returns the bytes of a record in host memory. The loader uses them again once the batch is closed: a segment that the program
+     * keeps longer then holds other records, or fails once the loader's memory is freed.
+     *
+     * @param index 0 to {@code count() - 1}
+     * @return {@code length(index)} bytes, not copied
+     * @throws IndexOutOfBoundsException for another index
+     * @throws CuFileException CUDA_MEMORY_TYPE_INVALID if the loader reads into GPU memory
+     */
+    public synchronized MemorySegment segment(int index) {
+        long length = length(index);
+        return memory().slice(buffer.offsets[index], length).segment().orElseThrow(() -> CuFileException
+                .builder("RecordBatch")
+                .error(CuFileError.CUDA_MEMORY_TYPE_INVALID)
+                .detail("the batch lies in GPU memory, which has no segment; use memory()")
+                .build());
     }
 
     private int checked(int index) {

@@ -76,6 +76,7 @@ class RecordLoaderGpuTest {
         try (RecordLoader loader = loader(10).target(MemoryKind.CUDA_DEVICE, 1).open();
                 RecordBatch batch = loader.next()) {
             assertThat(batch.memory().device()).isEqualTo(1);
+            assertThatThrownBy(() -> batch.segment(0)).hasMessageContaining("the batch lies in GPU memory");
         }
     }
 

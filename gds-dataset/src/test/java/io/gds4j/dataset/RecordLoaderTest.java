@@ -15,6 +15,7 @@ import io.gds4j.testkit.GdsExtension;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.lang.foreign.MemorySegment;
+import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
 import java.nio.charset.StandardCharsets;
@@ -96,6 +97,19 @@ class RecordLoaderTest {
             assertThat(counts).containsExactly(50, 50, 3, 50, 50, 3);
             assertThat(epochs).containsExactly(0L, 0L, 0L, 1L, 1L, 1L);
             assertThatThrownBy(loader::next).isInstanceOf(NoSuchElementException.class);
+        }
+    }
+
+    @Test
+    void segmentsAreTheRecordsOfABatch() {
+        try (RecordLoader loader = loader(10).resumeAt(20).open();
+                RecordBatch batch = loader.next()) {
+            for (int i = 0; i < batch.count(); i++) {
+                MemorySegment record = batch.segment(i);
+                assertThat(record.byteSize()).isEqualTo(TestRecords.LENGTH);
+                assertThat(record.get(ValueLayout.JAVA_LONG_UNALIGNED, 0)).isEqualTo(batch.record(i) * 31);
+            }
+            assertThatThrownBy(() -> batch.segment(10)).isInstanceOf(IndexOutOfBoundsException.class);
         }
     }
 

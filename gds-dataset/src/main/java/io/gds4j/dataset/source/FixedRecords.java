@@ -3,6 +3,7 @@ package io.gds4j.dataset.source;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
 
 /** Records of one length in one or more files. */
 final class FixedRecords implements RecordSource {
@@ -12,12 +13,17 @@ final class FixedRecords implements RecordSource {
     private final long[] starts;
     private final long length;
     private final long stride;
+    private final Optional<String> element;
+    private final Optional<List<Long>> shape;
 
     private FixedRecords(List<RecordRows> parts) {
         this.files = parts.stream().map(RecordRows::file).toList();
         this.firstOffsets = parts.stream().mapToLong(RecordRows::first).toArray();
         this.length = parts.getFirst().length();
         this.stride = parts.getFirst().stride();
+        this.element = parts.getFirst().element();
+        this.shape = parts.getFirst().shape()
+                .filter(first -> parts.stream().allMatch(part -> part.shape().equals(Optional.of(first))));
         this.starts = new long[parts.size() + 1];
         for (int i = 0; i < parts.size(); i++) {
             starts[i + 1] = Math.addExact(starts[i], parts.get(i).count());
@@ -33,7 +39,8 @@ final class FixedRecords implements RecordSource {
                 throw RecordFormatException.malformed(
                         part.file(),
                         "has records of %s %s bytes, allowed: %s %s bytes as in %s".formatted(
-                                part.length(), part.element(), first.length(), first.element(), first.file()));
+                                part.length(), part.element().orElse(""), first.length(), first.element().orElse(""),
+                                first.file()));
             }
         }
         return new FixedRecords(parts);
@@ -57,6 +64,16 @@ final class FixedRecords implements RecordSource {
     @Override
     public boolean isFixedLength() {
         return true;
+    }
+
+    @Override
+    public Optional<String> elementType() {
+        return element;
+    }
+
+    @Override
+    public Optional<List<Long>> shape() {
+        return shape;
     }
 
     @Override

@@ -3,6 +3,8 @@ package io.gds4j.dataset.source;
 import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.List;
+import java.util.Optional;
+import java.util.function.Function;
 
 /** Several sources, one after the other. */
 final class JoinedRecords implements RecordSource {
@@ -58,6 +60,22 @@ final class JoinedRecords implements RecordSource {
     @Override
     public boolean isFixedLength() {
         return fixedLength;
+    }
+
+    @Override
+    public Optional<String> elementType() {
+        return common(RecordSource::elementType);
+    }
+
+    @Override
+    public Optional<List<Long>> shape() {
+        return common(RecordSource::shape);
+    }
+
+    /** Returns what all parts have; empty if they differ. */
+    private <T> Optional<T> common(Function<RecordSource, Optional<T>> property) {
+        List<Optional<T>> values = parts.stream().map(property).distinct().limit(2).toList();
+        return values.size() == 1 ? values.getFirst() : Optional.empty();
     }
 
     @Override

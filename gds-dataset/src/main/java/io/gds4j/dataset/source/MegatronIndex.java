@@ -16,9 +16,9 @@ final class MegatronIndex {
     private static final int TYPE_AT = 17;
     private static final int SEQUENCES_AT = 18;
     private static final int DOCUMENTS_AT = 26;
-    /** Bytes of a token by the index's code of its type, and the type's name. */
+    /** Bytes of a token by the index's code of its type, and the type as numpy writes it. */
     private static final int[] TOKEN_BYTES = {0, 1, 1, 2, 4, 8, 8, 4, 2};
-    private static final String[] TOKENS = {"", "u8", "i8", "i16", "i32", "i64", "f64", "f32", "u16"};
+    private static final String[] TOKENS = {"", "|u1", "|i1", "<i2", "<i4", "<i8", "<f8", "<f4", "<u2"};
     /** Bytes of the index for each sequence: its length and its pointer. */
     private static final long PER_SEQUENCE = 12;
     private static final int BLOCK = 1 << 16;
@@ -45,7 +45,7 @@ final class MegatronIndex {
                 throw RecordFormatException.malformed(
                         bin, "the file has %s bytes, the index %s needs %s".formatted(size, idx, end));
             }
-            return new VariableRecords(bin, TOKENS[header.type] + " tokens", offsets);
+            return new VariableRecords(bin, TOKENS[header.type], offsets);
         }
     }
 

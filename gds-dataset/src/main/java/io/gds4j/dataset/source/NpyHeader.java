@@ -5,12 +5,14 @@ import io.gds4j.internal.text.PythonLiteral.Malformed;
 import io.gds4j.internal.text.PythonLiteral.Value;
 import java.nio.ByteBuffer;
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 
 /** Reads the header of a .npy file: a matrix whose rows are records. */
 final class NpyHeader {
-    private static final Pattern TYPE = Pattern.compile("([<>|=]?)([?bBiufcSUVmMO])(\\d{0,9})[^']*");
+    private static final Pattern TYPE = Pattern.compile("([<>|=]?)([?bBiufcSUVmMO])(\\d{0,9})(\\[\\w{1,16}])?[^']*");
 
     private final Path path;
 
@@ -81,7 +83,15 @@ final class NpyHeader {
         if (bytes != size - data) {
             throw malformed(data, "the file has %s bytes of data, the header says %s".formatted(size - data, bytes));
         }
-        return new RecordRows(path, data, row, row, rows, descr.group(1) + kind + descr.group(3));
+        return new RecordRows(path, data, row, row, rows, Optional.of(element(descr)),
+                Optional.of(List.copyOf(header.shape().subList(1, header.shape().size()))));
+    }
+
+    /** Returns the type as numpy writes it: with this machine's byte order where the header names none, and the unit of times. */
+    private static String element(Matcher descr) {
+        String order = descr.group(1).isEmpty() || descr.group(1).equals("=") ? "<" : descr.group(1);
+        String unit = descr.group(4) == null ? "" : descr.group(4);
+        return order + descr.group(2) + descr.group(3) + unit;
     }
 
     private long product(long a, long b, long begin) {

@@ -1,6 +1,8 @@
 package io.gds4j.dataset.source;
 
 import java.nio.file.Path;
+import java.util.List;
+import java.util.Optional;
 
 /**
  * Records of one length at equal distances in one file.
@@ -10,9 +12,11 @@ import java.nio.file.Path;
  * @param length bytes of a record, 1 or more
  * @param stride bytes from the begin of a record to the next, {@code length} or more
  * @param count number of records, 0 or more
- * @param element what the records consist of, such as {@code float32}; empty for bytes
+ * @param element what the records consist of, as {@link RecordSource#elementType}; empty if unknown
+ * @param shape as {@link RecordSource#shape}
  */
-record RecordRows(Path file, long first, long length, long stride, long count, String element) {
+record RecordRows(Path file, long first, long length, long stride, long count, Optional<String> element,
+        Optional<List<Long>> shape) {
     /**
      * Places records until the end of the file.
      *
@@ -31,6 +35,7 @@ record RecordRows(Path file, long first, long length, long stride, long count, S
                     "%s bytes follow the last record, allowed: a header of %s bytes and whole records of %s bytes"
                             .formatted(rest, first, stride));
         }
-        return new RecordRows(file, first, length, stride, (size - first) / stride + (rest == 0 ? 0 : 1), "");
+        return new RecordRows(file, first, length, stride, (size - first) / stride + (rest == 0 ? 0 : 1),
+                Optional.empty(), Optional.empty());
     }
 }

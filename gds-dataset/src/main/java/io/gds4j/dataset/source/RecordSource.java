@@ -2,6 +2,7 @@ package io.gds4j.dataset.source;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /**
  * The records of a data set as byte ranges of files. Records have numbers from 0 to {@code records() - 1}.
@@ -25,6 +26,27 @@ public interface RecordSource {
 
     /** {@return true if every record has {@link #maxLength} bytes} */
     boolean isFixedLength();
+
+    /**
+     * Returns the type of the elements that records consist of, as numpy writes it ({@code dtype.str}): byte order, kind and bytes, such
+     * as {@code <f2} for float16, {@code <f4} for float32 and {@code |u1} for bytes without a sign. A program that knows one type
+     * compares it before it takes a record's bytes for numbers.
+     *
+     * @return the type; empty where it is unknown, or where records differ in it
+     */
+    default Optional<String> elementType() {
+        return Optional.empty();
+    }
+
+    /**
+     * Returns the shape of each record, in elements: for a .npy file of shape (1000, 3, 224) it is [3, 224], and [] for one of shape
+     * (1000,).
+     *
+     * @return the extents, the slowest first; empty where they are unknown, or where records differ in them
+     */
+    default Optional<List<Long>> shape() {
+        return Optional.empty();
+    }
 
     /**
      * Returns the file of a record.

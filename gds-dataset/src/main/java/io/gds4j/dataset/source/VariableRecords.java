@@ -2,6 +2,7 @@ package io.gds4j.dataset.source;
 
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Optional;
 
 /** Records of different lengths that follow each other in one file, without gaps. */
 final class VariableRecords implements RecordSource {
@@ -14,7 +15,7 @@ final class VariableRecords implements RecordSource {
     /**
      * Takes the array, which the caller has checked: it never decreases.
      *
-     * @param element name of the type that records consist of
+     * @param element type that records consist of, as {@link RecordSource#elementType}
      */
     VariableRecords(Path file, String element, long[] offsets) {
         this.element = element;
@@ -32,8 +33,9 @@ final class VariableRecords implements RecordSource {
         VariableRecords first = parts.getFirst();
         for (VariableRecords part : parts) {
             if (!part.element.equals(first.element)) {
-                throw RecordFormatException.malformed(part.files.getFirst(), "has records of %s, allowed: %s as in %s"
-                        .formatted(part.element, first.element, first.files.getFirst()));
+                throw RecordFormatException.malformed(part.files.getFirst(),
+                        "has records of %s tokens, allowed: %s tokens as in %s"
+                                .formatted(part.element, first.element, first.files.getFirst()));
             }
         }
         return RecordFiles.join(parts);
@@ -57,6 +59,11 @@ final class VariableRecords implements RecordSource {
     @Override
     public boolean isFixedLength() {
         return false;
+    }
+
+    @Override
+    public Optional<String> elementType() {
+        return Optional.of(element);
     }
 
     @Override

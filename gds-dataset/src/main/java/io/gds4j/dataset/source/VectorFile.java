@@ -9,13 +9,13 @@ import java.util.Optional;
 
 /** The files of vector-search data sets, told by their extension. */
 enum VectorFile {
-    FVECS("fvecs", "float32", 4, true),
-    IVECS("ivecs", "int32", 4, true),
-    BVECS("bvecs", "uint8", 1, true),
-    FBIN("fbin", "float32", 4, false),
-    IBIN("ibin", "int32", 4, false),
-    U8BIN("u8bin", "uint8", 1, false),
-    I8BIN("i8bin", "int8", 1, false);
+    FVECS("fvecs", "<f4", 4, true),
+    IVECS("ivecs", "<i4", 4, true),
+    BVECS("bvecs", "|u1", 1, true),
+    FBIN("fbin", "<f4", 4, false),
+    IBIN("ibin", "<i4", 4, false),
+    U8BIN("u8bin", "|u1", 1, false),
+    I8BIN("i8bin", "|i1", 1, false);
 
     private static final int BIN_HEADER = 8;
 
@@ -68,7 +68,8 @@ enum VectorFile {
                     (count - 1) * stride,
                     "the last vector has dimension %s, the first has %s".formatted(last, dimension));
         }
-        return new RecordRows(file.path(), Integer.BYTES, length, stride, count, element);
+        return new RecordRows(file.path(), Integer.BYTES, length, stride, count, Optional.of(element),
+                shape(dimension));
     }
 
     private static long dimension(HeaderFile file, long offset) {
@@ -78,6 +79,10 @@ enum VectorFile {
                     file.path(), offset, "a vector has dimension %s, allowed: 1 or more".formatted(dimension));
         }
         return dimension;
+    }
+
+    private static Optional<List<Long>> shape(long dimension) {
+        return Optional.of(List.of(dimension));
     }
 
     private RecordRows plainRows(HeaderFile file) {
@@ -94,6 +99,7 @@ enum VectorFile {
                     "the file has %s bytes of data, the header says %s vectors of %s bytes".formatted(
                             file.size() - BIN_HEADER, count, length));
         }
-        return new RecordRows(file.path(), BIN_HEADER, length, length, count, element);
+        return new RecordRows(file.path(), BIN_HEADER, length, length, count, Optional.of(element),
+                shape(dimension));
     }
 }

@@ -9,4 +9,4 @@ package io.gds4j.dataset.source;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
-//   RecordFilesTest: HeaderFile, MegatronIndex
+//   RecordFilesTest: FixedRecords, HeaderFile, MegatronIndex, VectorFile

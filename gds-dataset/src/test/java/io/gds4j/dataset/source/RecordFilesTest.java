@@ -142,6 +142,35 @@ class RecordFilesTest {
     }
 
     @ParameterizedTest
+    @CsvSource({"<f2, <f2", "=f4, <f4", ">i2, >i2", "|u1, |u1", "<M8[ms], <M8[ms]"})
+    void npyTellsTypeAndShapeOfARecord(String descr, String type) throws IOException {
+        int bytes = Character.digit(descr.charAt(2), 10);
+        RecordSource source = RecordFiles.open(List.of(npy("a.npy", header(descr, "(5, 3, 2)"), 30 * bytes)));
+        assertThat(source.elementType()).contains(type);
+        assertThat(source.shape()).contains(List.of(3L, 2L));
+        RecordSource scalars = RecordFiles.open(List.of(npy("b.npy", header(descr, "(5,)"), 5 * bytes)));
+        assertThat(scalars.shape()).contains(List.of());
+        RecordSource joined = RecordFiles.join(List.of(source, scalars));
+        assertThat(joined.elementType()).contains(type);
+        assertThat(joined.shape()).as("shapes that differ").isEmpty();
+    }
+
+    @Test
+    void shapesThatDifferInOneDataSetAreNone() throws IOException {
+        RecordSource source = RecordFiles.npy(List.of(
+                npy("a.npy", header("<f4", "(5, 3, 2)"), 120), npy("b.npy", header("<f4", "(1, 6)"), 24)));
+        assertThat(source.elementType()).contains("<f4");
+        assertThat(source.shape()).isEmpty();
+    }
+
+    @Test
+    void bytesHaveNoTypeAndNoShape() throws IOException {
+        RecordSource source = RecordFiles.fixed(List.of(write("a", new byte[20])), 0, 10);
+        assertThat(source.elementType()).isEmpty();
+        assertThat(source.shape()).isEmpty();
+    }
+
+    @ParameterizedTest
     @CsvSource(delimiter = ';', value = {
             "|O; (5, 3); Python objects",
             "<f4; (); shape is ()",
@@ -196,6 +225,8 @@ class RecordFilesTest {
         assertThat(source.records()).isEqualTo(3);
         assertThat(source.length(0)).isEqualTo(8);
         assertThat(source.fileOffset(1)).isEqualTo(16);
+        assertThat(source.elementType()).contains("<f4");
+        assertThat(source.shape()).contains(List.of(2L));
         bytes.putInt(24, 3);
         assertMalformed(Files.write(path, bytes.array()), "the last vector has dimension 3, the first has 2");
         bytes.putInt(0, -1);
@@ -240,6 +271,8 @@ class RecordFilesTest {
         assertThat(source.maxLength()).isEqualTo(10);
         assertThat(source.length(1)).isZero();
         assertThat(source.fileOffset(2)).isEqualTo(6);
+        assertThat(source.elementType()).contains("<u2");
+        assertThat(source.shape()).as("lengths differ").isEmpty();
     }
 
     @Test
@@ -256,7 +289,7 @@ class RecordFilesTest {
         write("other.idx", index);
         assertThatThrownBy(() -> RecordFiles.open(List.of(first, second))).isInstanceOf(RecordFormatException.class)
                 .hasMessageContaining("other.bin")
-                .hasMessageContaining("has records of i16 tokens, allowed: u16 tokens as in")
+                .hasMessageContaining("has records of <i2 tokens, allowed: <u2 tokens as in")
                 .hasMessageContaining("t.bin");
     }
 
