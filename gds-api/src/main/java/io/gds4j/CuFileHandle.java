@@ -28,6 +28,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongSupplier;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A registered file ({@code cuFileHandleRegister}): reads it into memory and writes memory to it.
@@ -122,7 +123,8 @@ public final class CuFileHandle implements AutoCloseable {
     /**
      * Fills a segment from {@code fileOffset}; see {@link #read(IoMemory, long, long, long)}. Wraps a native segment at each
      * call: a loop over one segment saves that with {@link MemoryRange#ofSegment(MemorySegment)}. A segment over a Java array is filled
-     * through a copy in native memory, and unchanged if the read fails.
+     * in pieces of at most 1 MiB through native memory that is kept; statistics count each piece. If the read fails, only the first
+     * {@link CuFileException#bytesTransferred()} bytes are changed.
      *
      * @param segment receives the bytes
      * @param fileOffset first byte in the file
@@ -133,7 +135,7 @@ public final class CuFileHandle implements AutoCloseable {
     public long read(MemorySegment segment, long fileOffset) {
         return segment.isNative()
                 ? read(wrap(false, segment, fileOffset), fileOffset)
-                : HeapCopies.read(this, segment, fileOffset);
+                : HeapCopies.transfer(this, false, segment, fileOffset);
     }
 
     /**
@@ -153,7 +155,7 @@ public final class CuFileHandle implements AutoCloseable {
     /**
      * Reads into an array, through a copy in native memory.
      *
-     * @param bytes receives the bytes; unchanged past their count, and unchanged if the read fails
+     * @param bytes receives the bytes; unchanged past their count, and past {@link CuFileException#bytesTransferred()} if the read fails
      * @param fileOffset first byte in the file
      * @return bytes read; less than the array holds only at the end of the file (0 at or past it, never -1)
      * @throws CuFileException as {@link #read(MemorySegment, long)}; NOMEM_ERROR if the JVM's limit of direct memory
@@ -395,7 +397,7 @@ public final class CuFileHandle implements AutoCloseable {
     public long write(MemorySegment segment, long fileOffset) {
         return segment.isNative()
                 ? write(wrap(true, segment, fileOffset), fileOffset)
-                : HeapCopies.write(this, segment, fileOffset);
+                : HeapCopies.transfer(this, true, segment, fileOffset);
     }
 
     /**
@@ -582,6 +584,13 @@ public final class CuFileHandle implements AutoCloseable {
         if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
             request(write, size, fileOffset, bufferOffset).checkWithin(memory);
         }
+        return transferNow(write, memory, size, fileOffset, bufferOffset, null);
+    }
+
+    /** @param heap what the memory is a copy of, piece by piece; null if the program named the memory */
+    long transferNow(
+            boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset,
+            @Nullable MemorySegment heap) {
         ThreadState here = ThreadState.current();
         if (!lifetime.enter(here)) {
             throw closed(request(write, size, fileOffset, bufferOffset));
@@ -597,7 +606,9 @@ public final class CuFileHandle implements AutoCloseable {
                 throw request(write, size, fileOffset, bufferOffset).wrap(e);
             }
             entered = true;
-            return transfer(write, memory, size, fileOffset, bufferOffset);
+            return heap == null
+                    ? transfer(write, memory, size, fileOffset, bufferOffset)
+                    : HeapCopies.pieces(this, write, memory.range(), heap, fileOffset);
         } finally {
             if (entered) {
                 MemoryUse.exit(memory, here);

@@ -2,27 +2,107 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
+import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.TransferArguments;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** Transfers of segments over Java arrays, through copies in native memory. */
 final class HeapCopies {
+    /** Bytes of a piece: large enough that a request costs little beside it, small enough for the processor's caches. */
+    private static final long PIECE = 1 << 20;
+
+    /** Memory of pieces that no call uses. More calls at once than this allocate their own. */
+    private static final AtomicReferenceArray<@Nullable MemoryRange> KEPT = new AtomicReferenceArray<>(32);
+
     private HeapCopies() {
     }
 
-    /** Reads into a native copy, and copies to the array what was read. */
-    static long read(CuFileHandle handle, MemorySegment heap, long fileOffset) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment copy = allocate(arena, handle, false, heap.byteSize(), fileOffset);
-            // The read refuses a read-only segment, with its place in the file.
-            long bytes = handle.read(heap.isReadOnly() ? copy.asReadOnly() : copy, fileOffset);
-            MemorySegment.copy(copy, 0, heap, 0, bytes);
-            return bytes;
+    /**
+     * Moves the bytes in pieces through kept memory: a copy of the whole length would be cleared at each call, and fall out of the
+     * processor's caches.
+     */
+    static long transfer(CuFileHandle handle, boolean write, MemorySegment heap, long fileOffset) {
+        long size = heap.byteSize();
+        if (!TransferArguments.isFileRange(size, fileOffset)) {
+            handle.request(write, size, fileOffset, 0).checkNumbers();
         }
+        if (!write && heap.isReadOnly()) {
+            throw handle.request(false, size, fileOffset, 0).failure(CuFileError.PERMISSION_DENIED)
+                    .detail("the memory is a read-only segment").build();
+        }
+        MemoryRange copy = take(handle, write, size, fileOffset);
+        try {
+            return handle.transferNow(write, copy, size, fileOffset, 0, heap);
+        } finally {
+            keep(copy);
+        }
+    }
+
+    private static MemoryRange take(CuFileHandle handle, boolean write, long size, long fileOffset) {
+        for (int i = 0; i < KEPT.length(); i++) {
+            MemoryRange kept = KEPT.getPlain(i) == null ? null : KEPT.getAndSet(i, null);
+            if (kept != null) {
+                return kept;
+            }
+        }
+        return MemoryRange.ofSegment(
+                allocate(Arena.ofAuto(), handle, write, PIECE, Pages.SIZE, fileOffset, size));
+    }
+
+    /** Keeps the memory for the next call. If enough is kept, the collector frees it. */
+    private static void keep(MemoryRange copy) {
+        for (int i = 0; i < KEPT.length(); i++) {
+            if (KEPT.getPlain(i) == null && KEPT.compareAndSet(i, null, copy)) {
+                return;
+            }
+        }
+    }
+
+    /** Moves all pieces. The caller has entered file and copy. */
+    static long pieces(CuFileHandle handle, boolean write, MemoryRange copy, MemorySegment heap, long fileOffset) {
+        MemorySegment memory = copy.segment().orElseThrow();
+        long size = heap.byteSize();
+        long done = 0;
+        long moved;
+        long asked;
+        do {
+            long at = fileOffset + done;
+            // Pieces end at pages of the file and lie in the copy as there, as direct I/O needs it.
+            long begin = Pages.offset(at);
+            asked = Math.min(size - done, PIECE - begin);
+            if (write) {
+                MemorySegment.copy(heap, done, memory, begin, asked);
+            }
+            try {
+                moved = handle.transfer(write, copy, asked, at, begin);
+            } catch (CuFileException e) {
+                moved = Math.max(0, e.bytesTransferred());
+                if (!write) {
+                    MemorySegment.copy(memory, begin, heap, done, moved);
+                }
+                throw asked == size ? e : whole(handle.request(write, size, fileOffset, 0), done + moved, e);
+            }
+            if (!write) {
+                MemorySegment.copy(memory, begin, heap, done, moved);
+            }
+            done += moved;
+        } while (moved == asked && done < size);
+        return done;
+    }
+
+    /** Returns the failure of a piece as one of the whole request. */
+    private static CuFileException whole(RequestCheck request, long moved, CuFileException e) {
+        CuFileException.Builder whole = request.failure(e.error()).errno(e.errno().orElse(0)).transferred(moved)
+                .detail(e.detail()).cause(e);
+        return e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
     }
 
     static long read(CuFileHandle handle, MemorySegment heap, long fileOffset, IoResult result) {
@@ -70,26 +150,24 @@ final class HeapCopies {
         }
     }
 
-    static long write(CuFileHandle handle, MemorySegment heap, long fileOffset) {
-        try (Arena arena = Arena.ofConfined()) {
-            return handle.write(
-                    allocate(arena, handle, true, heap.byteSize(), fileOffset).copyFrom(heap), fileOffset);
-        }
-    }
-
     /**
      * Allocates a copy.
      *
      * @throws CuFileException NOMEM_ERROR if the JVM's limit of direct memory leaves too little
      */
     static MemorySegment allocate(Arena arena, CuFileHandle handle, boolean write, long bytes, long fileOffset) {
+        return allocate(arena, handle, write, bytes, Long.BYTES, fileOffset, bytes);
+    }
+
+    private static MemorySegment allocate(
+            Arena arena, CuFileHandle handle, boolean write, long bytes, long alignment, long fileOffset, long size) {
         try {
-            return arena.allocate(bytes, Long.BYTES);
+            return arena.allocate(bytes, alignment);
         } catch (OutOfMemoryError e) {
             throw CuFileException.builder(write ? "cuFileWrite" : "cuFileRead")
                     .error(CuFileError.NOMEM_ERROR)
                     .path(handle.path())
-                    .range(fileOffset, bytes)
+                    .range(fileOffset, size)
                     .detail("no direct memory for a copy of the Java array (-XX:MaxDirectMemorySize)")
                     .build();
         }

@@ -13,6 +13,7 @@ import org.jspecify.annotations.NullMarked;
 //   CuFileBatchTest: BulkTransfer
 //   DriverLifecycleTest: Session
 //   InFlightTest: MemoryUse
+//   MemoryArgumentsTest: HeapCopies
 //   ScatterCheckTest: ScatterCheck
 //   StatsCommandTest: StatisticsBean
 //   CheckCommandTest: Examination

@@ -15,6 +15,7 @@ import io.gds4j.CuFileStream;
 import io.gds4j.HostStream;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.error.Errno;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
@@ -239,6 +240,39 @@ class MemoryArgumentsTest {
         assertThat(Files.readAllBytes(path)).hasSize(SIZE + 3).startsWith(CONTENT).endsWith(1, 2, 3);
         assertThat(file.write(new byte[0], 0)).isZero();
         assertThat(file.read(new byte[0], 0)).isZero();
+    }
+
+    @Test
+    void longArraysGoInPieces() throws IOException {
+        int size = (3 << 20) + 4321;
+        byte[] content = RandomBytes.of(5, size);
+        assertThat(file.write(content, 17)).isEqualTo(size);
+        byte[] back = new byte[size + 9];
+        assertThat(file.read(back, 17)).as("ends with the file").isEqualTo(size);
+        assertThat(Arrays.copyOf(back, size)).isEqualTo(content);
+        assertThat(Arrays.copyOfRange(back, size, size + 9)).containsOnly(0);
+        assertThat(Files.readAllBytes(path)).hasSize(17 + size).endsWith(content);
+        Failures.expect(CuFileError.INVALID_VALUE, () -> file.read(new byte[2 << 20], Long.MAX_VALUE - (1 << 20)));
+    }
+
+    @Test
+    void interruptEndsALongArrayAndTellsItsBytes() {
+        byte[] content = RandomBytes.of(6, 3 << 20);
+        file.write(content, 0);
+        byte[] back = new byte[3 << 20];
+        Thread.currentThread().interrupt();
+        CuFileException e;
+        try {
+            e = catchThrowableOfType(CuFileInterruptedException.class, () -> file.read(back, 0));
+        } finally {
+            assertThat(Thread.interrupted()).as("the flag stays set").isTrue();
+        }
+        assertThat(e.fileOffset()).hasValue(0);
+        assertThat(e.size()).hasValue(3 << 20);
+        int moved = (int) e.bytesTransferred();
+        assertThat(moved).isBetween(0, 1 << 20);
+        assertThat(Arrays.copyOf(back, moved)).isEqualTo(Arrays.copyOf(content, moved));
+        assertThat(Arrays.copyOfRange(back, moved, back.length)).containsOnly(0);
     }
 
     @Test
