@@ -31,6 +31,7 @@ import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import java.util.stream.IntStream;
 import org.jspecify.annotations.Nullable;
 
@@ -101,6 +102,22 @@ public final class LoadPlan {
      */
     public LoadPlan select(Predicate<TensorInfo> filter) {
         return with(options.with(Objects.requireNonNull(filter, "filter")));
+    }
+
+    /**
+     * Gives loaded tensors other names, those that an engine expects. {@link LoadedTensors} and {@link LoadedTensor#info} have the new
+     * names; the choice, destinations, rules of ranks and listeners see those of the checkpoint. A second call receives the names
+     * that the first one gave. {@link #load} and the methods that inspect the plan throw INVALID_VALUE, before anything is read, if two
+     * chosen tensors would have the same name; the message has both.
+     *
+     * <pre>{@code
+     * LoadPlan plan = checkpoint.plan().rename(name -> name.replace("model.", ""));
+     * }</pre>
+     *
+     * @param names returns the new name, not null; called on any thread, once for each chosen tensor of a plan
+     */
+    public LoadPlan rename(UnaryOperator<String> names) {
+        return with(options.withRenaming(Objects.requireNonNull(names, "names")));
     }
 
     /** Loads into memory of this kind, of GPU 0 or of the host. */

@@ -21,6 +21,7 @@ import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
 
@@ -68,8 +69,8 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
             if (slice.rank() == rank) {
                 DestinationBlock block = job.blocks().get(placed.block());
                 MemoryRange range = block.range(placed.offset(), slice.bytes());
-                held.put(slice.tensor().name(),
-                        new Held(new LoadedTensor(info(slice), range, allocator), block, slice));
+                TensorInfo info = info(slice, job.layout().names());
+                held.put(info.name(), new Held(new LoadedTensor(info, range, allocator), block, slice));
             }
         }
         for (int i = 0; i < job.blocks().size(); i++) {
@@ -79,20 +80,27 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         }
     }
 
-    /** Describes a slice as a tensor. */
-    private static TensorInfo info(TensorSlice slice) {
+    /** Describes a slice as a tensor, under its new name if there is one. */
+    private static TensorInfo info(TensorSlice slice, Map<String, String> names) {
         TensorInfo whole = slice.tensor();
-        if (slice.isWhole()) {
+        String name = names.getOrDefault(whole.name(), whole.name());
+        if (slice.isWhole() && name.equals(whole.name())) {
             return whole;
         }
-        long offset = slice.copies().isEmpty() ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
-        return new TensorInfo(whole.name(), whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
+        boolean atStart = slice.isWhole() || slice.copies().isEmpty();
+        long offset = atStart ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
+        return new TensorInfo(name, whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
                 whole.order());
     }
 
     /** Returns the names of the tensors that were not taken, file by file in the order of their data. */
     public synchronized Set<String> names() {
         return new LinkedHashSet<>(held.keySet());
+    }
+
+    /** Returns the number of tensors that were not taken; 0 after close. */
+    public synchronized int size() {
+        return held.size();
     }
 
     /**
@@ -131,6 +139,16 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
      */
     public synchronized LoadedTensor get(String name) {
         return held(name).tensor();
+    }
+
+    /**
+     * Returns a tensor by name; empty if there is no such tensor or it was taken.
+     *
+     * @throws CuFileException CUDA_POINTER_INVALID after close
+     */
+    public synchronized Optional<LoadedTensor> find(String name) {
+        checkOpen();
+        return Optional.ofNullable(held.get(name)).map(Held::tensor);
     }
 
     /** Returns the bytes of the file that a tensor consists of; throws as {@link #get} does. */

@@ -1,10 +1,14 @@
 package io.gds4j.loader.format;
 
+import io.gds4j.error.CuFileException;
+import java.util.ArrayList;
 import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
 import java.util.Optional;
+import java.util.OptionalDouble;
+import java.util.OptionalLong;
 import java.util.Set;
 
 /**
@@ -19,6 +23,104 @@ public interface Metadata {
 
     /** Returns the value of a key; empty if the file does not have the key. */
     Optional<MetadataValue> get(String key);
+
+    /**
+     * Returns a whole number. Formats whose values are all text, such as safetensors, have it in decimal digits ({@link Long#parseLong}).
+     *
+     * <pre>{@code
+     * long blocks = checkpoint.typedMetadata().getLong("llama.block_count").orElseThrow();
+     * }</pre>
+     *
+     * @return the number; empty if the file does not have the key
+     * @throws CuFileException INVALID_VALUE for a value that is no whole number, or that exceeds 2^63-1; otherwise as {@link #get}
+     */
+    default OptionalLong getLong(String key) {
+        MetadataValue value = get(key).orElse(null);
+        if (value == null) {
+            return OptionalLong.empty();
+        }
+        if (value instanceof MetadataValue.Whole(long number, boolean unsigned) && (number >= 0 || !unsigned)) {
+            return OptionalLong.of(number);
+        }
+        if (value instanceof MetadataValue.Text(String text)) {
+            try {
+                return OptionalLong.of(Long.parseLong(text));
+            } catch (NumberFormatException e) {
+                throw notA("whole number", key, value);
+            }
+        }
+        throw notA("whole number up to 2^63-1", key, value);
+    }
+
+    /**
+     * Returns a number. Whole numbers are rounded to the nearest double; texts are read by {@link Double#parseDouble}.
+     *
+     * @return the number; empty if the file does not have the key
+     * @throws CuFileException INVALID_VALUE for a value that is no number; otherwise as {@link #get}
+     */
+    default OptionalDouble getDouble(String key) {
+        MetadataValue value = get(key).orElse(null);
+        if (value == null) {
+            return OptionalDouble.empty();
+        }
+        if (value instanceof MetadataValue.Real(double number)) {
+            return OptionalDouble.of(number);
+        }
+        if (value instanceof MetadataValue.Whole || value instanceof MetadataValue.Text) {
+            try {
+                return OptionalDouble.of(Double.parseDouble(value.toString()));
+            } catch (NumberFormatException e) {
+                throw notA("number", key, value);
+            }
+        }
+        throw notA("number", key, value);
+    }
+
+    /**
+     * Returns a text.
+     *
+     * @return the text; empty if the file does not have the key
+     * @throws CuFileException INVALID_VALUE for a value that is no text; otherwise as {@link #get}
+     */
+    default Optional<String> getString(String key) {
+        return get(key).map(value -> {
+            if (value instanceof MetadataValue.Text(String text)) {
+                return text;
+            }
+            throw notA("text", key, value);
+        });
+    }
+
+    /**
+     * Returns an array of texts, such as the tokens of a vocabulary. All of them are read at once.
+     *
+     * @return an immutable list; empty if the file does not have the key
+     * @throws CuFileException INVALID_VALUE for a value that is no array, or that has other elements or more than 2^31-1; otherwise as
+     *         {@link #get}
+     */
+    default Optional<List<String>> getStrings(String key) {
+        return get(key).map(value -> {
+            if (!(value instanceof MetadataValue.Array array) || array.size() > Integer.MAX_VALUE) {
+                throw notA("array of texts", key, value);
+            }
+            List<String> texts = new ArrayList<>();
+            for (MetadataValue element : array.values(0, (int) array.size())) {
+                if (!(element instanceof MetadataValue.Text(String text))) {
+                    throw notA("array of texts", key, value);
+                }
+                texts.add(text);
+            }
+            return List.copyOf(texts);
+        });
+    }
+
+    private static CuFileException notA(String wanted, String key, MetadataValue value) {
+        String is = value instanceof MetadataValue.Array array
+                ? "an array of %s %s".formatted(array.size(), array.elementType())
+                : CheckpointException.quote(value.toString());
+        return CuFileException.invalid("Metadata", "the value of %s is no %s: %s".formatted(
+                CheckpointException.quote(key), wanted, is));
+    }
 
     /** Returns the values that are text, by key in the order of the file. */
     default Map<String, String> strings() {

@@ -21,6 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param slices slices with their places, file by file and rank by rank in the order of their data
  * @param works reads in the order of the files; they are independent of each other
  * @param aliases for a tensor, the other ones that are the same bytes in the same place; all are indices into {@code tensors}
+ * @param names names of the loaded tensors by those in the checkpoint; empty if they are the same
  */
 public record Layout(
         List<CheckpointFile> files,
@@ -28,7 +29,8 @@ public record Layout(
         List<TensorInfo> tensors,
         List<Placed> slices,
         List<Work> works,
-        Map<Integer, List<Integer>> aliases) {
+        Map<Integer, List<Integer>> aliases,
+        Map<String, String> names) {
     /**
      * A block of destination memory to allocate or to use.
      *

@@ -165,7 +165,8 @@ public final class LayoutPlanner {
                 List.copyOf(tensors),
                 List.copyOf(placed),
                 List.copyOf(works),
-                Map.copyOf(aliases));
+                Map.copyOf(aliases),
+                options.names(tensors));
     }
 
     private static StridedCopy row(long fileOffset, long length, long sliceOffset) {

@@ -1,24 +1,40 @@
 package io.gds4j.loader.internal.load;
 
 import io.gds4j.config.DirectStorage;
+import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
+import java.util.HashMap;
+import java.util.List;
+import java.util.Map;
 import java.util.function.Function;
 import java.util.function.Predicate;
+import java.util.function.UnaryOperator;
 import org.jspecify.annotations.Nullable;
 
-/** The options of a {@code LoadPlan}, whose methods document and check the values. */
+/**
+ * The options of a {@code LoadPlan}, whose methods document and check the values.
+ *
+ * @param renaming gives loaded tensors their names; null if they keep those of the checkpoint
+ */
 public record LoadOptions(
-        Predicate<TensorInfo> filter, Target target, long alignment, Io io, DirectStorage directStorage) {
+        Predicate<TensorInfo> filter,
+        Target target,
+        long alignment,
+        Io io,
+        DirectStorage directStorage,
+        @Nullable UnaryOperator<String> renaming) {
 
     public static final LoadOptions DEFAULTS = new LoadOptions(
             tensor -> true,
             new Target(MemoryKind.HOST, MemoryRange.NO_DEVICE, null, null),
             256,
             new Io(64L << 20, 0, 0, false),
-            DirectStorage.AUTO);
+            DirectStorage.AUTO,
+            null);
 
     /** Memory that the load allocates, one range of the caller, or memory of the caller for each tensor. */
     public record Target(
@@ -90,22 +106,56 @@ public record LoadOptions(
     }
 
     public LoadOptions with(Predicate<TensorInfo> narrower) {
-        return new LoadOptions(filter.and(narrower), target, alignment, io, directStorage);
+        return new LoadOptions(filter.and(narrower), target, alignment, io, directStorage, renaming);
     }
 
     public LoadOptions with(Target other) {
-        return new LoadOptions(filter, other, alignment, io, directStorage);
+        return new LoadOptions(filter, other, alignment, io, directStorage, renaming);
     }
 
     public LoadOptions withAlignment(long bytes) {
-        return new LoadOptions(filter, target, bytes, io, directStorage);
+        return new LoadOptions(filter, target, bytes, io, directStorage, renaming);
     }
 
     public LoadOptions with(Io other) {
-        return new LoadOptions(filter, target, alignment, other, directStorage);
+        return new LoadOptions(filter, target, alignment, other, directStorage, renaming);
     }
 
     public LoadOptions with(DirectStorage demand) {
-        return new LoadOptions(filter, target, alignment, io, demand);
+        return new LoadOptions(filter, target, alignment, io, demand, renaming);
+    }
+
+    /** @param next receives the names that the options gave so far */
+    public LoadOptions withRenaming(UnaryOperator<String> next) {
+        UnaryOperator<String> before = renaming;
+        return new LoadOptions(filter, target, alignment, io, directStorage, name -> {
+            String given = before == null ? name : before.apply(name);
+            String renamed = next.apply(given);
+            if (renamed == null) {
+                throw CuFileException.invalid(
+                        "LoadPlan", "the new name of tensor %s is null".formatted(CheckpointException.quote(given)));
+            }
+            return renamed;
+        });
+    }
+
+    /** Returns the names of loaded tensors by those in the checkpoint; empty if they are the same. Refuses one name for two. */
+    Map<String, String> names(List<TensorInfo> tensors) {
+        if (renaming == null) {
+            return Map.of();
+        }
+        Map<String, String> names = new HashMap<>();
+        Map<String, String> owners = new HashMap<>();
+        for (TensorInfo tensor : tensors) {
+            String name = renaming.apply(tensor.name());
+            String other = owners.put(name, tensor.name());
+            if (other != null) {
+                throw CuFileException.invalid("LoadPlan", "tensors %s and %s would have the same name, %s".formatted(
+                        CheckpointException.quote(other), CheckpointException.quote(tensor.name()),
+                        CheckpointException.quote(name)));
+            }
+            names.put(tensor.name(), name);
+        }
+        return Map.copyOf(names);
     }
 }

@@ -142,7 +142,7 @@ class LayoutValuesTest {
             }
         }
         CheckpointFile file = CheckpointFile.of(FILE, 1000, 0, tensors, Map.of());
-        return new Layout(List.of(file), blocks, tensors, slices, works, aliases);
+        return new Layout(List.of(file), blocks, tensors, slices, works, aliases, Map.of());
     }
 
     private static final List<Work> WORKS = List.of(

@@ -55,7 +55,8 @@ class RequestsInFlightTest {
         Layout one = layout(4, 4096 * MIB, LoadOptions.DEFAULTS);
         List<Layout.BlockSpec> blocks = IntStream.range(0, gpus)
                 .mapToObj(gpu -> new Layout.BlockSpec(gpu, MIB, 256, MemoryKind.CUDA_DEVICE, gpu, null)).toList();
-        Layout layout = new Layout(one.files(), blocks, one.tensors(), one.slices(), one.works(), one.aliases());
+        Layout layout =
+                new Layout(one.files(), blocks, one.tensors(), one.slices(), one.works(), one.aliases(), one.names());
         assertThat(LoadOptions.DEFAULTS.io().inFlight(layout, processors)).isEqualTo(expected);
     }
 
