@@ -94,7 +94,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long read(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
+        return transferNow(false, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -369,7 +369,7 @@ public final class CuFileHandle implements AutoCloseable {
      * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted between pieces
      */
     public long write(IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset);
+        return transferNow(true, MemoryUse.plain(memory), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -579,18 +579,17 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    /** Transfers on this thread. Allocates nothing unless it fails: only a failure needs a {@link RequestCheck}. */
-    private long transferNow(boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        if (!RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
-            request(write, size, fileOffset, bufferOffset).checkWithin(memory);
-        }
-        return transferNow(write, memory, size, fileOffset, bufferOffset, null);
-    }
-
-    /** @param heap what the memory is a copy of, piece by piece; null if the program named the memory */
+    /**
+     * Transfers on this thread. Allocates nothing unless it fails: only a failure needs a {@link RequestCheck}.
+     *
+     * @param heap what the memory is a copy of, piece by piece; null if the program named the memory
+     */
     long transferNow(
             boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset,
             @Nullable MemorySegment heap) {
+        if (heap == null && !RequestCheck.isWithin(memory, write, size, fileOffset, bufferOffset)) {
+            request(write, size, fileOffset, bufferOffset).checkWithin(memory);
+        }
         ThreadState here = ThreadState.current();
         if (!lifetime.enter(here)) {
             throw closed(request(write, size, fileOffset, bufferOffset));
