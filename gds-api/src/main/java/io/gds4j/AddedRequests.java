@@ -28,7 +28,8 @@ final class AddedRequests {
             add(new Request(handle, write, MemoryRange.ofSegment(segment), bytes, fileOffset, 0));
             return;
         }
-        MemorySegment copy = HeapCopies.allocate(Arena.ofAuto(), handle, write, bytes, fileOffset);
+        MemorySegment copy = HeapCopies.allocate(
+                Arena.ofAuto(), handle.request(write, bytes, fileOffset, 0), bytes, Long.BYTES);
         if (write) {
             copy.copyFrom(segment);
         }

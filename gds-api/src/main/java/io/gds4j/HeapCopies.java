@@ -2,25 +2,19 @@ package io.gds4j;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
-import io.gds4j.error.CuFileInterruptedException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.TransferArguments;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.util.concurrent.CompletableFuture;
-import java.util.concurrent.atomic.AtomicReferenceArray;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
-import org.jspecify.annotations.Nullable;
 
 /** Transfers of segments over Java arrays, through copies in native memory. */
 final class HeapCopies {
     /** Bytes of a piece: large enough that a request costs little beside it, small enough for the processor's caches. */
     private static final long PIECE = 1 << 20;
-
-    /** Memory of pieces that no call uses. More calls at once than this allocate their own. */
-    private static final AtomicReferenceArray<@Nullable MemoryRange> KEPT = new AtomicReferenceArray<>(32);
 
     private HeapCopies() {
     }
@@ -35,34 +29,17 @@ final class HeapCopies {
             handle.request(write, size, fileOffset, 0).checkNumbers();
         }
         if (!write && heap.isReadOnly()) {
-            throw handle.request(false, size, fileOffset, 0).failure(CuFileError.PERMISSION_DENIED)
-                    .detail("the memory is a read-only segment").build();
+            throw handle.request(false, size, fileOffset, 0).readOnlySegment();
         }
-        MemoryRange copy = take(handle, write, size, fileOffset);
+        MemoryRange idle = handle.session().borrowPiece();
+        MemoryRange copy = idle != null
+                ? idle
+                : MemoryRange.ofSegment(
+                        allocate(Arena.ofAuto(), handle.request(write, size, fileOffset, 0), PIECE, Pages.SIZE));
         try {
             return handle.transferNow(write, copy, size, fileOffset, 0, heap);
         } finally {
-            keep(copy);
-        }
-    }
-
-    private static MemoryRange take(CuFileHandle handle, boolean write, long size, long fileOffset) {
-        for (int i = 0; i < KEPT.length(); i++) {
-            MemoryRange kept = KEPT.getPlain(i) == null ? null : KEPT.getAndSet(i, null);
-            if (kept != null) {
-                return kept;
-            }
-        }
-        return MemoryRange.ofSegment(
-                allocate(Arena.ofAuto(), handle, write, PIECE, Pages.SIZE, fileOffset, size));
-    }
-
-    /** Keeps the memory for the next call. If enough is kept, the collector frees it. */
-    private static void keep(MemoryRange copy) {
-        for (int i = 0; i < KEPT.length(); i++) {
-            if (KEPT.getPlain(i) == null && KEPT.compareAndSet(i, null, copy)) {
-                return;
-            }
+            handle.session().giveBack(copy);
         }
     }
 
@@ -88,7 +65,7 @@ final class HeapCopies {
                 if (!write) {
                     MemorySegment.copy(memory, begin, heap, done, moved);
                 }
-                throw asked == size ? e : whole(handle.request(write, size, fileOffset, 0), done + moved, e);
+                throw asked == size ? e : handle.request(write, size, fileOffset, 0).ofPart(e, done + moved);
             }
             if (!write) {
                 MemorySegment.copy(memory, begin, heap, done, moved);
@@ -98,17 +75,11 @@ final class HeapCopies {
         return done;
     }
 
-    /** Returns the failure of a piece as one of the whole request. */
-    private static CuFileException whole(RequestCheck request, long moved, CuFileException e) {
-        CuFileException.Builder whole = request.failure(e.error()).errno(e.errno().orElse(0)).transferred(moved)
-                .detail(e.detail()).cause(e);
-        return e instanceof CuFileInterruptedException ? whole.buildInterrupted() : whole.build();
-    }
-
     static long read(CuFileHandle handle, MemorySegment heap, long fileOffset, IoResult result) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment copy = reported(handle, heap.byteSize(), fileOffset, result,
-                    () -> allocate(arena, handle, false, heap.byteSize(), fileOffset));
+                    () -> allocate(arena, handle.request(false, heap.byteSize(), fileOffset, 0), heap.byteSize(),
+                            Long.BYTES));
             long bytes = handle.read(heap.isReadOnly() ? copy.asReadOnly() : copy, fileOffset, result);
             MemorySegment.copy(copy, 0, heap, 0, bytes);
             return bytes;
@@ -123,11 +94,10 @@ final class HeapCopies {
     static CompletableFuture<Long> readAsync(
             CuFileHandle handle, MemorySegment segment, long fileOffset, LongConsumer done) {
         long size = segment.byteSize();
-        MemorySegment target = segment.isNative()
-                ? segment
-                : allocate(Arena.ofAuto(), handle, false, size, fileOffset);
+        RequestCheck request = handle.request(false, size, fileOffset, 0);
+        MemorySegment target = segment.isNative() ? segment : allocate(Arena.ofAuto(), request, size, Long.BYTES);
         MemoryRange memory = handle.wrap(false, segment.isReadOnly() ? target.asReadOnly() : target, fileOffset);
-        return handle.start(handle.request(false, size, fileOffset, 0), memory, () -> handle.letGo(memory), () -> {
+        return handle.start(request, memory, () -> handle.letGo(memory), () -> {
             long bytes = handle.transfer(false, memory, size, fileOffset, 0);
             if (!segment.isNative()) {
                 MemorySegment.copy(target, 0, segment, 0, bytes);
@@ -151,23 +121,15 @@ final class HeapCopies {
     }
 
     /**
-     * Allocates a copy.
+     * Allocates memory for a copy.
      *
      * @throws CuFileException NOMEM_ERROR if the JVM's limit of direct memory leaves too little
      */
-    static MemorySegment allocate(Arena arena, CuFileHandle handle, boolean write, long bytes, long fileOffset) {
-        return allocate(arena, handle, write, bytes, Long.BYTES, fileOffset, bytes);
-    }
-
-    private static MemorySegment allocate(
-            Arena arena, CuFileHandle handle, boolean write, long bytes, long alignment, long fileOffset, long size) {
+    static MemorySegment allocate(Arena arena, RequestCheck request, long bytes, long alignment) {
         try {
             return arena.allocate(bytes, alignment);
         } catch (OutOfMemoryError e) {
-            throw CuFileException.builder(write ? "cuFileWrite" : "cuFileRead")
-                    .error(CuFileError.NOMEM_ERROR)
-                    .path(handle.path())
-                    .range(fileOffset, size)
+            throw request.failure(CuFileError.NOMEM_ERROR)
                     .detail("no direct memory for a copy of the Java array (-XX:MaxDirectMemorySize)")
                     .build();
         }

@@ -52,10 +52,16 @@ record RequestCheck(
     /** Checks that the memory allows the request. */
     void checkAccess(IoMemory memory) {
         if (!MemoryUse.allows(memory, write)) {
-            throw refused(memory, CuFileError.PERMISSION_DENIED, memory instanceof RegisteredMemory
-                    ? "%s does not have the right %s".formatted(memory, BufferRight.of(write))
-                    : "the memory is a read-only segment");
+            throw memory instanceof RegisteredMemory
+                    ? refused(memory, CuFileError.PERMISSION_DENIED,
+                            "%s does not have the right %s".formatted(memory, BufferRight.of(write)))
+                    : readOnlySegment();
         }
+    }
+
+    /** Returns the failure of a read into memory that can only be written to a file. */
+    CuFileException readOnlySegment() {
+        return failure(CuFileError.PERMISSION_DENIED).detail("the memory is a read-only segment").build();
     }
 
     /** Returns that the memory is closed, if it is: then a program must mend that first. Else the failure. */
@@ -91,8 +97,17 @@ record RequestCheck(
             return e;
         }
         String why = e.detail().isEmpty() ? e.error().text() : e.detail();
-        CuFileException.Builder named = failure(e.error()).errno(e.errno().orElse(0)).transferred(e.bytesTransferred())
-                .detail(e.function().equals(function) ? why : e.function() + ": " + why).cause(e);
-        return e instanceof CuFileInterruptedException ? named.buildInterrupted() : named.build();
+        return told(e, e.function().equals(function) ? why : e.function() + ": " + why, e.bytesTransferred());
+    }
+
+    /** Returns the failure of a part of this request as one of the whole request, of which so many bytes were moved. */
+    CuFileException ofPart(CuFileException e, long transferred) {
+        return told(e, e.detail(), transferred);
+    }
+
+    private CuFileException told(CuFileException e, String detail, long transferred) {
+        CuFileException.Builder told = failure(e.error()).errno(e.errno().orElse(0)).transferred(transferred)
+                .detail(detail).cause(e);
+        return e instanceof CuFileInterruptedException ? told.buildInterrupted() : told.build();
     }
 }

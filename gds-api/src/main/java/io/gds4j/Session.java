@@ -8,6 +8,7 @@ import io.gds4j.internal.lifetime.InFlight;
 import io.gds4j.internal.lifetime.Lifetime;
 import io.gds4j.internal.lifetime.StackReserve;
 import io.gds4j.internal.registration.RegistrationCache;
+import io.gds4j.memory.MemoryRange;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.statistics.CuFileStatisticsMXBean;
 import java.lang.System.Logger.Level;
@@ -44,6 +45,9 @@ final class Session {
     /** A program that is over sooner pays nothing for JMX, and a longer one not while it loads its model. */
     private static final long PUBLISHED_AFTER_MILLIS = 5000;
 
+    /** More arrays moved at once than this take memory of their own. */
+    private static final int MAX_IDLE_PIECES = 32;
+
     private final CuFileBackend backend;
     private final Optional<BackendChoice> choice;
     private final InFlight calls = InFlight.ofManyThreads();
@@ -53,6 +57,8 @@ final class Session {
 
     /** Checks that no request uses. Its own lock guards the queue. */
     private final Deque<ScatterCheck> idleChecks = new ArrayDeque<>();
+    /** Memory for pieces of arrays that no request uses. Its own lock guards the queue. */
+    private final Deque<MemoryRange> idlePieces = new ArrayDeque<>();
     private volatile RegistrationPolicy policy = RegistrationPolicy.EXPLICIT;
     private volatile @Nullable RegistrationCache cache;
     private int users = 1;
@@ -75,6 +81,23 @@ final class Session {
     void giveBack(ScatterCheck check) {
         synchronized (idleChecks) {
             idleChecks.push(check);
+        }
+    }
+
+    /** Lends memory for a piece of an array; null if none is idle. {@link #giveBack(MemoryRange)} follows. */
+    @Nullable
+    MemoryRange borrowPiece() {
+        synchronized (idlePieces) {
+            return idlePieces.poll();
+        }
+    }
+
+    /** Keeps the memory for the next request. If enough is kept, the collector frees it. */
+    void giveBack(MemoryRange piece) {
+        synchronized (idlePieces) {
+            if (idlePieces.size() < MAX_IDLE_PIECES) {
+                idlePieces.push(piece);
+            }
         }
     }
 
