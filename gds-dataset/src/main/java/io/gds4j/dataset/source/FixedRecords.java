@@ -22,8 +22,7 @@ final class FixedRecords implements RecordSource {
         this.length = parts.getFirst().length();
         this.stride = parts.getFirst().stride();
         this.element = parts.getFirst().element();
-        this.shape = parts.getFirst().shape()
-                .filter(first -> parts.stream().allMatch(part -> part.shape().equals(Optional.of(first))));
+        this.shape = JoinedRecords.common(parts, RecordRows::shape);
         this.starts = new long[parts.size() + 1];
         for (int i = 0; i < parts.size(); i++) {
             starts[i + 1] = Math.addExact(starts[i], parts.get(i).count());

@@ -64,16 +64,16 @@ final class JoinedRecords implements RecordSource {
 
     @Override
     public Optional<String> elementType() {
-        return common(RecordSource::elementType);
+        return common(parts, RecordSource::elementType);
     }
 
     @Override
     public Optional<List<Long>> shape() {
-        return common(RecordSource::shape);
+        return common(parts, RecordSource::shape);
     }
 
     /** Returns what all parts have; empty if they differ. */
-    private <T> Optional<T> common(Function<RecordSource, Optional<T>> property) {
+    static <P, T> Optional<T> common(List<P> parts, Function<P, Optional<T>> property) {
         List<Optional<T>> values = parts.stream().map(property).distinct().limit(2).toList();
         return values.size() == 1 ? values.getFirst() : Optional.empty();
     }

@@ -21,7 +21,6 @@ import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.List;
 import java.util.Optional;
-import java.util.stream.IntStream;
 import java.util.stream.Stream;
 
 /** Turns the arguments of {@code torch._utils._rebuild_tensor_v2} and its siblings into an extent of the file. */
@@ -207,32 +206,38 @@ final class TensorBuilder {
             throw broken(
                     name, offset, "has %s dimensions and %s strides".formatted(shape.size(), strides.size()));
         }
-        if (shape.contains(0L)) {
-            return DimensionOrder.rowMajor(shape.size());
+        DimensionOrder rowMajor = DimensionOrder.rowMajor(shape.size());
+        if (shape.contains(0L) || isDense(shape, strides, rowMajor)) {
+            return rowMajor;
         }
-        List<Integer> ascending = IntStream.range(0, shape.size()).filter(i -> shape.get(i) != 1).boxed().toList();
-        List<Integer> outermostFirst = ascending.stream()
-                .sorted(Comparator.<Integer, Long>comparing(strides::get).reversed()
-                        .thenComparing(Comparator.naturalOrder()))
-                .toList();
-        long expected = 1;
-        for (int i : outermostFirst.reversed()) {
-            if (strides.get(i) != expected) {
-                throw strides(name, shape, strides, offset, "which leave gaps or overlap");
-            }
-            // a product that wraps is found when the size in bytes is computed
-            expected *= shape.get(i);
-        }
-        if (outermostFirst.equals(ascending)) {
-            return DimensionOrder.rowMajor(shape.size());
+        // dimensions of one element stand outside, where they move nothing
+        DimensionOrder order = new DimensionOrder(rowMajor.dimensions().stream()
+                .sorted(Comparator.comparing((Integer i) -> shape.get(i) != 1)
+                        .thenComparing(i -> shape.get(i) == 1 ? 0 : strides.get(i), Comparator.reverseOrder()))
+                .toList());
+        if (!isDense(shape, strides, order)) {
+            throw strides(name, shape, strides, offset, "which leave gaps or overlap");
         }
         if (dtype.blockElements() > 1 || TorchTypes.isPairOfF4(dtype)) {
             throw strides(name, shape, strides, offset, "but its type needs contiguous ones");
         }
-        List<Integer> all =
-                new ArrayList<>(IntStream.range(0, shape.size()).filter(i -> shape.get(i) == 1).boxed().toList());
-        all.addAll(outermostFirst);
-        return new DimensionOrder(all);
+        return order;
+    }
+
+    private static boolean isDense(List<Long> shape, List<Long> strides, DimensionOrder order) {
+        long expected = 1;
+        for (int i : order.dimensions().reversed()) {
+            long dimension = shape.get(i);
+            if (dimension == 1) {
+                continue; // its stride has no effect
+            }
+            if (strides.get(i) != expected) {
+                return false;
+            }
+            // a product that wraps is found when the size in bytes is computed
+            expected *= dimension;
+        }
+        return true;
     }
 
     private CheckpointException strides(String name, List<Long> shape, List<Long> strides, long offset, String fault) {
