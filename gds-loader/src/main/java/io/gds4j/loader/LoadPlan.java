@@ -105,10 +105,10 @@ public final class LoadPlan {
     }
 
     /**
-     * Gives loaded tensors other names, those that an engine expects. {@link LoadedTensors} and {@link LoadedTensor#info} have the new
-     * names; the choice, destinations, rules of ranks and listeners see those of the checkpoint. A second call receives the names
-     * that the first one gave. {@link #load} and the methods that inspect the plan throw INVALID_VALUE, before anything is read, if two
-     * chosen tensors would have the same name; the message has both.
+     * Gives loaded tensors other names, such as an engine expects. {@link LoadedTensors} and {@link LoadedTensor#info} have the new
+     * names. Filters, destinations, rules of ranks and listeners see those of the checkpoint. The operator of a second call receives the
+     * names that the first one gave. If two chosen tensors would have one name, {@link #load} and the methods that inspect the plan
+     * throw INVALID_VALUE before anything is read; the message names both tensors.
      *
      * <pre>{@code
      * LoadPlan plan = checkpoint.plan().rename(name -> name.replace("model.", ""));

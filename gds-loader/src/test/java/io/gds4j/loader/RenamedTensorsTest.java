@@ -13,7 +13,6 @@ import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import org.assertj.core.api.ThrowableAssert.ThrowingCallable;
 import org.junit.jupiter.api.AfterEach;
@@ -78,20 +77,10 @@ class RenamedTensorsTest {
 
     @Test
     void loadedTensorsHaveTheNewNames() {
-        List<String> seen = new ArrayList<>();
-        LoadListener listener = new LoadListener() {
-            @Override
-            public void progress(LoadProgress now) {
-            }
-
-            @Override
-            public void tensorPlaced(TensorInfo tensor) {
-                seen.add(tensor.name());
-            }
-        };
+        PlacedNames placed = new PlacedNames();
         LoadPlan plan = checkpoint.plan().rename(RenamedTensorsTest::shortened).include("^model\\.[ab]$");
         assertThat(plan.tensors()).extracting(TensorInfo::name).containsExactly("model.a", "model.b");
-        try (LoadedTensors tensors = plan.load(driver, listener)) {
+        try (LoadedTensors tensors = plan.load(driver, placed)) {
             assertThat(tensors.names()).containsExactly("a", "b");
             assertThat(tensors.find("model.a")).isEmpty();
             TensorInfo a = tensors.get("a").info();
@@ -103,7 +92,7 @@ class RenamedTensorsTest {
             tensors.take("b").close();
             assertThat(tensors.names()).containsExactly("a");
         }
-        assertThat(seen).containsExactlyInAnyOrder("model.a", "model.b");
+        assertThat(placed.names()).containsExactlyInAnyOrder("model.a", "model.b");
     }
 
     @Test

@@ -19,7 +19,6 @@ import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.Random;
-import java.util.concurrent.CopyOnWriteArrayList;
 import java.util.random.RandomGenerator;
 import java.util.random.RandomGeneratorFactory;
 import java.util.stream.IntStream;
@@ -83,22 +82,12 @@ class SharedExtentsTest {
     @ParameterizedTest
     @EnumSource(value = MemoryKind.class, names = {"HOST", "CUDA_DEVICE"})
     void tiedWeightsAreLoadedOnceAndShareMemory(MemoryKind kind) throws Exception {
-        List<String> placed = new CopyOnWriteArrayList<>();
-        LoadListener listener = new LoadListener() {
-            @Override
-            public void progress(LoadProgress now) {
-            }
-
-            @Override
-            public void tensorPlaced(TensorInfo tensor) {
-                placed.add(tensor.name());
-            }
-        };
+        PlacedNames placed = new PlacedNames();
         Checkpoint checkpoint = open(List.of(
                 new At("embed", 100, 4 << 20), new At("head", 100, 4 << 20),
                 new At("small", (4 << 20) + 137, 50), new At("tied", (4 << 20) + 137, 50)));
         LoadPlan plan = checkpoint.plan().to(kind);
-        try (LoadedTensors tensors = plan.load(driver, listener)) {
+        try (LoadedTensors tensors = plan.load(driver, placed)) {
             check(tensors, 256);
             assertThat(tensors.names()).containsExactly("embed", "head", "small", "tied");
             assertThat(tensors.address("head")).isEqualTo(tensors.address("embed"));
@@ -106,7 +95,7 @@ class SharedExtentsTest {
             assertThat(tensors.report().bytes()).isEqualTo((4 << 20) + 50);
         }
         assertThat(plan.bytes()).isEqualTo(checkpoint.bytes()).isEqualTo((4 << 20) + 50);
-        assertThat(placed).containsExactlyInAnyOrder("embed", "head", "small", "tied");
+        assertThat(placed.names()).containsExactlyInAnyOrder("embed", "head", "small", "tied");
         assertThat(backend.reads().stream().mapToLong(read -> read.size()).sum()).isLessThan((4 << 20) + 3 * 4096);
     }
 
