@@ -48,8 +48,9 @@ import org.jspecify.annotations.Nullable;
  * }</pre>
  *
  * <p>
- * By default the load makes one allocation for each file and places every tensor at a multiple of {@link #alignment(long)}. It
- * reads the bytes by few large requests that begin at page boundaries of the file, several of them at a time. Thread-safe.
+ * By default the load makes one allocation for each file, or for consecutive files of at most 1 MiB until they fill 16 MiB, and places
+ * every tensor at a multiple of {@link #alignment(long)}. It reads the bytes by few large requests that begin at page boundaries of
+ * the file, several of them at a time. Thread-safe.
  *
  * @since 0.1
  */

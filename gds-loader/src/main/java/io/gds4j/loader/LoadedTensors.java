@@ -38,8 +38,8 @@ import java.util.stream.Stream;
  * }</pre>
  *
  * <p>
- * Tensors of one file share one allocation. It is freed after {@code close} was called and every tensor taken from it is
- * closed. A small tensor that is taken therefore keeps the memory of its whole file; copy the tensor to avoid that. Tensors that
+ * Tensors of one file, or of consecutive small files, share one allocation. It is freed after {@code close} was called and every tensor
+ * taken from it is closed. A small tensor that is taken therefore keeps the memory of all; copy the tensor to avoid that. Tensors that
  * are the same bytes of a file, such as tied weights, have the same address: a change of one changes the other.
  * Thread-safe.
  *

@@ -20,6 +20,8 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.List;
+import java.util.SplittableRandom;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -254,6 +256,39 @@ class CheckpointFilesTest {
         assertThat(checkpoint.tensors().get("a").file()).isEqualTo(model.resolve("sub/a.safetensors"));
         assertThat(checkpoint.warnings()).singleElement().asString()
                 .contains("'x' of sub/a.safetensors, 'a' of sub/deep/a.safetensors");
+    }
+
+    /** Several threads read many headers: the order stays, and the first file that is wrong is the one that is named. */
+    @Test
+    void manyFilesAreReadInOrder() throws IOException {
+        int count = 150;
+        for (int i = 0; i < count; i++) {
+            tensors("f%03d.safetensors".formatted(i), "t" + i);
+        }
+        List<String> names = IntStream.range(0, count).mapToObj(i -> "t" + i).toList();
+        assertThat(Checkpoint.open(model).tensors().keySet()).containsExactlyElementsOf(names);
+        long seed = System.nanoTime();
+        SplittableRandom random = new SplittableRandom(seed);
+        Path outside = Files.createDirectory(folder.resolve("outside"));
+        for (int i = 0; i < 20; i++) {
+            int first = random.nextInt(count - 1);
+            int second = random.nextInt(first + 1, count);
+            Path link = model.resolve("f%03d.safetensors".formatted(first));
+            Path kept = outside.resolve("kept");
+            Files.move(link, kept);
+            Files.createSymbolicLink(link, kept);
+            Files.write(model.resolve("f%03d.safetensors".formatted(second)), new byte[9]);
+            CheckpointException e = failure(model);
+            assertThat(e.rule()).as("seed %d", seed).isEqualTo(CheckpointRule.LINK_OUTSIDE);
+            assertThat(e.path()).as("seed %d", seed).hasValue(link);
+            Files.delete(link);
+            Files.move(kept, link);
+            tensors("f%03d.safetensors".formatted(second), "t" + second);
+        }
+        Thread.currentThread().interrupt();
+        assertThat(catchThrowableOfType(CuFileInterruptedException.class, () -> Checkpoint.open(model))).isNotNull();
+        assertThat(Thread.interrupted()).isTrue();
+        assertThat(Checkpoint.open(model).tensors()).hasSize(count);
     }
 
     @Test

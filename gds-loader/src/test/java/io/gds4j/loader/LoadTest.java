@@ -20,6 +20,7 @@ import java.lang.foreign.ValueLayout;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
@@ -38,6 +39,7 @@ import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** Loads: the places of the tensors and their bytes. */
 class LoadTest {
@@ -299,12 +301,45 @@ class LoadTest {
 
     @Test
     void eachFileHasOneAllocation() {
-        try (LoadedTensors tensors = twoFiles().plan().load(driver)) {
+        writer("one.safetensors").tensor("a", DType.U8, (1 << 20) + 1).write(PATTERN);
+        writer("two.safetensors").tensor("b", DType.U8, (1 << 20) + 1).write(PATTERN);
+        try (LoadedTensors tensors = Checkpoint.open(folder).plan().load(driver)) {
             check(tensors, 256);
-            assertThat(tensors.names()).containsExactly("a", "b");
             assertThat(tensors.report().files()).isEqualTo(2);
         }
         assertThat(backend.allocator().made()).isEqualTo(2);
+    }
+
+    @Test
+    void smallFilesShareAllocations() {
+        try (LoadedTensors tensors = twoFiles().plan().load(driver)) {
+            check(tensors, 256);
+            assertThat(tensors.names()).containsExactly("a", "b");
+        }
+        assertThat(backend.allocator().made()).isEqualTo(1);
+    }
+
+    /** Blocks of 16 MiB are full; a large file ends one, too. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void smallFilesFillBlocks(boolean into) {
+        int[] sizes = new int[50];
+        Arrays.fill(sizes, 1 << 20);
+        sizes[20] = 3 << 20;
+        for (int i = 0; i < sizes.length; i++) {
+            writer("f%02d.safetensors".formatted(i)).tensor("t" + i, DType.U8, sizes[i]).write(PATTERN);
+        }
+        LoadPlan plan = Checkpoint.open(folder).plan();
+        try (Arena arena = Arena.ofShared()) {
+            MemorySegment memory = arena.allocate(plan.destinationBytes(), 4096);
+            try (LoadedTensors tensors =
+                    (into ? plan.into(MemoryRange.ofSegment(memory)) : plan).load(driver)) {
+                check(tensors, 256);
+                assertThat(tensors.size()).isEqualTo(50);
+            }
+        }
+        // 16 and 4 files, the large one, 16 and 13 files
+        assertThat(backend.allocator().made()).isEqualTo(into ? 0 : 5);
     }
 
     @Test

@@ -1,27 +1,49 @@
 package io.gds4j.internal.lifetime;
 
-import java.util.regex.Pattern;
+import java.util.List;
+import java.util.function.Supplier;
 
-/** Finds the place in the caller's program that made an object, for messages about forgotten objects. */
-final class CallSite {
+/**
+ * The place in the caller's program that made an object, for messages about forgotten objects. A walk over the stack takes longer than
+ * opening a small file: who makes many objects looks once, and names the place for each of them.
+ */
+public final class CallSite {
     private static final StackWalker WALKER = StackWalker.getInstance();
+    private static final ScopedValue<CallSite> KNOWN = ScopedValue.newInstance();
+    private static final String OURS = "io.gds4j.";
+    /** Packages below ours that are programs; tests in {@code site} are, too. */
+    private static final List<String> PROGRAMS = List.of("samples.", "tools.", "benchmarks.", "testkit.", "site.");
 
-    /** Classes of the JDK and of gds4j. Samples, the command, benchmarks, the test kit and tests in {@code site} are programs. */
-    private static final Pattern LIBRARY = Pattern.compile(
-            "java\\..*|io\\.gds4j\\.(?!(samples|tools|benchmarks|testkit|site)\\.).*");
+    private final String place;
 
-    private CallSite() {
+    private CallSite(String place) {
+        this.place = place;
     }
 
-    /** Returns the first frame on this thread's stack outside the library. */
-    static String ofCaller() {
-        return WALKER.walk(frames -> frames.filter(frame -> isProgram(frame.getClassName()))
+    /** Returns the place that this thread works for if it is known, else the first frame on its stack outside the library. */
+    public static CallSite ofCaller() {
+        if (KNOWN.isBound()) {
+            return KNOWN.get();
+        }
+        return new CallSite(WALKER.walk(frames -> frames.filter(frame -> isProgram(frame.getClassName()))
                 .findFirst()
                 .map(frame -> frame.toStackTraceElement().toString())
-                .orElse("unknown place"));
+                .orElse("unknown place")));
+    }
+
+    /** Returns the result of an action whose objects this place made, whichever thread it runs on. */
+    public <T> T of(Supplier<T> action) {
+        return ScopedValue.where(KNOWN, this).call(action::get);
     }
 
     static boolean isProgram(String className) {
-        return !LIBRARY.matcher(className).matches();
+        return !className.startsWith("java.")
+                && (!className.startsWith(OURS)
+                        || PROGRAMS.stream().anyMatch(program -> className.startsWith(program, OURS.length())));
+    }
+
+    @Override
+    public String toString() {
+        return place;
     }
 }

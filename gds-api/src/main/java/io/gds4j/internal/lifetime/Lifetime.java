@@ -47,7 +47,7 @@ public final class Lifetime {
      */
     public static Lifetime of(Object owner, String what, Runnable release) {
         Lifetime lifetime = new Lifetime(what, release);
-        String site = CallSite.ofCaller();
+        CallSite site = CallSite.ofCaller();
         lifetime.cleanable = CLEANER.register(owner, () -> lifetime.forgotten(site));
         return lifetime;
     }
@@ -247,7 +247,7 @@ public final class Lifetime {
         return CuFileException.of(CuFileError.IO_NOT_SUPPORTED, Errno.EBUSY, function, what + ": " + why);
     }
 
-    private void forgotten(String site) {
+    private void forgotten(CallSite site) {
         if (claims.closeIfIdle()) {
             System.getLogger("io.gds4j").log(Level.WARNING, what + " was never closed; made at " + site);
             calls.close();

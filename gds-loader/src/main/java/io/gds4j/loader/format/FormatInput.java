@@ -43,13 +43,13 @@ public final class FormatInput implements FileHead, AutoCloseable {
      */
     public static FormatInput open(Path path) {
         Objects.requireNonNull(path, "path");
-        if (isFolder(path)) {
-            throw CheckpointException.of(CheckpointRule.FILE_TYPE, path, "a folder instead of a file");
-        }
         try {
             OpenedFile file = OpenedFile.open(path);
-            return Undo.ifFails(file::close, () -> new FormatInput(path, file, file.version()));
+            return Undo.ifFails(file::close, () -> new FormatInput(path, file, file.versionWhenFound()));
         } catch (IOException e) {
+            if (isFolder(path)) {
+                throw CheckpointException.of(CheckpointRule.FILE_TYPE, path, "a folder instead of a file");
+            }
             throw CheckpointException.of(path, e);
         }
     }
@@ -104,6 +104,10 @@ public final class FormatInput implements FileHead, AutoCloseable {
     public ByteBuffer read(long offset, int length) {
         checkRange(offset, length);
         ByteBuffer buffer = ByteBuffer.allocate(length).order(ByteOrder.LITTLE_ENDIAN);
+        ByteBuffer known = first;
+        if (known != null && offset + length <= known.limit()) {
+            return buffer.put(0, known, (int) offset, length);
+        }
         read(offset, buffer);
         return buffer.flip();
     }

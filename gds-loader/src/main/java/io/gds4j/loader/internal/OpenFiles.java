@@ -2,6 +2,7 @@ package io.gds4j.loader.internal;
 
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.lifetime.CallSite;
 import io.gds4j.internal.lifetime.Closing;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.format.CheckpointException;
@@ -15,6 +16,8 @@ import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Files of which only so many are open at the same time, as the process's limit of descriptors allows. Closes those that were
@@ -46,17 +49,22 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     }
 
     private static final class Entry<F> {
-        private final F file;
+        private final Path path;
+        private volatile @Nullable F file;
+        /** Threads that use, open or close the file. */
         private int users;
 
-        Entry(F file) {
-            this.file = file;
+        Entry(Path path) {
+            this.path = path;
         }
     }
 
     private final int most;
+    private final CallSite site = CallSite.ofCaller();
     /** The file that was used longest ago comes first. */
     private final Map<Path, Entry<F>> open = new LinkedHashMap<>(16, 0.75f, true);
+    /** How many of them a thread is closing. */
+    private int closing;
 
     protected OpenFiles() {
         this(AFFORDABLE);
@@ -81,9 +89,9 @@ public abstract class OpenFiles<F> implements AutoCloseable {
     /** Closes a file. */
     protected abstract void closeFile(F file);
 
-    /** Opens each file once, so that one that changed is noticed before any is used. The first ones stay open. */
+    /** Opens as many files as may be open, so that one of them that changed is noticed before any is used. */
     public final void openAll(List<Path> paths, Runnable beforeEach) {
-        for (Path path : paths.reversed()) {
+        for (Path path : paths.subList(0, Math.min(most, paths.size()))) {
             beforeEach.run();
             use(path, file -> {
             });
@@ -92,25 +100,39 @@ public abstract class OpenFiles<F> implements AutoCloseable {
 
     /** Calls {@code action} with an open file, which stays open meanwhile. */
     public final <E extends Exception> void use(Path path, Use<? super F, E> action) throws E {
-        Entry<F> entry = enter(path);
+        Entry<F> entry;
+        List<Entry<F>> unused;
+        synchronized (this) {
+            boolean known = open.containsKey(path);
+            unused = known ? List.of() : takeUnused(most - 1);
+            entry = open.computeIfAbsent(path, Entry::new);
+            entry.users++;
+        }
         try {
-            action.of(entry.file);
+            end(unused);
+            action.of(file(entry));
         } finally {
-            synchronized (this) {
-                entry.users--;
-            }
+            leave(entry);
         }
     }
 
-    private synchronized Entry<F> enter(Path path) {
-        Entry<F> entry = open.get(path);
-        if (entry == null) {
-            closeUnused(most - 1);
-            entry = new Entry<>(openChecked(path));
-            open.put(path, entry);
+    /** Opens the file if no thread has; threads open and close different files at the same time. */
+    private F file(Entry<F> entry) {
+        synchronized (entry) {
+            F file = entry.file;
+            if (file == null) {
+                file = site.of(() -> openChecked(entry.path));
+                entry.file = file;
+            }
+            return file;
         }
-        entry.users++;
-        return entry;
+    }
+
+    private synchronized void leave(Entry<F> entry) {
+        entry.users--;
+        if (entry.users == 0 && entry.file == null) {
+            open.remove(entry.path);
+        }
     }
 
     private F openChecked(Path path) {
@@ -126,42 +148,71 @@ public abstract class OpenFiles<F> implements AutoCloseable {
             return openFile(path);
         } catch (CuFileException e) {
             int errno = e.errno().orElse(0);
-            if (open.isEmpty() || errno != Errno.EMFILE && errno != Errno.ENFILE) {
+            List<Entry<F>> unused = errno == Errno.EMFILE || errno == Errno.ENFILE ? takeUnused(0) : List.of();
+            if (unused.isEmpty()) {
                 throw e;
             }
-            closeUnused(0);
+            end(unused);
             return openFile(path);
         }
     }
 
-    private void closeUnused(int left) {
-        Iterator<Map.Entry<Path, Entry<F>>> entries = open.entrySet().iterator();
-        while (open.size() > left && entries.hasNext()) {
-            Map.Entry<Path, Entry<F>> next = entries.next();
-            if (next.getValue().users == 0) {
-                entries.remove();
-                F file = next.getValue().file;
+    /** Takes files that nobody uses until so many are left; the caller is their user, who closes them. */
+    private synchronized List<Entry<F>> takeUnused(int left) {
+        List<Entry<F>> taken = new ArrayList<>();
+        Iterator<Entry<F>> entries = open.values().iterator();
+        while (open.size() - closing > left && entries.hasNext()) {
+            Entry<F> next = entries.next();
+            if (next.users == 0) {
+                next.users++;
+                closing++;
+                taken.add(next);
+            }
+        }
+        return taken;
+    }
+
+    private void end(List<Entry<F>> unused) {
+        Closing.all(unused, this::end);
+    }
+
+    private void end(Entry<F> entry) {
+        try {
+            synchronized (entry) {
+                F file = Objects.requireNonNull(entry.file);
+                entry.file = null;
                 try {
-                    finishFile(next.getKey(), file);
+                    finishFile(entry.path, file);
                 } finally {
                     closeFile(file);
                 }
+            }
+        } finally {
+            synchronized (this) {
+                closing--;
+                leave(entry);
             }
         }
     }
 
     /** Ends the use of all files, and closes them. */
     public final synchronized void finish() {
-        open.forEach((path, entry) -> finishFile(path, entry.file));
+        open.values().forEach(entry -> finishFile(entry.path, Objects.requireNonNull(entry.file)));
         close();
     }
 
     /** Closes all files without checks. Idempotent. */
     @Override
     public final synchronized void close() {
-        List<Entry<F>> entries = new ArrayList<>(open.values());
+        List<F> files = new ArrayList<>(open.size());
+        for (Entry<F> entry : open.values()) {
+            F file = entry.file;
+            if (file != null) {
+                files.add(file);
+            }
+        }
         open.clear();
-        Closing.all(entries, entry -> closeFile(entry.file));
+        Closing.all(files, this::closeFile);
     }
 
     /**

@@ -12,6 +12,13 @@ import java.util.HashSet;
 import java.util.List;
 import java.util.Set;
 import java.util.SplittableRandom;
+import java.util.concurrent.CyclicBarrier;
+import java.util.concurrent.ExecutorService;
+import java.util.concurrent.Executors;
+import java.util.concurrent.Future;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import java.util.function.Consumer;
 import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 
@@ -70,13 +77,13 @@ class OpenFilesTest {
             names.openAll(paths(10), () -> {
             });
             assertThat(names.open).containsExactlyInAnyOrderElementsOf(paths(3));
-            assertThat(names.opened).isEqualTo(10);
+            assertThat(names.opened).isEqualTo(3);
             for (Path path : paths(10)) {
                 names.use(path, file -> assertThat(names.open).contains(file));
             }
-            assertThat(names.opened).isEqualTo(17);
+            assertThat(names.opened).isEqualTo(10);
             names.finish();
-            assertThat(names.finished).hasSize(17);
+            assertThat(names.finished).hasSize(10);
         }
     }
 
@@ -118,6 +125,63 @@ class OpenFilesTest {
             assertThat(names.open).isEmpty();
             names.use(Path.of("a"), file -> {
             });
+        }
+    }
+
+    /** A thread that opens waits for no other file, and whoever needs the file that is being closed waits for that. */
+    @Test
+    void threadsOpenAndCloseAtTheSameTime() throws Exception {
+        CyclicBarrier both = new CyclicBarrier(2);
+        AtomicInteger closing = new AtomicInteger();
+        try (OpenFiles<Path> files = new OpenFiles<>(2) {
+            @Override
+            protected Path openFile(Path path) {
+                if (path.toString().startsWith("both")) {
+                    meet(both);
+                }
+                assertThat(closing.get() == 0 || !path.equals(Path.of("kept"))).isTrue();
+                return path;
+            }
+
+            @Override
+            protected void opened(Path path, Path file) {
+                // only opening is of interest
+            }
+
+            @Override
+            protected void finishFile(Path path, Path file) {
+                closing.incrementAndGet();
+                if (path.equals(Path.of("kept"))) {
+                    meet(both);
+                }
+            }
+
+            @Override
+            protected void closeFile(Path file) {
+                closing.decrementAndGet();
+            }
+        }) {
+            Consumer<String> use = name -> files.use(Path.of(name), file -> assertThat(file).isEqualTo(Path.of(name)));
+            use.accept("kept");
+            use.accept("second");
+            try (ExecutorService threads = Executors.newFixedThreadPool(2)) {
+                Future<?> closes = threads.submit(() -> use.accept("third"));
+                Future<?> opens = threads.submit(() -> use.accept("both1"));
+                closes.get(60, TimeUnit.SECONDS);
+                opens.get(60, TimeUnit.SECONDS);
+                opens = threads.submit(() -> use.accept("both2"));
+                closes = threads.submit(() -> use.accept("both3"));
+                closes.get(60, TimeUnit.SECONDS);
+                opens.get(60, TimeUnit.SECONDS);
+            }
+        }
+    }
+
+    private static void meet(CyclicBarrier barrier) {
+        try {
+            barrier.await(60, TimeUnit.SECONDS);
+        } catch (Exception e) {
+            throw new IllegalStateException(e);
         }
     }
 

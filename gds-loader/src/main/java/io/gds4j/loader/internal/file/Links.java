@@ -40,6 +40,12 @@ public final class Links {
         return ScopedValue.where(CURRENT, links).call(action::get);
     }
 
+    /** Returns the rule of this thread for other threads. */
+    static OpenedFile.Rules rules() {
+        Links links = CURRENT.isBound() ? CURRENT.get() : null;
+        return links == null ? Runnable::run : work -> ScopedValue.where(CURRENT, links).run(work);
+    }
+
     /** Checks where a file is that the current thread opens. */
     static void check(Path path, Path real) throws LinkOutsideException {
         if (CURRENT.isBound() && !path.equals(CURRENT.get().named)) {

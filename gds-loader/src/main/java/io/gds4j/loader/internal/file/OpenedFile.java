@@ -90,6 +90,19 @@ public final class OpenedFile implements AutoCloseable {
         return ScopedValue.where(LIBC, libc).call(action::call);
     }
 
+    /** Rules by which a thread opens files. */
+    public interface Rules {
+        /** Does work under these rules, on any thread. */
+        void apply(Runnable work);
+    }
+
+    /** Returns the rules of this thread. */
+    public static Rules rules() {
+        Rules links = Links.rules();
+        Posix libc = LIBC.isBound() ? LIBC.get() : null;
+        return libc == null ? links : work -> ScopedValue.where(LIBC, libc).run(() -> links.apply(work));
+    }
+
     /** Returns the channel to read from. */
     public FileChannel channel() {
         return channel;
@@ -100,13 +113,18 @@ public final class OpenedFile implements AutoCloseable {
         if (source != null) {
             return new FileVersion(channel.size(), "", source.contentVersion().orElse(""));
         }
-        if (found == null || !found.isHeld()) {
-            return FileVersion.ofSize(channel.size());
-        }
-        FileStatus now = found.statusNow();
+        return found == null || !found.isHeld() ? FileVersion.ofSize(channel.size()) : version(found.statusNow());
+    }
+
+    /** Returns the version that was checked before the file was opened: what changed since then is noticed later. */
+    public FileVersion versionWhenFound() throws IOException {
+        return found == null || !found.isHeld() ? version() : version(found.status());
+    }
+
+    private static FileVersion version(FileStatus status) {
         return FileVersion.ofInode(
-                now.size(), now.deviceMajor(), now.deviceMinor(), now.inode(), now.changedSeconds(),
-                now.changedNanos());
+                status.size(), status.deviceMajor(), status.deviceMinor(), status.inode(), status.changedSeconds(),
+                status.changedNanos());
     }
 
     /** Closes the file; reports nothing, because no data can be lost. */

@@ -11,7 +11,7 @@ import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One block of destination memory, usually for all tensors of a file. Counts its holders: the load, then the
+ * One block of destination memory, usually for all tensors of a file or of several small ones. Counts its holders: the load, then the
  * {@code LoadedTensors}, and each tensor that was taken. The last holder frees the memory. Thread-safe.
  */
 public final class DestinationBlock {

@@ -57,6 +57,10 @@ public final class LayoutPlanner {
     /** Largest part of a run that gaps may take, as a divisor: gaps take memory of the destination, too. */
     private static final long GAP_DIVISOR = 8;
 
+    /** Most bytes of a file, and least bytes of a block, for files that share one: an allocation takes longer than a small file. */
+    private static final long SMALL_FILE = 1 << 20;
+    private static final long FULL_BLOCK = 16 << 20;
+
     private final LoadOptions options;
     private final SortedMap<Integer, Target> targets;
     /** Whether every byte of a file is read at most once, for several ranks; a plain load reads whole pages instead. */
@@ -70,6 +74,9 @@ public final class LayoutPlanner {
     private final List<Work> works = new ArrayList<>();
     /** For a tensor (index), the tensors that are the same bytes of the file. */
     private final Map<Integer, List<Integer>> aliases = new HashMap<>();
+
+    /** For each rank, the last block if small files fill it. */
+    private final Map<Integer, Block> filling = new HashMap<>();
 
     /** For each rank whose slices share memory of the caller, the bytes that are assigned. */
     private final Map<Integer, Long> used = new HashMap<>();
@@ -341,7 +348,7 @@ public final class LayoutPlanner {
     /** Places the slices of a rank at the start of their blocks, and returns those that have bytes of their own as runs. */
     private List<Run> runs(int rank, Target target, List<TensorSlice> slices, List<Block> own) {
         List<Run> runs = new ArrayList<>();
-        Block common = target.destinations() == null ? new Block(rank, target) : null;
+        Block common = target.destinations() == null ? common(rank, target, slices) : null;
         if (common != null) {
             own.add(common);
         }
@@ -375,6 +382,21 @@ public final class LayoutPlanner {
             }
         }
         return runs;
+    }
+
+    /** Returns the block of a rank for a file: consecutive small files share one. */
+    private Block common(int rank, Target target, List<TensorSlice> slices) {
+        long bytes = 0;
+        for (TensorSlice slice : slices) {
+            bytes += slice.rank() == rank ? slice.bytes() : 0;
+        }
+        if (bytes > SMALL_FILE) {
+            filling.remove(rank);
+            return new Block(rank, target);
+        }
+        return filling.compute(rank, (key, block) -> block == null || block.end >= FULL_BLOCK
+                ? new Block(rank, target)
+                : block);
     }
 
     /** Returns the bytes before a run that a read begins with; memory of the caller for one tensor has no room for them. */
@@ -562,7 +584,7 @@ public final class LayoutPlanner {
         }
     }
 
-    /** Destination memory of one rank for one file, assigned from its origin upwards, or memory of the caller for one tensor. */
+    /** Destination memory of one rank for one file or several small ones, assigned from its origin upwards, or memory of the caller for one tensor. */
     private final class Block {
         private final int index = blocks.size();
         private final int rank;
@@ -570,6 +592,9 @@ public final class LayoutPlanner {
         private final boolean fixed;
         private final long originAlignment = shared ? options.alignment() : Math.max(options.alignment(), Pages.SIZE);
         private long end;
+        /** Its first byte in the caller's memory, once that is known, and its size with the files so far. */
+        private long start = -1;
+        private long settled;
 
         Block(int rank, Target target) {
             this.rank = rank;
@@ -619,7 +644,7 @@ public final class LayoutPlanner {
             return new BlockSpec(rank, bytes, originAlignment, target.kind(), target.device(), null);
         }
 
-        /** Records the final size, and the part of the caller's memory if there is one. */
+        /** Records the size so far, and the part of the caller's memory if there is one. */
         void finish() {
             long bytes = end + originAlignment;
             MemoryRange into = target.into();
@@ -627,13 +652,15 @@ public final class LayoutPlanner {
                 blocks.set(index, allocated(bytes));
                 return;
             }
-            long assigned = used.getOrDefault(rank, 0L);
-            if (bytes > into.length() - assigned) {
+            start = start < 0 ? used.getOrDefault(rank, 0L) : start;
+            if (bytes > into.length() - start) {
                 throw tooSmall("the destination%s has %s bytes, of which %s are used; %s needs %s more".formatted(
-                        shared ? " of rank " + rank : "", into.length(), assigned, files.getLast().path(), bytes));
+                        shared ? " of rank " + rank : "", into.length(), start + settled, files.getLast().path(),
+                        bytes - settled));
             }
-            blocks.set(index, BlockSpec.of(rank, into.slice(assigned, bytes), originAlignment));
-            used.put(rank, assigned + bytes);
+            blocks.set(index, BlockSpec.of(rank, into.slice(start, bytes), originAlignment));
+            used.put(rank, start + bytes);
+            settled = bytes;
         }
 
         private static CuFileException tooSmall(String detail) {

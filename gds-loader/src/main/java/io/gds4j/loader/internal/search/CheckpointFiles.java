@@ -229,19 +229,9 @@ public record CheckpointFiles(
     private static CheckpointFiles read(CheckpointFormat format, CheckpointParts parts, List<String> findings) {
         List<CheckpointFile> files = new ArrayList<>(parts.files().size());
         Map<Path, FileVersion> versions = new HashMap<>();
-        for (Path path : parts.files()) {
-            try (FormatInput in = FormatInput.open(path)) {
-                Recognition recognition = format.recognize(in);
-                if (recognition instanceof Recognition.Unrecognized) {
-                    recognition = Recognition.ofForeign(in);
-                }
-                if (recognition instanceof Recognition.Unsupported unsupported) {
-                    throw unsupported(path, unsupported);
-                }
-                CheckpointFile file = format.read(in);
-                versions.put(file.path(), file.path().equals(path) ? in.version() : file.version());
-                files.add(file);
-            }
+        for (Headers.Header header : Headers.of(format, parts.files())) {
+            versions.put(header.file().path(), header.version());
+            files.add(header.file());
         }
         List<String> warnings = new ArrayList<>(findings);
         if (parts.index().isPresent()) {
