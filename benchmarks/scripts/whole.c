@@ -31,6 +31,7 @@ static void *gpu_ready(void *number) {
 static void *reader(void *unused) {
     CUstream stream[MOST_GPUS];
     CUevent copied[MOST_GPUS][2];
+    CU(cuCtxSetCurrent(context[0]));
     char *slab = pinned_memory(2 * PIECE);
     for (int g = 0; g < gpus; g++) {
         CU(cuCtxSetCurrent(context[g]));
