@@ -33,7 +33,7 @@ process() { # name
     case $1 in
         archive | before) gds "${path_of[$1]}" "-Xshare:auto -XX:SharedArchiveFile=$work/$1.jsa" ;;
         plain) gds "$class_path" ;;
-        java) "$java" $jvm_options -cp "$class_path:${TEST_CP:-$root/benchmarks/target/classes}" io.gds4j.benchmarks.WholeLoad "$model" ;;
+        java) "$java" $jvm_options -cp "$class_path:${TEST_CP:-$root/benchmarks/target/classes}" io.gds4j.benchmarks.WholeLoad "$model" "$begin" ;;
         c) "$work/whole" "$GPUS" "${THREADS:-12}" "$model"/*.safetensors ;;
         contexts) "$work/whole" "$GPUS" 1 ;;
         *) python3 "$here/peers.py" "$1" "$model" 0 ;;
@@ -45,6 +45,7 @@ one() { # name
     process "$1" >"$work/out" 2>"$work/err" || { echo "$1: $(head -1 "$work/err")" >&2; return; }
     awk -v b="$begin" -v e="$EPOCHREALTIME" 'BEGIN {printf "%.3f\n", e - b}' >>"$work/$size.$1"
     for part in seconds driverOpenSeconds headerSeconds memorySeconds; do number $part <"$work/out" >>"$work/$size.$1.$part"; done
+    [[ $1 != java && $1 != c ]] || cp "$work/out" "$work/$size.stages of the last $1"
 }
 
 for size in $SIZES; do
@@ -72,9 +73,10 @@ for size in $SIZES; do
     echo
     echo "| $size GiB | lowest | median | highest |"
     echo "| --- | ---: | ---: | ---: |"
-    for file in $(ls "$work/$size".* | grep -v Seconds | grep -v seconds); do
+    for file in $(ls "$work/$size".* | grep -v 'econds$\|stages'); do
         sort -g "$file" | awk -v name="${file##*/$size.}" '{v[NR] = $1} END {printf "| %s | %.2f | %.2f | %.2f |\n", name, v[1], NR % 2 ? v[(NR + 1) / 2] : (v[NR / 2] + v[NR / 2 + 1]) / 2, v[NR]}'
     done
+    for file in "$work/$size.stages"*; do echo "${file##*/$size.}, seconds since exec (C: since main): $(cat "$file")"; done
     for name in archive before plain; do
         [ -s "$work/$size.$name.seconds" ] && awk -v n="$name" -v a="$(median "$work/$size.$name")" -v s="$(median "$work/$size.$name.seconds")" -v d="$(median "$work/$size.$name.driverOpenSeconds")" \
             -v h="$(median "$work/$size.$name.headerSeconds")" -v m="$(median "$work/$size.$name.memorySeconds")" 'BEGIN {

@@ -2,6 +2,7 @@ package io.gds4j.tools;
 
 import io.gds4j.internal.text.InertText;
 import io.gds4j.tools.command.Subcommands;
+import io.gds4j.tools.load.HeadStart;
 import io.gds4j.tools.option.Converters;
 import io.gds4j.tools.terminal.CommandFailure;
 import io.gds4j.tools.terminal.ErrorReport;
@@ -91,7 +92,10 @@ public final class GdsCommand implements Runnable {
         if (training != null) {
             run(Terminal.ofProcess(), "load", training, "-t", "host", JSON_OPTION);
         }
-        System.exit(run(Terminal.ofProcess(), args));
+        HeadStart start = HeadStart.of(args);
+        int status = run(Terminal.ofProcess(), args);
+        start.await();
+        System.exit(status);
     }
 
     /**
