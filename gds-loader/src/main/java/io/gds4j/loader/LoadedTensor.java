@@ -28,12 +28,13 @@ import org.jspecify.annotations.Nullable;
  * A tensor in memory.
  *
  * <pre>{@code
- * float[] weights = tensors.get("lm_head.weight").toFloatArray();                  // BF16: decoded into an array
+ * float[] weights = tensors.get("lm_head.weight").toFloatArray();              // BF16 or Q4_K: decoded into an array
+ * float[] embedding = tensors.get("embed.weight").row(token).toFloatArray();   // decodes no more than the row
  * FloatBuffer bias = tensors.get("lm_head.bias").toHost().asFloatBuffer();     // F32: a view
  * }</pre>
  *
  * <p>
- * {@link #toFloatArray} and {@link #toHost} work for tensors in any memory. Segments and buffers view host memory, and copy nothing. A view
+ * {@link #toFloatArray}, {@link #copyFloats} and {@link #toHost} work for tensors in any memory. Segments and buffers view host memory, and copy nothing. A view
  * covers all elements in row-major order, little-endian, and has at most 2^31-1 bytes. A tensor of another order
  * ({@link TensorInfo#order}) has no view of its elements; {@link #toFloatArray} moves them. After the tensor is freed, an access throws
  * IllegalStateException. Immutable.
@@ -136,25 +137,48 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
         if (range.segment().isPresent()) {
             return this;
         }
-        return new LoadedTensor(info, MemoryRange.ofSegment(copy(Arena.ofAuto())));
+        return new LoadedTensor(info, MemoryRange.ofSegment(copy(Arena.ofAuto(), range)));
     }
 
-    private MemorySegment copy(Arena arena) {
+    /** Copies the tensor, or a part of it, to memory of the arena. */
+    private MemorySegment copy(Arena arena, MemoryRange part) {
         if (allocator == null) {
             return segment();
         }
         MemorySegment to;
         try {
-            to = arena.allocate(Math.max(1, range.length()), Long.BYTES).asSlice(0, range.length());
+            to = arena.allocate(Math.max(1, part.length()), Long.BYTES).asSlice(0, part.length());
         } catch (OutOfMemoryError e) {
             throw failure(
                     CuFileError.NOMEM_ERROR,
-                    "has %s bytes, for which the JVM has too little direct memory".formatted(range.length()));
+                    "has %s bytes, for which the JVM has too little direct memory".formatted(part.length()));
         }
-        if (range.length() > 0) {
-            allocator.copyToHost(range, to);
+        if (part.length() > 0) {
+            allocator.copyToHost(part, to);
         }
         return to;
+    }
+
+    /**
+     * Returns what the tensor has at an index of its first dimension: a row of a matrix, a matrix of a tensor of three dimensions.
+     *
+     * @return a view of this tensor's memory with the other dimensions, the same name and the row's place in the file
+     * @throws CuFileException INVALID_VALUE for a scalar, an index outside the first dimension, and rows of quantised types that do not
+     *         begin with a block
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
+     */
+    public LoadedTensor row(long index) {
+        requireRowMajor();
+        List<Long> shape = info.shape();
+        if (shape.isEmpty() || index < 0 || Long.compareUnsigned(index, shape.getFirst()) >= 0) {
+            throw invalid("of shape %s has no row %s".formatted(shape, index));
+        }
+        List<Long> rest = shape.subList(1, shape.size());
+        long bytes = info.dtype().bytes(rest).orElseThrow(() -> invalid(
+                "of type %s and shape %s has rows that do not begin with a block".formatted(info.dtype(), shape)));
+        TensorInfo row = new TensorInfo(
+                info.name(), info.dtype(), rest, info.file(), info.fileOffset() + index * bytes, bytes);
+        return new LoadedTensor(row, range.slice(index * bytes, bytes), allocator);
     }
 
     /**
@@ -178,7 +202,10 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
      * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
      */
     public FloatBuffer asFloatBuffer() {
-        require(info.dtype().equals(DType.F32), "a view of floats needs F32; toFloatArray() decodes shorter floats");
+        require(info.dtype().equals(DType.F32), FloatDecoder.of(info.dtype()).isPresent()
+                ? "a view of floats needs F32; toFloatArray() decodes this type"
+                : "a view of floats needs F32; segment() has the elements, in blocks of %s elements and %s bytes"
+                        .formatted(info.dtype().blockElements(), info.dtype().blockBytes()));
         return rowMajor().asFloatBuffer();
     }
 
@@ -232,22 +259,22 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
     }
 
     /**
-     * Decodes a tensor of F32, F16, BF16 or an 8-bit float type. Decoding is exact: every value of these types is a float.
+     * Decodes a tensor of F32, F16, BF16, an 8-bit float type or blocks of ggml: Q4_0, Q4_1, Q5_0, Q5_1, Q8_0, Q2_K to Q6_K, IQ4_NL
+     * and MXFP4. Floats are exact, because every value of these types is a float; blocks have the values that ggml computes.
      * F8_E4M3 is the type of safetensors and PyTorch without infinities (E4M3FN). A tensor in GPU memory is copied first.
      *
      * @return a new array of all elements in row-major order
-     * @throws CuFileException as {@link #toHost}; INVALID_VALUE for another type, or for more elements than an array may have
+     * @throws CuFileException as {@link #toHost}; INVALID_VALUE for another type, or for more elements than an array may have, which
+     *         {@link #copyFloats} decodes in parts
      */
     public float[] toFloatArray() {
-        require(FloatDecoder.decodes(info.dtype()), "only F32, F16, BF16 and 8-bit floats are decoded");
-        long elements = range.length() * Byte.SIZE / info.dtype().bits();
+        FloatDecoder decoder = decoder();
+        long elements = decodedElements();
         if (elements > Integer.MAX_VALUE - Long.BYTES) {
             throw invalid("has %s elements, more than an array may have".formatted(elements));
         }
         float[] floats = new float[(int) elements];
-        try (Arena arena = Arena.ofConfined()) {
-            FloatDecoder.decode(info.dtype(), range.segment().orElseGet(() -> copy(arena)), floats);
-        }
+        decode(decoder, 0, floats, 0, floats.length);
         if (info.order().isRowMajor()) {
             return floats;
         }
@@ -256,8 +283,71 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
         return sorted;
     }
 
+    /**
+     * Decodes a part of a tensor into an array, as {@link #toFloatArray} decodes all of it. The part may begin and end within a block.
+     * Of a tensor in GPU memory only the part is copied.
+     *
+     * <pre>{@code
+     * float[] part = new float[1 << 20];
+     * for (long first = 0; first < tensor.elements(); first += part.length) {
+     *     int count = (int) Math.min(part.length, tensor.elements() - first);
+     *     tensor.copyFloats(first, part, 0, count);
+     *     use(part, count);
+     * }
+     * }</pre>
+     *
+     * @param first number of the first element in row-major order
+     * @param to destination
+     * @param at index of the first element in the destination
+     * @param count number of elements, 0 or more
+     * @throws CuFileException as {@link #toHost}; INVALID_VALUE for another type, and for elements outside the tensor or the array
+     * @throws CheckpointException TENSOR_ORDER unless the tensor is row-major
+     */
+    public void copyFloats(long first, float[] to, int at, int count) {
+        FloatDecoder decoder = decoder();
+        requireRowMajor();
+        long elements = decodedElements();
+        if (first < 0 || count < 0 || first > elements - count || at < 0 || at > to.length - count) {
+            throw invalid(
+                    "has %s elements; elements %s and on, %s in number, do not fit it and index %s of an array of %s"
+                            .formatted(elements, first, count, at, to.length));
+        }
+        if (count > 0) {
+            decode(decoder, first, to, at, count);
+        }
+    }
+
+    private FloatDecoder decoder() {
+        return FloatDecoder.of(info.dtype()).orElseThrow(() -> invalid(
+                "is of type %s, which is not decoded to floats; segment() has its elements".formatted(info.dtype())));
+    }
+
+    private long decodedElements() {
+        return range.length() / info.dtype().blockBytes() * info.dtype().blockElements();
+    }
+
+    private void decode(FloatDecoder decoder, long first, float[] to, int at, int count) {
+        if (range.segment().isPresent()) {
+            decoder.decode(segment(), first, to, at, count);
+            return;
+        }
+        int block = info.dtype().blockElements();
+        long begin = first / block;
+        long end = (first + count + block - 1) / block;
+        try (Arena arena = Arena.ofConfined()) {
+            int bytes = info.dtype().blockBytes();
+            MemorySegment blocks = copy(arena, range.slice(begin * bytes, (end - begin) * bytes));
+            decoder.decode(blocks, first % block, to, at, count);
+        }
+    }
+
     /** Views the bytes of a tensor whose elements follow each other in row-major order. */
     private ByteBuffer rowMajor() {
+        requireRowMajor();
+        return asByteBuffer();
+    }
+
+    private void requireRowMajor() {
         if (!info.order().isRowMajor()) {
             throw CheckpointException.of(
                     CheckpointRule.TENSOR_ORDER,
@@ -267,7 +357,6 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
                     "tensor %s of shape %s is %s; asByteBuffer() and TensorInfo.strides() give its elements"
                             .formatted(CheckpointException.quote(info.name()), info.shape(), info.order()));
         }
-        return asByteBuffer();
     }
 
     private void require(boolean valid, String rule) {
