@@ -18,6 +18,8 @@ import io.gds4j.loader.internal.load.LoadOptions;
 import io.gds4j.loader.internal.load.LoadOptions.Io;
 import io.gds4j.loader.internal.load.LoadOptions.Target;
 import io.gds4j.loader.internal.load.LoadRun;
+import io.gds4j.loader.internal.load.MappedFiles;
+import io.gds4j.loader.internal.load.PlacedTensors;
 import io.gds4j.loader.internal.search.NameSearch;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.memory.MemoryKind;
@@ -25,7 +27,9 @@ import io.gds4j.memory.MemoryRange;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.Objects;
+import java.util.Optional;
 import java.util.Set;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.BiFunction;
@@ -399,6 +403,59 @@ public final class LoadPlan {
         return LoadFuture.start(run(driver, listener));
     }
 
+    /**
+     * Maps the files instead of reading them, for engines that compute on the host. Nothing is read until a tensor is used; then the
+     * page cache serves it, which all processes share. Needs neither a driver nor native access. The tensors are read-only, lie as they
+     * lie in their file, and begin there at any address. {@link LoadedTensors#close} unmaps them; a later access throws
+     * IllegalStateException.
+     *
+     * <pre>{@code
+     * try (LoadedTensors tensors = checkpoint.plan().map()) {
+     *     engine.run(name -> tensors.segment(name));
+     * }
+     * }</pre>
+     *
+     * <p>
+     * Every file must be the one whose header was read, as for {@link #load}. Nobody may cut or write it while it is mapped: Java throws
+     * InternalError where a mapped byte is gone, native code ends the process, and new bytes of the same file show. A save of gds4j
+     * replaces files, and leaves those that are mapped as they are.
+     *
+     * @throws CuFileException INVALID_VALUE for what only {@link #load} can do: other memory than that of the host, {@link #into},
+     *         {@link #destinations}, {@link #alignment(long)}, {@link #direct} and {@link DirectStorage#REQUIRE}; INVALID_VALUE if the
+     *         choice leaves none of the checkpoint's tensors; IO_NOT_SUPPORTED for files of a server; NOMEM_ERROR if the system maps no
+     *         more
+     * @throws CheckpointException FILE_CHANGED if a file is gone or changed after its header was read
+     * @throws io.gds4j.error.CuFileInterruptedException if the thread is interrupted; its flag stays set
+     */
+    public LoadedTensors map() {
+        options.refusedByMap().ifPresent(option -> {
+            throw CuFileException.of(CuFileError.INVALID_VALUE, FUNCTION, checkpoint.path(),
+                    "a map leaves the tensors in the page cache as their files have them; %s is for load"
+                            .formatted(option));
+        });
+        try {
+            return mapOnce();
+        } catch (CheckpointException e) {
+            if (e.rule() != CheckpointRule.FILE_CHANGED) {
+                throw e;
+            }
+            return again(e).mapOnce();
+        }
+    }
+
+    private LoadedTensors mapOnce() {
+        long start = System.nanoTime();
+        Layout chosen = layout();
+        requireChoice(chosen.tensors().size());
+        PlacedTensors mapped = MappedFiles.map(chosen);
+        double seconds = (System.nanoTime() - start) / 1e9;
+        double headerSeconds = checkpoint.headerNanos() / 1e9;
+        return new LoadedTensors(mapped, 0, new LoadReportParts(
+                chosen.files().size(), chosen.tensors().size(), bytes(), 0, headerSeconds + seconds, headerSeconds,
+                seconds,
+                Map.of(), 0, Optional.empty(), 0));
+    }
+
     private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
         return new LoadRun<>(job(driver, listener), changed -> again(changed).job(driver, listener));
     }
@@ -408,7 +465,7 @@ public final class LoadPlan {
         requireChoice(chosen.tensors().size());
         return new LoadJob<>(
                 order(chosen, chosen.tensors().size(), bytes(), listener, () -> listener.started(this),
-                        (job, report) -> new LoadedTensors(job, 0, report)),
+                        (job, report) -> new LoadedTensors(job.placed(), 0, report)),
                 driver);
     }
 

@@ -6,7 +6,7 @@ import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.DestinationBlock;
 import io.gds4j.loader.internal.load.Layout;
-import io.gds4j.loader.internal.load.LoadJob;
+import io.gds4j.loader.internal.load.PlacedTensors;
 import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -24,6 +24,7 @@ import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
 import java.util.stream.Stream;
+import org.jspecify.annotations.Nullable;
 
 /**
  * Owns tensors in memory. {@link #close} frees all of them except those that were taken.
@@ -50,7 +51,7 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
 
     private final Map<String, Held> held = new LinkedHashMap<>();
     private final List<DestinationBlock> blocks = new ArrayList<>();
-    private final MemoryAllocator allocator;
+    private final @Nullable MemoryAllocator allocator;
     private final LoadReport report;
     private final Map<Path, FileVersion> versions;
     private boolean closed;
@@ -59,23 +60,24 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     record Held(LoadedTensor tensor, DestinationBlock block, TensorSlice slice) {
     }
 
-    /** Takes the tensors of a rank, all of which are in place, and its memory. */
-    LoadedTensors(LoadJob<?> job, int rank, LoadReport report) {
-        this.allocator = job.driver().allocator();
+    /** Takes the tensors of a rank, and its memory. */
+    LoadedTensors(PlacedTensors placed, int rank, LoadReport report) {
+        Layout layout = placed.layout();
+        this.allocator = placed.allocator();
         this.report = report;
-        this.versions = job.versions();
-        for (Layout.Placed placed : job.layout().slices()) {
-            TensorSlice slice = placed.slice();
+        this.versions = placed.versions();
+        for (Layout.Placed one : layout.slices()) {
+            TensorSlice slice = one.slice();
             if (slice.rank() == rank) {
-                DestinationBlock block = job.blocks().get(placed.block());
-                MemoryRange range = block.range(placed.offset(), slice.bytes());
-                TensorInfo info = info(slice, job.layout().names());
+                DestinationBlock block = placed.blocks().get(one.block());
+                MemoryRange range = block.range(one.offset(), slice.bytes());
+                TensorInfo info = info(slice, layout.names());
                 held.put(info.name(), new Held(new LoadedTensor(info, range, allocator), block, slice));
             }
         }
-        for (int i = 0; i < job.blocks().size(); i++) {
-            if (job.layout().blocks().get(i).rank() == rank) {
-                blocks.add(job.blocks().get(i));
+        for (int i = 0; i < placed.blocks().size(); i++) {
+            if (layout.blocks().get(i).rank() == rank) {
+                blocks.add(placed.blocks().get(i));
             }
         }
     }
@@ -194,21 +196,24 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
                     "tensor %s has %s bytes, the segment %s"
                             .formatted(CheckpointException.quote(name), range.length(), to.byteSize()));
         }
-        if (range.length() > 0) {
-            allocator.copyToHost(range, to.asSlice(0, range.length()));
-        }
+        copyToHost(range, 0, to.asSlice(0, range.length()));
     }
 
     /** Copies {@code to.byteSize()} bytes of a tensor, beginning at {@code offset}. */
     void copyToHost(MemoryRange range, long offset, MemorySegment to) {
-        allocator.copyToHost(range.slice(offset, to.byteSize()), to);
+        MemoryRange from = range.slice(offset, to.byteSize());
+        if (allocator == null) {
+            to.copyFrom(from.segment().orElseThrow());
+        } else if (from.length() > 0) {
+            allocator.copyToHost(from, to);
+        }
     }
 
     /**
      * Transfers a tensor to the caller, who must close it. The memory of its file stays allocated until then.
      *
      * @throws CuFileException INVALID_VALUE if the memory already belongs to the caller ({@link LoadPlan#into},
-     *         {@link LoadPlan#destinations}); otherwise as {@link #get}
+     *         {@link LoadPlan#destinations}) or is a mapped file ({@link LoadPlan#map}); otherwise as {@link #get}
      */
     public synchronized MemoryAllocation take(String name) {
         Held one = held(name);
@@ -216,6 +221,9 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
             throw CuFileException.invalid(FUNCTION, "the memory of these tensors already belongs to the caller");
         }
         MemoryRange range = one.tensor.range();
+        if (!range.isWritable()) {
+            throw CuFileException.invalid(FUNCTION, "the tensors are in mapped files; load gives memory to take");
+        }
         one.block.hold();
         MemoryAllocation taken = MemoryAllocation.of(range, one.block::release);
         held.remove(name);

@@ -286,7 +286,7 @@ public final class ParallelLoadPlan {
         for (int rank : ranks()) {
             RankReport own = new RankReport(rank, slices(rank).size(), bytes(rank));
             reports.add(own);
-            ranks.put(rank, new LoadedTensors(job, rank, new LoadReportParts(
+            ranks.put(rank, new LoadedTensors(job.placed(), rank, new LoadReportParts(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
                     all.memorySeconds(), all.ioPaths(), all.bytesAsked(), all.whyNotDirect(),
                     all.peakStagingBytes())));

@@ -14,9 +14,12 @@ import java.util.Arrays;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
+import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.ValueSource;
 
 class LoadCommandTest {
     private static final List<String> FIELDS = List.of(
@@ -99,6 +102,37 @@ class LoadCommandTest {
         assertThat(tensor.get("dtype").asText()).isEqualTo("F32");
         assertThat(tensor.get("shape").toString()).isEqualTo("[513,129]");
         assertThat(tensor.get("bytes").asLong()).isEqualTo(513 * 129 * 4);
+    }
+
+    @Test
+    void mapIsTimedWithoutADriver() throws IOException {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        JsonNode json = gds("load", file.toString(), "--map", "--digest", "--json").json();
+
+        OutputSchemas.check(json);
+        assertThat(json.get("backend").asText()).isEqualTo("map");
+        assertThat(json.get("target").asText()).isEqualTo("host");
+        assertThat(json.get("driverOpenSeconds").asDouble()).isZero();
+        assertThat(json.get("bytesPerSecond").asLong()).isZero();
+        assertThat(json.get("seconds").asDouble()).isPositive();
+        assertThat(json.get("ioPaths")).isEmpty();
+        assertThat(GdsRun.digests(json)).isEqualTo(TestCheckpoints.digests(file)).hasSize(7);
+        assertThat(gds("load", file.toString(), "--map", "-t", "host", "--verify").out())
+                .contains("mapped in", "every byte of 7 tensors").doesNotContain("loaded in");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"-t gpu:0", "-t host,host", "--parallel replicate", "--backend compat",
+            "--direct-storage require", "--stats", "--report page.html", "--list"})
+    void whatNeedsALoadIsNotAllowedWithMap(String option) {
+        Path file = TestCheckpoints.odd(folder.resolve("model.safetensors"));
+
+        GdsRun run = gds(Stream.concat(Stream.of("load", file.toString(), "--map"), Arrays.stream(option.split(" ")))
+                .toArray(String[]::new));
+
+        assertThat(run.status()).isEqualTo(2);
+        assertThat(run.err()).contains("--map");
     }
 
     @Test

@@ -31,6 +31,10 @@ class LoadFormatsTest {
         assertThat(json.get("format").asText()).isEqualTo(format);
         assertThat(json.get("verified").asBoolean()).isTrue();
         assertThat(GdsRun.digests(json)).isEqualTo(TestCheckpoints.libraryDigests(file));
+        JsonNode mapped =
+                gds("load", LIBRARIES.resolve(file).toString(), "--map", "--verify", "--digest", "--json").json();
+        assertThat(mapped.get("verified").asBoolean()).isTrue();
+        assertThat(GdsRun.digests(mapped)).isEqualTo(TestCheckpoints.libraryDigests(file));
     }
 
     @Test

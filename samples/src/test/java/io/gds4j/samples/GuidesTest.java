@@ -31,8 +31,8 @@ class GuidesTest {
 
     @ParameterizedTest
     @ValueSource(
-            strings = {"loading.md", "parallel.md", "io.md", "fragments.md", "datasets.md", "interop.md",
-                    "operations.md",
+            strings = {"loading.md", "mapping.md", "parallel.md", "io.md", "fragments.md", "datasets.md",
+                    "interop.md", "operations.md",
                     "troubleshooting.md", "comparison.md", "guides.md", "try.md", "faq.md", "glossary.md",
                     "next-steps.md",
                     "sizing.md", "choosing.md", "contexts.md", "huggingface.md", "spring-boot.md", "kubernetes.md",
@@ -47,7 +47,8 @@ class GuidesTest {
     }
 
     @ParameterizedTest
-    @ValueSource(strings = {"loading.md", "parallel.md", "io.md", "fragments.md", "datasets.md", "interop.md",
+    @ValueSource(strings = {"loading.md", "mapping.md", "parallel.md", "io.md", "fragments.md", "datasets.md",
+            "interop.md",
             "operations.md",
             "troubleshooting.md", "comparison.md", "support.md", "guides.md", "try.md", "faq.md", "next-steps.md",
             "sizing.md", "choosing.md", "contexts.md", "huggingface.md", "spring-boot.md", "kubernetes.md",

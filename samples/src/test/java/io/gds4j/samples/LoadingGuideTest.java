@@ -21,6 +21,7 @@ import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
 import java.nio.FloatBuffer;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -93,6 +94,14 @@ class LoadingGuideTest {
                     LoadedTensors tensors = plan.into(mine.range()).load(driver)) {
                 use(tensors.range("lm_head.weight"));
             }
+        }
+    }
+
+    @Test
+    void mapsReadNothingInAdvance() {
+        Checkpoint checkpoint = Checkpoint.open(path);
+        try (LoadedTensors tensors = checkpoint.plan().map()) {
+            use(tensors.segment("lm_head.weight")); // read-only, where the file has it
         }
     }
 
@@ -193,6 +202,10 @@ class LoadingGuideTest {
     @Test
     void guideNamesTheFormat() throws Exception {
         assertThat(Files.readString(GUIDE)).contains(Checkpoint.open(path).format().id());
+    }
+
+    private static void use(MemorySegment segment) {
+        assertThat(segment.isReadOnly()).isTrue();
     }
 
     private static void use(MemoryRange range) {

@@ -1,5 +1,8 @@
 package io.gds4j.internal.file;
 
+import java.nio.file.attribute.FileTime;
+import java.time.Instant;
+
 /**
  * What a file system tells of a file.
  *
@@ -32,9 +35,11 @@ public record FileStatus(
     private static final int LINK = 0120000;
 
     /** {@return the status of a file of which only these are known} */
-    static FileStatus of(int mode, int owner, int links, long device, long inode, long size) {
+    static FileStatus of(int mode, int owner, int links, long device, long inode, long size, FileTime changed) {
+        Instant time = changed.toInstant();
         return new FileStatus(
-                0, mode, owner, links, (int) (device >> Integer.SIZE), (int) device, inode, false, size, 0, UNKNOWN);
+                0, mode, owner, links, (int) (device >> Integer.SIZE), (int) device, inode, false, size,
+                time.getEpochSecond(), time.getNano());
     }
 
     /** {@return the mode of a file of which only the type is known} */

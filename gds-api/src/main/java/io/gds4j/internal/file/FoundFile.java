@@ -15,6 +15,7 @@ import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
 import java.nio.file.attribute.BasicFileAttributes;
+import java.nio.file.attribute.FileTime;
 import java.util.Map;
 import java.util.Optional;
 import java.util.ServiceLoader;
@@ -106,12 +107,14 @@ public final class FoundFile implements AutoCloseable {
         if (!path.getFileSystem().supportedFileAttributeViews().contains("unix")) {
             BasicFileAttributes basic = Files.readAttributes(path, BasicFileAttributes.class, links);
             return FileStatus.of(
-                    FileStatus.mode(basic.isDirectory(), basic.isRegularFile()), 0, 1, 0, 0, basic.size());
+                    FileStatus.mode(basic.isDirectory(), basic.isRegularFile()), 0, 1, 0, 0, basic.size(),
+                    basic.lastModifiedTime());
         }
-        Map<String, Object> all = Files.readAttributes(path, "unix:mode,uid,nlink,dev,ino,size", links);
+        Map<String, Object> all =
+                Files.readAttributes(path, "unix:mode,uid,nlink,dev,ino,size,lastModifiedTime", links);
         return FileStatus.of(
                 (int) all.get("mode"), (int) all.get("uid"), (int) all.get("nlink"), (long) all.get("dev"),
-                (long) all.get("ino"), (long) all.get("size"));
+                (long) all.get("ino"), (long) all.get("size"), (FileTime) all.get("lastModifiedTime"));
     }
 
     /** {@return the exception for a failed call} */

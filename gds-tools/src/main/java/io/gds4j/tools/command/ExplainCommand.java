@@ -2,6 +2,7 @@ package io.gds4j.tools.command;
 
 import io.gds4j.tools.explain.ExplainRun;
 import io.gds4j.tools.load.LoadArguments;
+import io.gds4j.tools.load.LoadArguments.Action;
 import io.gds4j.tools.option.LoadOptions;
 import io.gds4j.tools.option.OutputOptions;
 import io.gds4j.tools.terminal.Terminal;
@@ -36,7 +37,7 @@ final class ExplainCommand implements Callable<Integer> {
 
     @Override
     public Integer call() throws InterruptedException {
-        LoadArguments arguments = load.arguments(terminal.environment(), false, false, false);
+        LoadArguments arguments = load.arguments(terminal.environment(), false, false, Action.LOAD);
         return ExplainRun.run(arguments, output.of(terminal, "explain")).code();
     }
 }

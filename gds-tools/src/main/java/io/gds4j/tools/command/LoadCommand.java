@@ -1,12 +1,14 @@
 package io.gds4j.tools.command;
 
 import io.gds4j.tools.load.LoadArguments;
+import io.gds4j.tools.load.LoadArguments.Action;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.option.CountedOutputOptions;
 import io.gds4j.tools.option.LoadOptions;
 import io.gds4j.tools.option.ReportOption;
 import io.gds4j.tools.report.Report;
 import io.gds4j.tools.terminal.CommandFailure;
+import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
 import java.io.IOException;
 import java.util.List;
@@ -27,6 +29,7 @@ import picocli.CommandLine.Option;
                 "  gds load https://example.com/m.safetensors  by ranges, from an HTTP server",
                 "  gds load s3://bucket/Llama-3-8B/            index and shards, from S3",
                 "  gds load model.safetensors --verify         compares with a second read",
+                "  gds load model.gguf --map                   times a map of the file",
                 "  gds load model.safetensors --tensor 'layers\\.0\\.' --target host",
                 "  gds load model.safetensors --digest --json > loaded.json",
                 "",
@@ -56,16 +59,26 @@ final class LoadCommand implements Callable<Integer> {
             description = "List the tensors without loading them; reads only the headers.")
     private boolean list;
 
+    @Option(names = "--map",
+            description = "Map the files instead of loading them: the page cache holds what is used, for all processes."
+                    + " Needs neither a driver nor native access.")
+    private boolean map;
+
     LoadCommand(Terminal terminal) {
         this.terminal = terminal;
     }
 
     @Override
     public Integer call() throws IOException {
-        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, list);
-        CommandFailure.usageIf(list && report.isGiven(), "--report is about a load: it is not allowed with --list");
+        CommandFailure.usageIf(map && list, "--map and --list exclude each other");
+        Action action = map ? Action.MAP : list ? Action.LIST : Action.LOAD;
+        LoadArguments arguments = load.arguments(terminal.environment(), verify, digest, action);
+        Output to = output.of(terminal, "load");
+        CommandFailure.usageIf(action != Action.LOAD && report.isGiven(),
+                "--report is about a load: it is not allowed with --list or --map");
+        CommandFailure.usageIf(map && to.statistics(), "--stats is about a driver: it is not allowed with --map");
         return Report.of(
-                report.of("load", List.of(arguments.path())), output.of(terminal, "load"),
-                to -> LoadRun.run(arguments, to).code());
+                report.of("load", List.of(arguments.path())), to,
+                out -> LoadRun.run(arguments, out).code());
     }
 }

@@ -21,7 +21,7 @@ import org.jspecify.annotations.Nullable;
  * @param tensor pattern to find in the names of tensors to load; null for all tensors
  * @param verify whether to compare the tensors with a second read
  * @param digest whether to compute the SHA-256 of each loaded tensor
- * @param list whether to list the tensors without loading them
+ * @param action what to do with the chosen tensors
  */
 public record LoadArguments(
         Path path,
@@ -34,7 +34,17 @@ public record LoadArguments(
         @Nullable Pattern tensor,
         boolean verify,
         boolean digest,
-        boolean list) {
+        Action action) {
+    /** What {@code gds load} does with the chosen tensors. */
+    public enum Action {
+        /** Brings them to their targets. */
+        LOAD,
+        /** Maps their files. */
+        MAP,
+        /** Lists them. */
+        LIST
+    }
+
     public LoadArguments {
         targets = List.copyOf(targets);
     }

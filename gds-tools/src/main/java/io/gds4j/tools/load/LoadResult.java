@@ -37,6 +37,8 @@ public record LoadResult(
         String backend,
         Inspection inspection) {
 
+    /** In place of a backend, for files that were mapped. */
+    static final String MAP = "map";
     /** Limit of the list of differing tensors. */
     private static final int MAX_MISMATCHES = 20;
 
@@ -45,9 +47,9 @@ public record LoadResult(
         return report.seconds() - report.headerSeconds() + headerSeconds;
     }
 
-    /** Bytes per second, based on {@link #seconds}. */
+    /** Bytes per second, based on {@link #seconds}; 0 for a map, which moves none. */
     public double bytesPerSecond() {
-        return seconds() > 0 ? report.bytes() / seconds() : 0;
+        return seconds() > 0 && !isMap() ? report.bytes() / seconds() : 0;
     }
 
     /** True if every tensor has the expected bytes, false if one differs, null if not verified. */
@@ -120,6 +122,10 @@ public record LoadResult(
         return fields;
     }
 
+    private boolean isMap() {
+        return backend.equals(MAP);
+    }
+
     /** Returns the lines of the text output. */
     public List<String> rows() {
         List<String> rows = new ArrayList<>();
@@ -133,6 +139,14 @@ public record LoadResult(
                                 Units.count(report.tensors(), "tensor"),
                                 Units.bytes(report.bytes()))));
         rows.add(Text.row("target", target.description()));
+        if (isMap()) {
+            rows.add("");
+            rows.add(Text.row("mapped in", "%s, with %s for headers"
+                    .formatted(Units.seconds(seconds()), Units.seconds(headerSeconds))));
+            rows.add("");
+            rows.add(Text.row("verified", shownVerification()));
+            return rows;
+        }
         rows.add(Text.row("served by", shownPaths()));
         rows.addAll(PathBytes.whyNotDirect(report.whyNotDirect()));
         rows.add("");

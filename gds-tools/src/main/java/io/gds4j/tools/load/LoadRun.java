@@ -27,6 +27,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CompletionException;
+import java.util.function.Consumer;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 import org.jspecify.annotations.Nullable;
@@ -54,10 +55,11 @@ public final class LoadRun {
     public static ExitStatus run(LoadArguments arguments, Output output)
             throws IOException {
         LoadRun run = new LoadRun(arguments, output);
-        if (arguments.list()) {
-            return run.list();
-        }
-        return arguments.isParallel() ? run.loadParallel() : run.load();
+        return switch (arguments.action()) {
+            case LIST -> run.list();
+            case MAP -> run.map();
+            case LOAD -> arguments.isParallel() ? run.loadParallel() : run.load();
+        };
     }
 
     private ExitStatus load() throws IOException {
@@ -80,6 +82,24 @@ public final class LoadRun {
             print(result, plan.checkpoint(), opened.driver());
             return status(result, output);
         }
+    }
+
+    private ExitStatus map() {
+        LoadPlan plan = plan();
+        LoadResult result;
+        try (LoadedTensors tensors = plan.map()) {
+            result = new LoadResult(
+                    arguments.path().toString(),
+                    plan.checkpoint().format().id(),
+                    tensors.report(),
+                    0,
+                    headerSeconds,
+                    new Targets(Target.HOST, "the page cache, as tensors are used"),
+                    LoadResult.MAP,
+                    Inspection.of(tensors, arguments.verify(), arguments.digest(), output));
+        }
+        output.print(fields(result, plan.checkpoint()), () -> lines(result));
+        return status(result, output);
     }
 
     private ExitStatus loadParallel() throws IOException {
@@ -140,12 +160,20 @@ public final class LoadRun {
     }
 
     private void print(LoadResult result, Checkpoint checkpoint, CuFileDriver driver) {
-        Map<String, String> digests = Objects.requireNonNullElse(result.inspection().digests(), Map.of());
-        RunStatistics.print(output, driver, object -> {
+        RunStatistics.print(output, driver, fields(result, checkpoint), () -> lines(result));
+    }
+
+    private static Consumer<Map<String, @Nullable Object>> fields(LoadResult result, Checkpoint checkpoint) {
+        return object -> {
             object.putAll(result.toJson());
             object.put("warnings", checkpoint.warnings());
-        }, () -> lines(result.rows(), result.inspection().tensors().stream()
-                .map(tensor -> digests.get(tensor.name()) + "  " + Text.name(tensor.name()))));
+        };
+    }
+
+    private List<String> lines(LoadResult result) {
+        Map<String, String> digests = Objects.requireNonNullElse(result.inspection().digests(), Map.of());
+        return lines(result.rows(), result.inspection().tensors().stream()
+                .map(tensor -> digests.get(tensor.name()) + "  " + Text.name(tensor.name())));
     }
 
     private List<String> lines(List<String> rows, Stream<String> digests) {

@@ -29,4 +29,9 @@ public final class BackendOption {
     public String value() {
         return value;
     }
+
+    /** Returns whether gds4j chooses. */
+    boolean isAuto() {
+        return value.equals(NAMES.getFirst());
+    }
 }

@@ -2,6 +2,7 @@ package io.gds4j.tools.option;
 
 import io.gds4j.loader.parallel.AttentionHeads;
 import io.gds4j.tools.load.LoadArguments;
+import io.gds4j.tools.load.LoadArguments.Action;
 import io.gds4j.tools.load.ParallelMode;
 import io.gds4j.tools.load.Target;
 import io.gds4j.tools.terminal.CommandFailure;
@@ -63,11 +64,20 @@ public final class LoadOptions {
     private @Nullable Pattern tensor;
 
     /** Returns the arguments of a load. */
-    public LoadArguments arguments(Map<String, String> environment, boolean verify, boolean digest, boolean list) {
+    public LoadArguments arguments(Map<String, String> environment, boolean verify, boolean digest, Action action) {
+        CommandFailure.usageIf(action == Action.MAP && !isPlain(),
+                "--map leaves the tensors on the host, in their files: it is not allowed with a target on a GPU, several"
+                        + " targets, --parallel, --backend or --direct-storage");
         CommandFailure.usageIf(heads != null && (parallel == null || !parallel.divides()),
                 "--heads is for slices: it needs --parallel column or --parallel plan:FILE");
         return new LoadArguments(
                 CheckpointPath.of(path, environment), opening.value(), List.copyOf(targets), parallel,
-                Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, verify, digest, list);
+                Optional.ofNullable(heads), backend.value(), directStorage.value(), tensor, verify, digest, action);
+    }
+
+    /** Returns whether one copy on the host is asked for, by any way. */
+    private boolean isPlain() {
+        return parallel == null && targets.size() < 2 && targets.stream().noneMatch(Target::isGpu)
+                && backend.isAuto() && directStorage.value().isEmpty();
     }
 }

@@ -52,7 +52,13 @@ public final class OpenedFile implements AutoCloseable {
                 throw new FileSystemException(path.toString(), null, "not a regular file");
             }
             Links.check(path, found.place());
-            return new OpenedFile(found.channel(), found, null);
+            FileChannel channel = found.channel();
+            return Undo.ifFails(channel::close, () -> {
+                if (!found.isHeld() && !found.statusNow().isSameFile(found.status())) {
+                    throw new FileSystemException(path.toString(), null, "replaced while it was opened");
+                }
+                return new OpenedFile(channel, found, null);
+            });
         });
     }
 
@@ -108,17 +114,17 @@ public final class OpenedFile implements AutoCloseable {
         return channel;
     }
 
-    /** Returns the version of the content now. */
+    /** Returns the version of the content now; without native access, of what has the name now. */
     public FileVersion version() throws IOException {
         if (source != null) {
             return new FileVersion(channel.size(), "", source.contentVersion().orElse(""));
         }
-        return found == null || !found.isHeld() ? FileVersion.ofSize(channel.size()) : version(found.statusNow());
+        return found == null ? FileVersion.ofSize(channel.size()) : version(found.statusNow());
     }
 
     /** Returns the version that was checked before the file was opened: what changed since then is noticed later. */
     public FileVersion versionWhenFound() throws IOException {
-        return found == null || !found.isHeld() ? version() : version(found.status());
+        return found == null ? version() : version(found.status());
     }
 
     private static FileVersion version(FileStatus status) {

@@ -34,7 +34,7 @@ public final class DataFiles extends CheckedFiles {
     }
 
     /** Returns the versions of files by their paths. */
-    private static Map<Path, FileVersion> versions(List<CheckpointFile> files) {
+    static Map<Path, FileVersion> versions(List<CheckpointFile> files) {
         Map<Path, FileVersion> versions = HashMap.newHashMap(files.size());
         files.forEach(file -> versions.put(file.path(), file.version()));
         return versions;

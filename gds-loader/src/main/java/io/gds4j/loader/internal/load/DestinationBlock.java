@@ -40,6 +40,11 @@ public final class DestinationBlock {
         return new DestinationBlock(memory, own, spec.originOffset(memory.address()));
     }
 
+    /** Takes memory that exists; offsets count from its first byte. */
+    static DestinationBlock of(MemoryAllocation own) {
+        return new DestinationBlock(own.range(), own, 0);
+    }
+
     /** Refuses memory that only its own thread can access: other threads load into it. */
     public static void checkAccess(MemoryRange destination) {
         boolean confined = destination.segment().filter(segment -> !segment.isAccessibleBy(new Thread())).isPresent();

@@ -20,12 +20,10 @@ import io.gds4j.loader.internal.load.Layout.Work;
 import io.gds4j.loader.parallel.StridedCopy;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
-import io.gds4j.source.FileVersion;
 import io.gds4j.spi.TraceRanges;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
-import java.util.Map;
 import java.util.concurrent.ExecutionException;
 import java.util.concurrent.Future;
 import java.util.concurrent.FutureTask;
@@ -289,22 +287,9 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
         }
     }
 
-    public Layout layout() {
-        return layout;
-    }
-
-    /** Returns the destination memory, in the order of the layout. */
-    public List<DestinationBlock> blocks() {
-        return blocks;
-    }
-
-    public CuFileDriver driver() {
-        return driver;
-    }
-
-    /** Returns the versions of the files when their headers were read. */
-    public Map<Path, FileVersion> versions() {
-        return handles.versions();
+    /** Returns the tensors, all of which are in place. */
+    public PlacedTensors placed() {
+        return new PlacedTensors(layout, blocks, handles.versions(), driver.allocator());
     }
 
     private void checkStopped() {

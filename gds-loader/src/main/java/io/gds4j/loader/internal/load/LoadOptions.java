@@ -10,6 +10,7 @@ import io.gds4j.memory.MemoryRange;
 import java.util.HashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.function.Function;
 import java.util.function.Predicate;
 import java.util.function.UnaryOperator;
@@ -137,6 +138,26 @@ public record LoadOptions(
             }
             return renamed;
         });
+    }
+
+    /** Returns the option that mapped files cannot obey, as the program wrote it; empty if there is none. */
+    public Optional<String> refusedByMap() {
+        if (target.into != null) {
+            return Optional.of("into");
+        }
+        if (target.destinations != null) {
+            return Optional.of("destinations");
+        }
+        if (target.kind != MemoryKind.HOST) {
+            return Optional.of("memory of kind " + target.kind);
+        }
+        if (alignment != DEFAULTS.alignment) {
+            return Optional.of("alignment(%s)".formatted(alignment));
+        }
+        if (io.direct) {
+            return Optional.of("direct(true)");
+        }
+        return directStorage == DirectStorage.REQUIRE ? Optional.of("directStorage(REQUIRE)") : Optional.empty();
     }
 
     /** Returns the names of loaded tensors by those in the checkpoint; empty if they are the same. Refuses one name for two. */
