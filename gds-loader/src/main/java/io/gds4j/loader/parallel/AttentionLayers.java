@@ -59,12 +59,22 @@ final class AttentionLayers {
                 || Layers.parameter(Layers.layer(rule.pattern())).equals(layer);
     }
 
-    /** Returns the split of a layer with the numbers of heads, unless it has its own. */
+    /** Returns whether a split divides a layer of heads, and does not tell how many. */
+    static boolean lackHeads(Split split, String layer) {
+        return switch (split) {
+            case Split.Column column ->
+                column.parts().equals(Split.WHOLE) && hasHeads(layer) && !OUTPUT.contains(layer);
+            case Split.Row row -> row.parts().equals(Split.WHOLE) && OUTPUT.contains(layer);
+            default -> false;
+        };
+    }
+
+    /** Returns the split of a layer with the numbers of heads, which it lacks. */
     static Split withHeads(Split split, String layer, AttentionHeads heads) {
         return switch (split) {
-            case Split.Column column when column.parts().equals(Split.WHOLE) ->
+            case Split.Column column ->
                 new Split.Column(outputs(layer, heads, column.roundUp()), column.roundUp());
-            case Split.Row row when row.parts().equals(Split.WHOLE) && OUTPUT.contains(layer) ->
+            case Split.Row row ->
                 new Split.Row(List.of(new Part(1, queries(heads, row.roundUp()))), row.roundUp());
             default -> split;
         };

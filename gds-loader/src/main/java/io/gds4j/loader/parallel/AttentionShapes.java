@@ -5,12 +5,10 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.DimensionSplit.Uneven;
 import io.gds4j.loader.parallel.Split.Part;
-import java.util.Collections;
-import java.util.LinkedHashMap;
+import java.util.HashSet;
 import java.util.List;
 import java.util.Map;
 import java.util.Set;
-import java.util.TreeSet;
 import java.util.regex.Pattern;
 import org.jspecify.annotations.Nullable;
 
@@ -56,93 +54,70 @@ final class AttentionShapes {
         }
     }
 
-    /** Names of towers end before the number of a layer. */
-    private static final Pattern NUMBER = Pattern.compile("\\.\\d+\\.");
-    /** Most towers, and most sizes of heads of each, that are compared: a hostile file may have many. */
-    private static final int MAX_TOWERS = 16;
+    private static final Pattern NUMBER = Pattern.compile("\\d+");
+    /** Attention that a layer may have several times, so that a number behind it is not the layer's. */
+    private static final Pattern ATTENTION = Pattern.compile(".*(?:attn|attention)");
+    /** Layers that predict further tokens, with the heads of the model that they belong to. */
+    private static final Pattern NEXT_TOKENS = Pattern.compile("(?:^|\\.)(?:mtp|nextn)");
 
-    /**
-     * Layers that are stacked, such as those for text, and those for images.
-     *
-     * @param inputs of the first layer's queries; 0 if unknown
-     * @param headSizes if the number of heads that the model tells is theirs
-     */
-    private record Tower(long inputs, Set<Long> headSizes) {
+    /** A layer whose heads are those that are told; a size is 0 if unknown. */
+    private record Shape(String name, long outputs, long inputs) {
     }
 
     private final Layers layers;
     /** The splits of the plan by the names of tensors. */
     private final Map<String, Split> splits;
     private final @Nullable AttentionHeads told;
-    private final int world;
-    private final Map<String, Tower> towers = new LinkedHashMap<>();
+    /** The layers of the model whose further tokens other layers predict. */
+    private final Set<Shape> ofModel = new HashSet<>();
+    /** The tower whose heads are told; null before its first layer. */
+    private @Nullable String tower;
 
-    AttentionShapes(Layers layers, Map<String, Split> splits, @Nullable AttentionHeads told, int world) {
+    AttentionShapes(Layers layers, Map<String, Split> splits, @Nullable AttentionHeads told) {
         this.layers = layers;
         this.splits = splits;
         this.told = told;
-        this.world = world;
-        if (told != null) {
-            splits.keySet().forEach(tensor -> addToTower(tensor, told));
-        }
+        splits.forEach((tensor, split) -> {
+            String name = AttentionLayers.name(tensor);
+            String module = module(tensor, name);
+            if (AttentionLayers.lackHeads(split, name) && !NEXT_TOKENS.matcher(tower(module)).find()) {
+                ofModel.add(shape(module, name));
+            }
+        });
     }
 
-    private void addToTower(String tensor, AttentionHeads model) {
-        String layer = Layers.layer(tensor);
-        long outputs = queries(tensor, layer, model);
-        if (outputs > 0 && (towers.size() < MAX_TOWERS || towers.containsKey(tower(layer)))) {
-            Tower tower = towers.computeIfAbsent(tower(layer), name -> new Tower(size(layer, false), new TreeSet<>()));
-            if (tower.headSizes.size() < MAX_TOWERS) {
-                tower.headSizes.add(outputs / model.heads());
+    private static String module(String tensor, String name) {
+        String adapted = Layers.adapted(tensor);
+        String path = Layers.parameter(adapted).equals(name) ? adapted : Layers.layer(adapted);
+        return path.substring(0, Math.max(0, path.length() - name.length()));
+    }
+
+    private Shape shape(String module, String name) {
+        return new Shape(name, size(module + name, true), size(module + name, false));
+    }
+
+    /** Returns layers that are stacked, such as those for text, by what stands before their number; a module without one is a tower. */
+    private static String tower(String module) {
+        List<String> path = List.of(module.split("\\."));
+        for (int i = path.size() - 1; i >= 0; i--) {
+            boolean layer = i == 0 || !ATTENTION.matcher(path.get(i - 1)).matches();
+            if (layer && NUMBER.matcher(path.get(i)).matches()) {
+                return String.join(".", path.subList(0, i)) + ".*";
             }
         }
+        return module;
     }
 
-    private static String tower(String layer) {
-        return NUMBER.split(layer, 2)[0];
-    }
-
-    /** Returns the outputs of a layer of queries whose heads are those that the model tells; 0 for any other tensor. */
-    private long queries(String tensor, String layer, AttentionHeads model) {
-        String name = Layers.parameter(layer);
-        TensorInfo main = layers.main(layer);
-        if (main == null || !main.name().equals(tensor)
-                || !(splits.get(tensor) instanceof Split.Column column) || !column.parts().equals(Split.WHOLE)) {
-            return 0;
+    /** Refuses layers of a second tower: the number of heads is that of one of them, and no shape tells those of another. */
+    private void checkTower(String module, String name) throws Uneven {
+        String own = tower(module);
+        boolean next = NEXT_TOKENS.matcher(own).find() && !ofModel.isEmpty();
+        if (tower == null && !next) {
+            tower = own;
         }
-        long outputs = 0;
-        if (AttentionLayers.QUERY.contains(name)) {
-            outputs = size(layer, true);
-        } else if (AttentionLayers.FUSED.contains(name) && model.keyValueHeads() > 0) {
-            outputs = quotient(size(layer, true), model.heads() + 2 * model.keyValueHeads()) * model.heads();
-        }
-        return outputs % model.heads() == 0 ? outputs : 0;
-    }
-
-    /**
-     * Refuses a number of heads that gives two towers heads of other sizes, since it is the number of one of them. It does not matter
-     * if the ranks have whole heads of both sizes.
-     */
-    private void checkTowers(String tensor, AttentionHeads model) throws Uneven {
-        String layer = Layers.layer(tensor);
-        long outputs = queries(tensor, layer, model);
-        if (outputs == 0 || towers.size() < 2) {
-            return;
-        }
-        long inputs = size(layer, false);
-        Tower own = towers.getOrDefault(tower(layer), new Tower(inputs, Set.of(outputs / model.heads())));
-        long share = outputs / Math.min(world, model.heads());
-        for (Map.Entry<String, Tower> other : towers.entrySet()) {
-            Tower tower = other.getValue();
-            // layers that predict further tokens have the inputs and the heads of some layers of the model
-            boolean alike =
-                    inputs > 0 && inputs == tower.inputs && !Collections.disjoint(own.headSizes, tower.headSizes);
-            boolean another = !other.getKey().equals(tower(layer)) && !alike;
-            if (another && tower.headSizes.stream().noneMatch(size -> share % size == 0)) {
-                throw new Uneven("would have heads of %s elements, and %s has heads of %s; a rule may tell its heads"
-                        .formatted(outputs / model.heads(), CheckpointException.quote(other.getKey()),
-                                tower.headSizes.iterator().next()));
-            }
+        if (next ? !ofModel.contains(shape(module, name)) : !own.equals(tower)) {
+            throw new Uneven("is of another part of the model than %s, whose heads are known; a rule may tell its heads"
+                    .formatted(CheckpointException.quote(tower == null ? "*" : tower)));
         }
     }
 
@@ -156,9 +131,7 @@ final class AttentionShapes {
         if (name.isEmpty()) {
             return split;
         }
-        String adapted = Layers.adapted(tensor.name());
-        String path = Layers.parameter(adapted).equals(name) ? adapted : Layers.layer(adapted);
-        String module = path.substring(0, path.length() - name.length());
+        String module = module(tensor.name(), name);
         if (name.equals("qkv_proj") && layers.main(module + "out_proj") != null) {
             return split; // CodeGen has blocks of queries, values and keys
         }
@@ -166,9 +139,6 @@ final class AttentionShapes {
         Split ofQueries = splitOf(module + (fused.isEmpty() ? names(name).queries : fused));
         if (AttentionLayers.SHARED_OUTPUT.contains(name) && !(ofQueries instanceof Split.Column)) {
             return split;
-        }
-        if (told != null) {
-            checkTowers(tensor.name(), told);
         }
         AttentionHeads heads = told == null || told.keyValueHeads() > 0 ? told : decided(told, module, name, fused);
         if (split instanceof Split.Column) {
@@ -186,7 +156,11 @@ final class AttentionShapes {
                 && queries.getFirst().heads() > 0) {
             return new Split.Row(List.of(new Part(1, queries.getFirst().heads())), roundUp);
         }
-        return heads == null ? split : AttentionLayers.withHeads(split, name, heads);
+        if (heads == null || !AttentionLayers.lackHeads(split, name)) {
+            return split;
+        }
+        checkTower(module, name);
+        return AttentionLayers.withHeads(split, name, heads);
     }
 
     /** Returns the name of the fused layer of a module with this layer; empty if there is none. */

@@ -79,7 +79,7 @@ final class TensorSlicer {
         for (int i = 0; i < tensors.size(); i++) {
             byName.put(tensors.get(i).name(), splits.get(i));
         }
-        AttentionShapes shapes = new AttentionShapes(layers, byName, told, world);
+        AttentionShapes shapes = new AttentionShapes(layers, byName, told);
         List<Split> withHeads = new ArrayList<>(splits.size());
         for (int i = 0; i < tensors.size(); i++) {
             try {

@@ -12,6 +12,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
@@ -23,8 +24,9 @@ import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /**
- * Random attention layers, with numbers of heads that are told, told in part, or told wrong. A rank has the right bytes, which are
- * gathered here head by head, or the plan is refused. {@code -Dgds4j.property.count} sets the number of layers.
+ * Random attention layers of one tower and of several, with numbers of heads that are told for the first one, told in part, or told
+ * wrong. A rank has the right bytes, which are gathered here head by head, or the plan is refused.
+ * {@code -Dgds4j.property.count} sets the number of plans.
  */
 class HeadsOracleTest {
     private static final Path FILE = Path.of("m.safetensors");
@@ -44,9 +46,75 @@ class HeadsOracleTest {
         NOTHING
     }
 
+    /** Where a tower has its numbers of heads from. */
+    private enum Source {
+        TOLD, RULES, NEXT_TOKEN
+    }
+
+    /** A tower with one layer, and the module of its attention. */
+    private record Tower(Model model, Source source, String module) {
+        private String layer(String name) {
+            return module + (model.isGguf()
+                    ? "attn_" + (name.equals("o_proj") ? "output" : name.replace("_proj", ""))
+                    : name);
+        }
+    }
+
+    private static final List<String> MODULES = List.of("model.layers.0.self_attn.", "towers.0.layers.0.attn.",
+            "stages.0.blocks.0.", "0.attn.", "perceiver.attn.", "");
+
+    /** Adds random towers in any order; returns the one whose heads are told. */
+    private static Tower towers(SplittableRandom random, List<Tower> towers) {
+        Model model = Model.random(random);
+        Tower first = new Tower(model, Source.TOLD,
+                model.isGguf() ? "blk.0." : MODULES.get(random.nextInt(MODULES.size())));
+        towers.add(first);
+        int more = random.nextInt(30) == 0 ? 17 : random.nextInt(3);
+        for (int i = 1; i <= more; i++) {
+            Source source = Source.values()[random.nextInt(Source.values().length)];
+            Model own = switch (source) {
+                case TOLD -> model.alike(random);
+                case RULES -> Model.random(random);
+                case NEXT_TOKEN -> model;
+            };
+            boolean ruled = source == Source.RULES && own.kind == Kind.SEPARATE;
+            String name = source == Source.NEXT_TOKEN ? "mtp%d.".formatted(i) : "tower%d.".formatted(i);
+            String module = MODULES.get(random.nextInt(MODULES.size()));
+            // the next layers of a list of towers, or a tower of its own
+            module = module.startsWith("towers.") || module.startsWith("stages.")
+                    ? module.replaceFirst("0", Integer.toString(i))
+                    : name + (own.isGguf() ? "blk.0." : module);
+            towers.add(new Tower(own, ruled ? Source.RULES
+                    : module.startsWith("mtp") ? source : Source.TOLD, module));
+        }
+        for (int i = towers.size() - 1; i > 0; i--) {
+            Collections.swap(towers, i, random.nextInt(i + 1));
+        }
+        return first;
+    }
+
     /** A layer as its model has it. */
     private record Model(Kind kind, int queries, int keys, int keySize, int valueSize, int hidden, boolean gates,
-            boolean bias, boolean keysAreValues, boolean output, boolean gguf) {
+            boolean bias, boolean norms, boolean keysAreValues, boolean output, boolean gguf) {
+        /** Returns a random model, or one that shares widths, or sizes of heads, with this one. */
+        private Model alike(SplittableRandom random) {
+            int half = random.nextBoolean() ? 2 : 1;
+            return switch (random.nextInt(4)) {
+                case 0 -> random(random);
+                case 1 -> new Model(kind, queries * 2, keys * 2, Math.ceilDiv(keySize, 2), Math.ceilDiv(valueSize, 2),
+                        hidden, gates, bias, norms, keysAreValues, output, gguf);
+                case 2 -> new Model(kind, Math.ceilDiv(queries, 2), Math.ceilDiv(queries, 2), 2 * keySize,
+                        2 * valueSize, hidden, gates, bias, norms, keysAreValues, output, gguf);
+                default -> new Model(kind, queries * half, kind == Kind.LATENT ? queries * half : keys, keySize,
+                        valueSize, hidden / half, gates, bias, norms,
+                        keysAreValues, output, gguf);
+            };
+        }
+
+        private boolean isGguf() {
+            return gguf && kind != Kind.LATENT && kind != Kind.INTERLEAVED;
+        }
+
         private static Model random(SplittableRandom random) {
             int keys = 1 + random.nextInt(8);
             int queries = keys * (1 << random.nextInt(4));
@@ -57,19 +125,13 @@ class HeadsOracleTest {
             boolean gates = kind == Kind.SEPARATE && random.nextInt(4) == 0;
             int hidden = random.nextBoolean() ? Math.max(2, queries * keySize) : 2 + random.nextInt(40);
             return new Model(kind, queries, kind == Kind.LATENT ? queries : keys, keySize, valueSize, hidden, gates,
-                    random.nextBoolean(), keysAreValues, random.nextInt(5) > 0, random.nextInt(4) == 0);
+                    random.nextBoolean(), random.nextBoolean(), keysAreValues, random.nextInt(5) > 0,
+                    random.nextInt(4) == 0);
         }
     }
 
     /** A tensor, and the rows or columns that a rank needs of it. */
     private record Layer(TensorInfo info, byte[] data, boolean columns, int[] heads) {
-    }
-
-    private static String name(Model model, String layer) {
-        if (!model.gguf || model.kind == Kind.LATENT || model.kind == Kind.INTERLEAVED) {
-            return "model.layers.0.self_attn." + layer;
-        }
-        return "blk.0.attn_" + (layer.equals("o_proj") ? "output" : layer.replace("_proj", ""));
     }
 
     /** Returns heads of queries (0 and more), of keys (1000 and more) or of values (2000 and more) of each row. */
@@ -98,7 +160,8 @@ class HeadsOracleTest {
         return IntStream.range(0, count * size).map(i -> first + i / size);
     }
 
-    private static List<Layer> layers(Model model, SplittableRandom random) {
+    private static List<Layer> layers(Tower tower, SplittableRandom random) {
+        Model model = tower.model;
         List<String> names = new ArrayList<>(switch (model.kind) {
             case SEPARATE -> model.keysAreValues ? List.of("q_proj", "k_proj") : List.of("q_proj", "k_proj", "v_proj");
             case FUSED -> List.of("qkv_proj");
@@ -109,15 +172,18 @@ class HeadsOracleTest {
         long[] offset = {random.nextInt(3) * 64L};
         for (String name : names) {
             int[] rows = rows(model, name);
-            layers.add(layer(name(model, name) + ".weight", rows, false, offset, random, rows.length, model.hidden));
+            layers.add(layer(tower.layer(name) + ".weight", rows, false, offset, random, rows.length, model.hidden));
             if (model.bias) {
-                layers.add(layer(name(model, name) + ".bias", rows, false, offset, random, rows.length));
+                layers.add(layer(tower.layer(name) + ".bias", rows, false, offset, random, rows.length));
             }
         }
         if (model.output) {
             int[] columns = heads(model.queries, model.valueSize, 0).toArray();
-            String name = model.kind == Kind.INTERLEAVED ? "model.layers.0.self_attn.dense" : name(model, "o_proj");
+            String name = tower.layer(model.kind == Kind.INTERLEAVED ? "dense" : "o_proj");
             layers.add(layer(name + ".weight", columns, true, offset, random, model.hidden, columns.length));
+        }
+        if (model.norms) {
+            layers.add(layer(tower.layer("q_norm") + ".weight", new int[0], false, offset, random, model.keySize));
         }
         return layers;
     }
@@ -134,6 +200,9 @@ class HeadsOracleTest {
 
     /** Returns what a rank needs of a tensor; null if ranks cannot have equal shares of whole heads. */
     private static byte[] expected(Model model, Layer layer, int world, int rank) {
+        if (layer.heads.length == 0 || layer.columns && model.kind == Kind.INTERLEAVED) {
+            return layer.data;
+        }
         boolean even = model.queries % world == 0 || world % model.queries == 0 && !layer.columns;
         if (world > 1 && (!even || model.keys % world != 0 && world % model.keys != 0)) {
             return null;
@@ -173,15 +242,25 @@ class HeadsOracleTest {
         return out;
     }
 
-    private ParallelPlan plan(Model model, Told told, SplittableRandom random) throws IOException {
-        ParallelPlan plan = switch (model.kind) {
-            case SEPARATE, FUSED -> ParallelPlan.llama();
-            case INTERLEAVED -> ParallelPlan.of("p", List.of(
-                    new ParallelRule("query_key_value", Split.column()),
-                    new ParallelRule("dense", Split.replicate(), true)));
-            case LATENT -> ParallelPlan.of("p", List.of(
-                    new ParallelRule("*_b_proj", Split.column()), new ParallelRule("o_proj", Split.row(), true)));
-        };
+    private static ParallelPlan plan(List<Tower> towers) {
+        List<ParallelRule> rules = new ArrayList<>();
+        for (Tower tower : towers) {
+            if (tower.source == Source.RULES) {
+                Split keys = Split.column(new Split.Part(1, tower.model.keys));
+                rules.add(new ParallelRule(
+                        tower.layer("q_proj"), Split.column(new Split.Part(1, tower.model.queries))));
+                rules.add(new ParallelRule(tower.layer("k_proj"), keys));
+                rules.add(new ParallelRule(tower.layer("v_proj"), keys, true));
+            }
+        }
+        rules.add(new ParallelRule("query_key_value", Split.column(), true));
+        rules.add(new ParallelRule("dense", Split.replicate(), true));
+        rules.add(new ParallelRule("*_b_proj", Split.column(), true));
+        rules.addAll(ParallelPlan.llama().rules());
+        return ParallelPlan.of("p", rules);
+    }
+
+    private ParallelPlan told(ParallelPlan plan, Model model, Told told, SplittableRandom random) throws IOException {
         Files.deleteIfExists(folder.resolve("config.json"));
         int q = model.queries;
         return switch (told) {
@@ -244,41 +323,59 @@ class HeadsOracleTest {
         });
     }
 
+    /** Returns whether a refusal of a plan would be wrong: other towers have rules, or predict further tokens. */
+    private static boolean mustLoad(List<Tower> towers, Tower first, Told told, List<List<Layer>> layers, int world) {
+        return IntStream.range(0, towers.size()).allMatch(i -> switch (towers.get(i).source) {
+            case TOLD -> towers.get(i) == first && mustLoad(first.model, told, layers.get(i), world)
+                    || world == 1;
+            case NEXT_TOKEN -> mustLoad(first.model, told, layers.get(i), world);
+            case RULES -> mustLoad(towers.get(i).model, Told.TRUTH, layers.get(i), world);
+        });
+    }
+
     @Test
     void everyRankHasItsHeadsOrThePlanIsRefused() throws IOException {
         long seed = Long.getLong("gds4j.property.seed", System.nanoTime());
-        int[] outcomes = new int[2];
+        int[] outcomes = new int[3];
         SplittableRandom seeds = new SplittableRandom(seed);
         for (int round = 0; round < Integer.getInteger("gds4j.property.count", 500); round++) {
             SplittableRandom random = seeds.split();
-            Model model = Model.random(random);
+            List<Tower> towers = new ArrayList<>();
+            Tower first = towers(random, towers);
             Told told = Told.values()[random.nextInt(Told.values().length)];
             int world = 1 + random.nextInt(8);
-            if (isUndecidable(model, told)) {
+            if (isUndecidable(first.model, told)) {
                 continue;
             }
-            String what = "-Dgds4j.property.seed=%d, layer %d: %s, %s, %d ranks"
-                    .formatted(seed, round, model, told, world);
-            List<Layer> layers = layers(model, random);
+            String what = "-Dgds4j.property.seed=%d, plan %d: %s, %s of %s, %d ranks"
+                    .formatted(seed, round, towers, told, first.module, world);
+            List<List<Layer>> layers = towers.stream().map(tower -> layers(tower, random)).toList();
+            List<TensorInfo> tensors = layers.stream().flatMap(List::stream).map(Layer::info).toList();
             List<TensorSlice> slices = List.of();
             Optional<CheckpointException> refused = Optional.empty();
             try {
-                slices = plan(model, told, random).slice(FILE, layers.stream().map(Layer::info).toList(), world);
+                slices = told(plan(towers), first.model, told, random).slice(FILE, tensors, world);
             } catch (CheckpointException e) {
                 refused = Optional.of(e);
             }
-            outcomes[refused.isPresent() ? 1 : 0]++;
-            assertThat(refused.isPresent() && mustLoad(model, told, layers, world)).as(what + ": " + refused).isFalse();
-            assertThat(slices).as(what).hasSize(refused.isPresent() ? 0 : layers.size() * world);
+            outcomes[refused.isPresent() ? 2 : towers.size() == 1 ? 0 : 1]++;
+            assertThat(refused.isPresent() && mustLoad(towers, first, told, layers, world)).as(what + ": " + refused)
+                    .isFalse();
+            assertThat(slices).as(what).hasSize(refused.isPresent() ? 0 : tensors.size() * world);
             for (TensorSlice slice : slices) {
-                Layer layer = layers.stream().filter(one -> one.info.equals(slice.tensor())).findFirst().orElseThrow();
-                boolean replica = layer.columns && model.kind == Kind.INTERLEAVED;
-                byte[] expected = replica ? layer.data : expected(model, layer, world, slice.rank());
+                int tower = IntStream.range(0, towers.size())
+                        .filter(i -> layers.get(i).stream().anyMatch(layer -> layer.info.equals(slice.tensor())))
+                        .findFirst().orElseThrow();
+                Model model = towers.get(tower).model;
+                Layer layer = layers.get(tower).stream().filter(one -> one.info.equals(slice.tensor())).findFirst()
+                        .orElseThrow();
                 assertThat(delivered(slice, layer.data))
-                        .as("%s, rank %d of %s", what, slice.rank(), slice.tensor()).isEqualTo(expected);
+                        .as("%s, rank %d of %s", what, slice.rank(), slice.tensor())
+                        .isEqualTo(expected(model, layer, world, slice.rank()));
             }
         }
         assertThat(outcomes[0]).as("right").isPositive();
-        assertThat(outcomes[1]).as("refused").isPositive();
+        assertThat(outcomes[1]).as("right with several towers").isPositive();
+        assertThat(outcomes[2]).as("refused").isPositive();
     }
 }

@@ -19,6 +19,7 @@ import java.util.stream.IntStream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
+import org.junit.jupiter.params.provider.CsvSource;
 import org.junit.jupiter.params.provider.EnumSource;
 import org.junit.jupiter.params.provider.ValueSource;
 
@@ -732,34 +733,37 @@ class ParallelLayoutsTest {
                 key);
     }
 
-    /** Nothing within a tower tells that its 20 heads are not the 32 of the text. */
-    @Test
-    void headsOfTextAreNotThoseOfSound() {
-        TensorInfo text = tensor("language_model.layers.0.q_proj.weight", DType.BF16, 512, 512);
-        TensorInfo sound = tensor("audio_tower.layers.0.q_proj.weight", DType.BF16, 160, 160);
+    /** Nothing within a tower tells that its 20 heads, or 8 of twice the size, are not the 32 of the text. */
+    @ParameterizedTest
+    @CsvSource({"audio_tower.layers.0., 160, 160", "vision.layers.0., 128, 128", "v.layers.0., 512, 512",
+            "text.0.layers.0., 512, 512", "text.layers.0.blocks.0., 512, 512", "resampler.attn., 512, 512"})
+    void headsOfTextAreThoseOfNoOtherTower(String tower, long outputs, long inputs) {
+        TensorInfo text = tensor("text.layers.0.q_proj.weight", DType.BF16, 512, 512);
+        TensorInfo other = tensor(tower + "q_proj.weight", DType.BF16, outputs, inputs);
         for (AttentionHeads heads : List.of(new AttentionHeads(32, 32), new AttentionHeads(32))) {
-            refused(ParallelPlan.llama(heads), 8, "'language_model.layers", sound, text);
-            refused(ParallelPlan.llama(heads), 8, "'audio_tower.layers", text, sound);
+            refused(ParallelPlan.llama(heads), 8, "'text.layers.*', whose heads are known; a rule may", text, other);
+            refused(ParallelPlan.llama(heads), 8, "'text.layers.0.q_proj.weight' is of another part", other, text);
         }
-        // ranks have whole heads, whether there are 32 of 4 elements or 8 of 16
-        TensorInfo picture = tensor("vision.layers.0.q_proj.weight", DType.BF16, 128, 128);
-        assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, picture), 8)).hasSize(16);
-        refused(ParallelPlan.llama(new AttentionHeads(32, 32)), 32, "would have heads of 4 elements", text, picture);
-        // layers of one tower may have heads of two sizes
-        TensorInfo other = tensor("language_model.layers.1.q_proj.weight", DType.BF16, 768, 512);
-        assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, other), 32)).hasSize(64);
-        // a tower may have the inputs of the text, and layers that predict further tokens have its heads, too
-        TensorInfo wide = tensor("vision.layers.0.q_proj.weight", DType.BF16, 288, 512);
-        refused(ParallelPlan.llama(new AttentionHeads(32, 32)), 8, "would have heads of", text, wide);
-        TensorInfo next = tensor("mtp.layers.0.q_proj.weight", DType.BF16, 768, 512);
-        assertThat(ParallelPlan.llama(new AttentionHeads(32, 32)).slice(FILE, List.of(text, other, next), 32))
-                .hasSize(96);
         ParallelPlan own = ParallelPlan.of("p", List.of(
-                new ParallelRule("audio_tower.layers.*.q_proj", Split.column(new Split.Part(1, 20))),
+                new ParallelRule(tower + "q_proj", Split.column(new Split.Part(1, 8))),
                 new ParallelRule("q_proj", Split.column())));
-        assertThat(
-                shape(own.withHeads(new AttentionHeads(32, 32)).slice(FILE, List.of(text, sound), 4), 3, sound.name()))
-                .containsExactly(40L, 160L);
+        assertThat(shape(own.withHeads(new AttentionHeads(32)).slice(FILE, List.of(text, other), 4), 3, other.name()))
+                .containsExactly(outputs / 4, inputs);
+        ParallelPlan whole = ParallelPlan.of("p", List.of(
+                new ParallelRule(tower + "q_proj", Split.replicate()), new ParallelRule("q_proj", Split.column())));
+        assertThat(whole.withHeads(new AttentionHeads(32)).slice(FILE, List.of(text, other), 4)).hasSize(8);
+    }
+
+    @Test
+    void layersOfOneTowerHaveItsHeads() {
+        ParallelPlan plan = ParallelPlan.llama(new AttentionHeads(32, 32));
+        TensorInfo text = tensor("layers.0.self_attn.0.q_proj.weight", DType.BF16, 512, 512);
+        TensorInfo second = tensor("layers.1.self_attn.1.q_proj.weight", DType.BF16, 768, 512);
+        // layers that predict further tokens have the sizes and the heads of some layers of the model
+        TensorInfo next = tensor("mtp.layers.0.q_proj.weight", DType.BF16, 768, 512);
+        assertThat(plan.slice(FILE, List.of(next, text, second), 32)).hasSize(96);
+        assertThat(plan.slice(FILE, List.of(next), 32)).hasSize(32);
+        refused(plan, 32, "'mtp.layers.0.q_proj.weight' is of another part", text, next);
     }
 
     @Test

@@ -273,8 +273,8 @@ class ParallelPlanTest {
     @CsvSource({"q_proj, out_proj", "q_proj, dense", "query_key_value, dense", "q_proj, o_proj", "wq, wo"})
     void layersBehindAttentionHaveTheHeadsOfItsQueries(String queries, String output) throws IOException {
         boolean fused = queries.equals("query_key_value");
-        TensorInfo[] all = {bf16("l.attn." + queries + ".weight", fused ? 24L : 8L, 8L),
-                bf16("l.attn." + output + ".weight", 8L, 8L), bf16("l.mixer." + output + ".weight", 8L, 12L)};
+        TensorInfo[] all = {bf16("l.0.attn." + queries + ".weight", fused ? 24L : 8L, 8L),
+                bf16("l.0.attn." + output + ".weight", 8L, 8L), bf16("l.0.mixer." + output + ".weight", 8L, 12L)};
         String rules = "{\"unmatched\": \"replicate\", \"%s\": %s, \"%s\": \"rowwise\"}";
         ParallelPlan told =
                 json(rules.formatted(queries, "\"colwise\"", output)).withHeads(new AttentionHeads(2, 2));
