@@ -16,7 +16,6 @@ import java.nio.file.Path;
 import java.time.LocalDateTime;
 import java.time.format.DateTimeFormatter;
 import java.util.Objects;
-import java.util.Optional;
 
 /**
  * Writes cufile.log in NVIDIA's line format, so that tools for libcufile's logs can read it. The thread number is Java's. Each
@@ -67,12 +66,13 @@ final class LogFile implements AutoCloseable {
             }
             FoundFile found = FoundFile.at(place, LinkOption.NOFOLLOW_LINKS);
             FileStatus status = found.status();
-            if (!status.isLink() && !status.isPipe() && !mayBeAnothersName(status, folder.status())) {
+            if (!status.isLink() && !status.isPipe() && !mayBeAnothersName(status, folder)) {
                 return found;
             }
+            boolean isTrusted = status.isLink() && isOfThisUser(found) && isOfThisUser(folder)
+                    && !folder.status().letsOthersRename();
             found.close();
-            if (status.isLink() && isOfThisUser(status) && isOfThisUser(folder.status())
-                    && !folder.status().letsOthersRename()) {
+            if (isTrusted) {
                 return FoundFile.at(place);
             }
             throw new FileSystemException(path.toString(), null, status.isPipe() ? "a pipe"
@@ -85,14 +85,14 @@ final class LogFile implements AutoCloseable {
      * Returns whether the file may be another one of this user, under a second name. Who may rename in the folder can take that name away
      * again before the names are counted: where all others may, only an empty file, which loses nothing, is a log.
      */
-    private static boolean mayBeAnothersName(FileStatus file, FileStatus folder) {
-        boolean isExchangeable =
-                !isOfThisUser(folder) || folder.letsOthersRename() && (folder.mode() & ALL_MAY_WRITE) != 0;
+    private static boolean mayBeAnothersName(FileStatus file, FoundFile folder) {
+        boolean isExchangeable = !isOfThisUser(folder)
+                || folder.status().letsOthersRename() && (folder.status().mode() & ALL_MAY_WRITE) != 0;
         return file.isRegularFile() && (file.links() > 1 || isExchangeable && file.size() > 0);
     }
 
-    private static boolean isOfThisUser(FileStatus status) {
-        return status.owner() == 0 || FoundFile.user().equals(Optional.of(status.owner()));
+    private static boolean isOfThisUser(FoundFile file) {
+        return file.status().owner() == 0 || file.belongsTo(FoundFile.user());
     }
 
     /** Writes a line. After a failure it writes no more lines: a log must not stop the work. */

@@ -4,6 +4,8 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
 import io.gds4j.internal.file.FileErrno;
+import io.gds4j.internal.file.FileStatus;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.loader.format.CheckpointException;
@@ -17,12 +19,13 @@ import java.lang.foreign.MemorySegment;
 import java.nio.ByteBuffer;
 import java.nio.channels.ClosedByInterruptException;
 import java.nio.channels.FileChannel;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.nio.file.StandardOpenOption;
-import java.nio.file.attribute.PosixFileAttributeView;
 import java.util.ArrayList;
 import java.util.Arrays;
 import java.util.Comparator;
@@ -52,6 +55,9 @@ public final class SafetensorsWriter {
     private static final String FUNCTION = "SafetensorsWriter";
     /** Bytes that a thread writes at a time. */
     private static final int CHUNK = 4 << 20;
+    private static final int PERMISSIONS = 0777;
+    private static final LinkOption[] FOLLOWED = {};
+    private static final LinkOption[] NOT_FOLLOWED = {LinkOption.NOFOLLOW_LINKS};
 
     private record Tensor(String name, DType dtype, long[] shape, long bytes) {
     }
@@ -165,7 +171,7 @@ public final class SafetensorsWriter {
         boolean done = false;
         try (FileChannel channel =
                 FileChannel.open(temporary, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE)) {
-            keepPermissions(temporary);
+            keepPermissions(path, temporary);
             writeAll(channel, ByteBuffer.wrap(header), 0);
             if (content == null) {
                 extend(channel, header.length + bytes());
@@ -196,21 +202,35 @@ public final class SafetensorsWriter {
 
     /** Makes the name durable: a rename alone may be lost with the power. */
     private void forceFolder() throws IOException {
-        try (FileChannel folder = FileChannel.open(
-                Objects.requireNonNull(path.toAbsolutePath().getParent()), StandardOpenOption.READ)) {
-            folder.force(true);
+        try (FoundFile folder =
+                FoundFile.at(Objects.requireNonNull(path.toAbsolutePath().getParent(), "a file has a folder"));
+                FileChannel channel = folder.channel()) {
+            channel.force(true);
         }
     }
 
-    /** Gives the new file the permissions of the file that it replaces. */
-    private void keepPermissions(Path temporary) throws IOException {
-        PosixFileAttributeView old = Files.getFileAttributeView(path, PosixFileAttributeView.class);
-        if (old != null) {
-            try {
-                Files.setPosixFilePermissions(temporary, old.readAttributes().permissions());
-            } catch (NoSuchFileException e) {
-                // a first save; any other failure ends it, lest bytes that were private become public
+    /**
+     * Gives a new, empty file the permissions of the file that it replaces. A file of another user and what is behind a link take rights
+     * away, and give none.
+     *
+     * @throws FileSystemException if another file has the name of the new one meanwhile
+     */
+    static void keepPermissions(Path old, Path created) throws IOException {
+        if (!old.getFileSystem().supportedFileAttributeViews().contains("unix")) {
+            return;
+        }
+        try (FoundFile named = FoundFile.at(old, LinkOption.NOFOLLOW_LINKS);
+                FoundFile replaced = FoundFile.at(old);
+                FoundFile made = FoundFile.at(created, LinkOption.NOFOLLOW_LINKS)) {
+            FileStatus status = made.status();
+            if (!status.isRegularFile() || status.links() != 1 || status.size() != 0) {
+                throw new FileSystemException(created.toString(), null, "another file took the name of the new one");
             }
+            boolean isOwn = named.status().isRegularFile() && named.hasOwnerOf(made);
+            int mode = replaced.status().mode() & (isOwn ? PERMISSIONS : PERMISSIONS & status.mode());
+            Files.setAttribute(made.path(), "unix:mode", mode, made.isHeld() ? FOLLOWED : NOT_FOLLOWED);
+        } catch (NoSuchFileException e) {
+            // a first save; any other failure ends it, lest bytes that were private become public
         }
     }
 

@@ -13,14 +13,18 @@ import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.attribute.PosixFilePermission;
+import java.nio.file.attribute.PosixFilePermissions;
 import java.util.ArrayList;
 import java.util.HexFormat;
 import java.util.List;
+import java.util.Set;
 import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** {@link SafetensorsWriter}, and the bytes of {@link TensorPattern}. */
 class SafetensorsWriterTest {
@@ -58,6 +62,24 @@ class SafetensorsWriterTest {
                 .hasMessageContaining("4097 characters");
         assertThat(file).hasContent("old");
         assertThat(folder.toFile().list()).containsExactly("a.safetensors");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"link", "hard link", "file"})
+    void whatTakesTheNameOfTheNewFileKeepsItsPermissions(String kind) throws IOException {
+        Path old = Files.writeString(folder.resolve("old"), "old");
+        Files.setPosixFilePermissions(old, PosixFilePermissions.fromString("rw-rw-rw-"));
+        Set<PosixFilePermission> none = PosixFilePermissions.fromString("rw-------");
+        Path secret = Files.writeString(folder.resolve("secret"), kind.equals("hard link") ? "" : "secret");
+        Files.setPosixFilePermissions(secret, none);
+        Path created = kind.equals("file") ? secret : folder.resolve("created");
+        if (kind.equals("link")) {
+            Files.createSymbolicLink(created, secret);
+        } else if (kind.equals("hard link")) {
+            Files.createLink(created, secret);
+        }
+        assertThatThrownBy(() -> SafetensorsWriter.keepPermissions(old, created)).isInstanceOf(IOException.class);
+        assertThat(Files.getPosixFilePermissions(secret)).isEqualTo(none);
     }
 
     @Test

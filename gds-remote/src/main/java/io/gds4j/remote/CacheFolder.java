@@ -1,6 +1,5 @@
 package io.gds4j.remote;
 
-import io.gds4j.internal.file.FileStatus;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.text.InertText;
 import java.io.IOException;
@@ -14,7 +13,6 @@ import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
-import java.nio.file.attribute.BasicFileAttributes;
 import java.nio.file.attribute.FileAttribute;
 import java.nio.file.attribute.FileTime;
 import java.nio.file.attribute.PosixFilePermissions;
@@ -77,7 +75,7 @@ final class CacheFolder {
     boolean read(String name, int size, long from, MemorySegment target) {
         Path file = folder.resolve(name);
         try (FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS)) {
-            return isOwn(found.status()) && read(found, name, size, from, target);
+            return isOwn(found) && read(found, name, size, from, target);
         } catch (IOException e) {
             return false;
         }
@@ -140,8 +138,8 @@ final class CacheFolder {
     }
 
     /** Returns whether a file is regular, of this user and has one name: bytes of others are not believed. */
-    private boolean isOwn(FileStatus found) {
-        return found.isRegularFile() && found.links() == 1 && user.equals(Optional.of(found.owner()));
+    private boolean isOwn(FoundFile found) {
+        return found.status().isRegularFile() && found.status().links() == 1 && found.belongsTo(user);
     }
 
     private static long checksum(String name, int start, MemorySegment bytes) {
@@ -155,33 +153,39 @@ final class CacheFolder {
     boolean store(String name, MemorySegment bytes) {
         try {
             Files.createDirectories(folder, OF_OWNER);
-            Path part = folder.resolve(name + NewFile.randomDigits() + UNFINISHED);
-            boolean renamed = false;
-            try {
-                int size = (int) bytes.byteSize();
-                ByteBuffer sums = ByteBuffer.allocate(chunks(size) * Long.BYTES);
-                for (int start = 0; start < size; start += CHUNK) {
-                    sums.putLong(checksum(name, start, bytes.asSlice(start, Math.min(CHUNK, size - start))));
+            try (FoundFile held = FoundFile.at(folder)) { // a link that takes its name is not followed from here
+                store(held.path(), name, bytes);
+                if (room.addAndGet(-bytes.byteSize()) <= 0) {
+                    trim(held.path());
                 }
-                try (FileChannel channel = NewFile.open(part)) {
-                    write(channel, bytes.asByteBuffer());
-                    write(channel, sums.flip());
-                }
-                Files.move(part, folder.resolve(name), StandardCopyOption.ATOMIC_MOVE);
-                renamed = true;
-            } finally {
-                if (!renamed) {
-                    Files.deleteIfExists(part);
-                }
-            }
-            if (room.addAndGet(-bytes.byteSize()) <= 0) {
-                trim();
             }
             return true;
         } catch (IOException e) {
             System.getLogger("io.gds4j.remote").log(
                     System.Logger.Level.DEBUG, InertText.line("the cache %s takes no blocks: %s".formatted(folder, e)));
             return false;
+        }
+    }
+
+    private static void store(Path held, String name, MemorySegment bytes) throws IOException {
+        Path part = held.resolve(name + NewFile.randomDigits() + UNFINISHED);
+        boolean renamed = false;
+        try {
+            int size = (int) bytes.byteSize();
+            ByteBuffer sums = ByteBuffer.allocate(chunks(size) * Long.BYTES);
+            for (int start = 0; start < size; start += CHUNK) {
+                sums.putLong(checksum(name, start, bytes.asSlice(start, Math.min(CHUNK, size - start))));
+            }
+            try (FileChannel channel = NewFile.open(part)) {
+                write(channel, bytes.asByteBuffer());
+                write(channel, sums.flip());
+            }
+            Files.move(part, held.resolve(name), StandardCopyOption.ATOMIC_MOVE);
+            renamed = true;
+        } finally {
+            if (!renamed) {
+                Files.deleteIfExists(part);
+            }
         }
     }
 
@@ -199,24 +203,19 @@ final class CacheFolder {
     private record Block(Path file, long bytes, Instant used) {
     }
 
-    /** Deletes the blocks used longest ago. Another process may do so at the same time. */
-    private synchronized void trim() throws IOException {
+    /** Deletes the blocks used longest ago, and no file that is not believed. Another process may do so at the same time. */
+    private synchronized void trim(Path held) throws IOException {
         List<Block> blocks = new ArrayList<>();
         long total = 0;
-        try (DirectoryStream<Path> files = Files.newDirectoryStream(folder)) {
+        try (DirectoryStream<Path> files = Files.newDirectoryStream(held)) {
             for (Path file : files) {
-                BasicFileAttributes attributes;
-                try {
-                    attributes = Files.readAttributes(file, BasicFileAttributes.class);
-                } catch (IOException e) {
-                    continue;
-                }
                 String name = file.getFileName().toString();
                 boolean unfinished = UNFINISHED_NAME.matcher(name).matches();
-                if (!attributes.isRegularFile() || !unfinished && !NAME.matcher(name).matches()) {
+                Optional<Block> found = unfinished || NAME.matcher(name).matches() ? own(file) : Optional.empty();
+                if (found.isEmpty()) {
                     continue;
                 }
-                Block block = new Block(file, attributes.size(), attributes.lastModifiedTime().toInstant());
+                Block block = found.get();
                 if (!unfinished) {
                     blocks.add(block);
                     total += block.bytes;
@@ -237,7 +236,19 @@ final class CacheFolder {
         room.set(limit / STORES_BETWEEN_TRIMS);
     }
 
-    /** Deletes a file; false if it has to stay, such as a block of another user. */
+    /** Returns a file that is believed; empty for a link and for what other users laid. */
+    private Optional<Block> own(Path file) {
+        try (FoundFile found = FoundFile.at(file, LinkOption.NOFOLLOW_LINKS)) {
+            return isOwn(found)
+                    ? Optional.of(new Block(
+                            file, found.status().size(), Files.getLastModifiedTime(found.path()).toInstant()))
+                    : Optional.empty();
+        } catch (IOException e) {
+            return Optional.empty();
+        }
+    }
+
+    /** Deletes a file; false if it has to stay. */
     private static boolean deleted(Path file) {
         try {
             Files.deleteIfExists(file);

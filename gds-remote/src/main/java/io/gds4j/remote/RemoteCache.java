@@ -33,7 +33,7 @@ public final class RemoteCache {
         this.limitBytes = limitBytes;
     }
 
-    /** {@return the folder; created if necessary. Files that are no blocks are neither counted nor deleted} */
+    /** {@return the folder; created if necessary. Files that are no blocks of this user are neither counted nor deleted} */
     public Path folder() {
         return folder;
     }

@@ -194,6 +194,8 @@ class RemoteCacheTest {
             Files.setLastModifiedTime(file, FileTime.fromMillis(0));
             others.add(file);
         }
+        others.add(Files.createLink(folder.resolve(block + "-2"), others.getFirst()));
+        others.add(Files.createSymbolicLink(folder.resolve(block + "-3"), others.getLast()));
         for (String name : List.of("/a", "/b", "/c", "/d")) {
             read(open(name), 0, BLOCK);
         }

@@ -2,16 +2,22 @@ package io.gds4j.arch;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import java.io.File;
 import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.time.LocalDate;
 import java.util.ArrayList;
+import java.util.Comparator;
 import java.util.List;
+import java.util.Locale;
+import java.util.Optional;
 import java.util.Set;
 import java.util.TreeSet;
 import java.util.regex.MatchResult;
 import java.util.regex.Pattern;
 import java.util.stream.Stream;
+import java.util.zip.ZipFile;
 import org.junit.jupiter.api.Test;
 
 /** The pages that a newcomer reads first, beside the modules that there are. */
@@ -108,5 +114,30 @@ class FrontPagesTest {
         assertThat(matches(poms.substring(0, poms.indexOf("<!-- plugins -->")), "<([a-z.]+)\\.version>"))
                 .filteredOn(name -> !OF_TESTS.contains(name))
                 .allMatch(name -> rows.stream().anyMatch(row -> row.contains("`" + name + "`")), "is in the table");
+    }
+
+    /** The dates are those of the newest files in the jars. */
+    @Test
+    void releasingTellsTheAgeOfWhatTheArchiveBrings() throws IOException {
+        List<String> rows = DocumentedTests.rows("RELEASING.md", "   | property");
+        Set<String> compared = new TreeSet<>();
+        for (String jar : System.getProperty("java.class.path").split(File.pathSeparator)) {
+            String name = Path.of(jar).getFileName().toString().toLowerCase(Locale.ROOT);
+            Optional<String> row = rows.stream().filter(text -> text.matches("[ |]+`" + name.replaceFirst(
+                    "^(jackson-annotations|[a-z]+).*", "$1").replace('-', '.') + "`.*")
+                    && name.contains("-" + text.replaceFirst("[^|]*\\|[^|]*\\| ([0-9.]+) .*", "$1"))).findFirst();
+            if (row.isPresent() && row.get().matches(".*archive.*") && !name.contains("natives")
+                    && !name.startsWith("jspecify")) {
+                try (ZipFile zip = new ZipFile(jar)) {
+                    LocalDate newest = zip.stream().filter(entry -> !entry.isDirectory())
+                            .map(entry -> entry.getTimeLocal().toLocalDate()).max(Comparator.naturalOrder())
+                            .orElseThrow();
+                    assertThat(row.get()).as(name).contains("| " + newest + " |");
+                    compared.add(name.replaceFirst("[^a-z].*", ""));
+                }
+            }
+        }
+        assertThat(compared).containsExactlyInAnyOrder("jackson", "picocli", "progressbar", "hdrhistogram", "batik",
+                "jcuda");
     }
 }

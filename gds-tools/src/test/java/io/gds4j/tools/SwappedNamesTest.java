@@ -1,18 +1,24 @@
 package io.gds4j.tools;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.dataset.source.RecordFiles;
+import io.gds4j.internal.file.FoundFile;
+import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.tools.terminal.InputFile;
+import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.UncheckedIOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardCopyOption;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.atomic.AtomicBoolean;
 import java.util.stream.Stream;
+import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.Timeout;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
@@ -22,6 +28,7 @@ import org.junit.jupiter.params.provider.MethodSource;
 /** Names that others exchange while they are opened. */
 class SwappedNamesTest {
     private static final int OPENS = 1000;
+    private static final int STRANGER = 4711;
 
     @TempDir
     private Path folder;
@@ -65,6 +72,46 @@ class SwappedNamesTest {
         }
         over.set(true);
         attacker.join();
+    }
+
+    /** Tells which folders belong to this user. */
+    static final class Asking {
+        private Asking() {
+        }
+
+        public static void main(String[] folders) {
+            for (String folder : folders) {
+                try (OwnFolder _ = OwnFolder.open(Path.of(folder))) {
+                    System.out.println("own");
+                } catch (IOException e) {
+                    System.out.println(e.getMessage().replaceFirst(".*: ", ""));
+                }
+            }
+        }
+    }
+
+    /** A container with a namespace of users shows files of users that it does not have as those of nobody, and may run as nobody. */
+    @Test
+    @Timeout(60)
+    void strangersAreNotTheUserNobodyOfAContainer() throws Exception {
+        Path own = Files.createDirectory(folder.resolve("own"));
+        Path theirs = Files.createDirectory(folder.resolve("theirs"));
+        assumeTrue(FoundFile.user().equals(Optional.of(0)), "only root can play the other user");
+        Files.setAttribute(theirs, "unix:uid", STRANGER);
+        List<String> unshare = List.of("unshare", "-U", "--map-user=65534", "--map-group=65534");
+        assumeTrue(run(unshare, "true").isEmpty(), "no namespaces of users");
+        assertThat(run(unshare, Path.of(System.getProperty("java.home"), "bin", "java").toString(),
+                "--enable-native-access=ALL-UNNAMED", "-XX:TieredStopAtLevel=1", "-cp",
+                System.getProperty("java.class.path"), Asking.class.getName(), own.toString(), theirs.toString()))
+                .containsExactly("own", "this folder belongs to another user");
+    }
+
+    private static List<String> run(List<String> before, String... command) throws IOException {
+        Process process = new ProcessBuilder(Stream.concat(before.stream(), Stream.of(command)).toList())
+                .redirectErrorStream(true).start();
+        try (BufferedReader lines = process.inputReader()) {
+            return lines.lines().toList();
+        }
     }
 
     private void exchange(Path other, Path name) {

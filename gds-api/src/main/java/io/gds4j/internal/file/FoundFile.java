@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 public final class FoundFile implements AutoCloseable {
     private static final int NONE = -1;
+    private static final int PERMISSIONS = 07777;
     private static final Path OPEN_FILES = Path.of("/proc/self/fd");
     /** A folder of the user of this process. */
     private static final Path PROCESS = Path.of("/proc/self");
@@ -52,6 +53,25 @@ public final class FoundFile implements AutoCloseable {
 
     private static final class Proc {
         static final boolean IS_MOUNTED = Files.isDirectory(OPEN_FILES);
+    }
+
+    /** The number under which a namespace of users shows all users that it does not have; empty if it has all. */
+    private static final class Strangers {
+        private static final int USUAL = 65_534;
+        static final Optional<Integer> NUMBER = find();
+
+        private static Optional<Integer> find() {
+            try {
+                boolean hasAll = Files.readString(PROCESS.resolve("uid_map")).strip().matches("0 +0 +4294967295");
+                return hasAll ? Optional.empty()
+                        : Optional.of(Integer.valueOf(
+                                Files.readString(Path.of("/proc/sys/kernel/overflowuid")).strip()));
+            } catch (NoSuchFileException e) {
+                return Optional.empty(); // no /proc, or a kernel without namespaces
+            } catch (IOException e) {
+                return Optional.of(USUAL);
+            }
+        }
     }
 
     private final Path name;
@@ -144,6 +164,29 @@ public final class FoundFile implements AutoCloseable {
             return Optional.of((Integer) Files.getAttribute(PROCESS, "unix:uid"));
         } catch (IOException | UnsupportedOperationException e) {
             return Optional.empty();
+        }
+    }
+
+    /** {@return whether the file belongs to this user, as {@link #user} tells} */
+    public boolean belongsTo(Optional<Integer> user) {
+        return user.equals(Optional.of(found.owner())) && ownerIsKnown();
+    }
+
+    /** {@return whether both files belong to one user} */
+    public boolean hasOwnerOf(FoundFile other) {
+        return found.owner() == other.found.owner() && ownerIsKnown() && other.ownerIsKnown();
+    }
+
+    /** In a namespace of users the number of this user may be that of all strangers. But only the owner may set permissions. */
+    private boolean ownerIsKnown() {
+        if (!Strangers.NUMBER.equals(Optional.of(found.owner()))) {
+            return true;
+        }
+        try {
+            Files.setAttribute(path(), "unix:mode", found.mode() & PERMISSIONS);
+            return true;
+        } catch (IOException e) {
+            return false;
         }
     }
 

@@ -16,7 +16,6 @@ import java.nio.file.attribute.PosixFileAttributeView;
 import java.nio.file.attribute.PosixFileAttributes;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.util.Objects;
-import java.util.Optional;
 import java.util.UUID;
 import java.util.function.Predicate;
 
@@ -85,15 +84,14 @@ public final class OwnFolder implements AutoCloseable {
 
     /** Network file systems may show this user under another number: that of the files which it creates there. */
     private static boolean isOwn(FoundFile folder) throws IOException {
-        int owner = folder.status().owner();
-        if (FoundFile.user().equals(Optional.of(owner))) {
+        if (folder.belongsTo(FoundFile.user())) {
             return true;
         }
         Path trial = folder.path().resolve(".gds4j-" + UUID.randomUUID());
         try {
             Files.newByteChannel(trial, StandardOpenOption.CREATE_NEW, StandardOpenOption.WRITE).close();
             try (FoundFile created = FoundFile.at(trial, LinkOption.NOFOLLOW_LINKS)) {
-                return created.status().owner() == owner;
+                return created.hasOwnerOf(folder);
             } finally {
                 Files.deleteIfExists(trial);
             }
@@ -165,7 +163,7 @@ public final class OwnFolder implements AutoCloseable {
         try (FoundFile there = FoundFile.at(entry, LinkOption.NOFOLLOW_LINKS)) {
             FileStatus status = there.status();
             if (status.isFolder()) {
-                if (status.owner() != folder.status().owner()
+                if (!there.hasOwnerOf(folder)
                         || !status.isOnDeviceOf(folder.status())
                         || status.isMountPoint()) {
                     throw new DirectoryNotEmptyException(FoundFile.named(entry).toString());

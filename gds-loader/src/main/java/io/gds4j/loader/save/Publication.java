@@ -31,6 +31,7 @@ import org.jspecify.annotations.Nullable;
  */
 final class Publication {
     private static final int OWNER_WRITES = 0200;
+    private static final int PERMISSIONS = 07777;
     /** The limit of those who read it. */
     private static final int MAX_INDEX = 100_000_000;
 
@@ -122,10 +123,12 @@ final class Publication {
         SortedMap<String, Integer> known = oldPermissions;
         if (known == null) {
             known = new TreeMap<>();
+            Optional<StatxResult> created = calls.status(temporary(0));
             for (String old : present(target.isFolder() ? target::isPart : names::contains)) {
-                OptionalInt permissions = calls.permissions(target.folder().resolve(old));
+                Path file = target.folder().resolve(old);
+                OptionalInt permissions = calls.permissions(file);
                 if (permissions.isPresent()) {
-                    known.put(old, permissions.getAsInt());
+                    known.put(old, permissions.getAsInt() & mostPermissions(calls.status(file), created));
                 }
             }
             oldPermissions = known;
@@ -134,6 +137,13 @@ final class Publication {
             return OptionalInt.empty();
         }
         return OptionalInt.of(known.getOrDefault(name, known.get(known.firstKey())));
+    }
+
+    /** Returns the permissions that an old file may give: files of other users and links take rights away, and give none. */
+    private static int mostPermissions(Optional<StatxResult> old, Optional<StatxResult> created) {
+        boolean isOwn = old.isPresent() && old.get().isRegularFile()
+                && created.filter(file -> file.user() == old.get().user()).isPresent();
+        return isOwn ? PERMISSIONS : created.map(StatxResult::mode).orElse(0);
     }
 
     /**

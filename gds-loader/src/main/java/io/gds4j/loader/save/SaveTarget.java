@@ -59,6 +59,17 @@ record SaveTarget(Path path, Path folder, String stem, boolean isFolder) {
         return new SaveTarget(file, parent, name.substring(0, name.length() - SUFFIX.length()), false);
     }
 
+    /** Returns whether this is a file of {@link ShardedSave#part}, in a folder whose name others know before it is made. */
+    boolean isShard() {
+        return !isFolder && stem.matches("shard-\\d{5}-\\d+")
+                && String.valueOf(folder.getFileName()).endsWith(ShardedSave.SUFFIX);
+    }
+
+    /** Returns the target by another path of its folder. */
+    SaveTarget within(Path held) {
+        return new SaveTarget(path, held, stem, isFolder);
+    }
+
     /** Returns whether the files are objects of a store. */
     boolean isStore() {
         return path instanceof SourcePath;

@@ -58,7 +58,7 @@ import org.jspecify.annotations.Nullable;
  * @since 0.1
  */
 public final class ShardedSave implements AutoCloseable {
-    private static final String SUFFIX = ".tmp";
+    static final String SUFFIX = ".tmp";
     private static final String LOCK = ".%s.lock";
     /** Longest name, in bytes, whose lock and temporary folder have no more than the 255 bytes of a file name. */
     private static final int MAX_NAME = 255 - LOCK.formatted("").length();
@@ -359,7 +359,7 @@ public final class ShardedSave implements AutoCloseable {
                 FoundFile found = calls.find(held(folder, part))) {
             FileStatus status = found.status();
             // of the user under whose number this file system shows what this process creates
-            if (!status.isRegularFile() || status.links() > 1 || status.owner() != mark.status().owner()) {
+            if (!status.isRegularFile() || status.links() > 1 || !found.hasOwnerOf(mark)) {
                 throw SaveFailure.of(part, "use the shard: it is no regular file of this user with one name",
                         Errno.EPERM);
             }

@@ -218,7 +218,12 @@ final class SystemFileCalls implements FileCalls {
         // by a descriptor: a link that took the name of the file would lead to another one
         int fd = (int) check(file, "find the file",
                 posix().open(file.toString(), PosixConstants.O_PATH | PosixConstants.O_NOFOLLOW, 0));
-        int result = posix().chmod("/proc/self/fd/" + fd, permissions);
+        StatxResult status = posix().statx(fd);
+        // nor may it be another name of a file of this user
+        int result = status.links() > 1 ? -Errno.ESTALE : status.error();
+        if (result == 0) {
+            result = posix().chmod("/proc/self/fd/" + fd, permissions);
+        }
         posix().close(fd);
         if (result == -Errno.ENOENT) {
             result = posix().chmod(file.toString(), permissions); // no /proc
@@ -263,7 +268,9 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public void sync(Path folder) {
-        int fd = (int) check(folder, "open the folder", posix().open(folder.toString(), PosixConstants.O_RDONLY, 0));
+        // a pipe that took the name of the folder would wait for its writer
+        int flags = PosixConstants.O_RDONLY | PosixConstants.O_NONBLOCK;
+        int fd = (int) check(folder, "open the folder", posix().open(folder.toString(), flags, 0));
         int result = posix().fsync(fd);
         posix().close(fd);
         if (!NOTHING_TO_FORCE.contains(-result)) {

@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.internal.lifetime.Undo;
 import java.nio.file.Path;
 import java.util.ArrayList;
@@ -21,7 +22,15 @@ final class WholeSave extends SaveJob {
             if (plan.target().isFolder()) {
                 calls.createFolder(plan.target().folder(), made);
             }
-            save(plan.target());
+            SaveTarget target = plan.target();
+            if (!target.isShard()) {
+                save(target);
+                return;
+            }
+            try (OwnFolder folder = calls.open(target.folder())) {
+                // others may exchange the name of the folder, and their link is not followed
+                save(target.within(folder.path()));
+            }
         });
     }
 

@@ -1,8 +1,12 @@
 package io.gds4j.loader.save;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
+import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.error.CuFileException;
 import io.gds4j.loader.MemoryFolder;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
@@ -14,6 +18,7 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
+import java.time.Duration;
 import java.util.Map;
 import java.util.TreeMap;
 import java.util.stream.Stream;
@@ -107,6 +112,66 @@ class PermissionsTest {
         set("a.safetensors", "r--r-----");
         writer.write(new TensorPattern(2));
         assertThat(permissions()).isEqualTo(Map.of("a.safetensors", "r--r-----"));
+    }
+
+    private static boolean isGivenAway(Path file) {
+        try {
+            Files.setAttribute(file, "unix:uid", 65534);
+            return true;
+        } catch (IOException e) {
+            return false;
+        }
+    }
+
+    /** The file behind a link, and that of another user, may be open for all. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void filesOfOthersTakeRightsAwayAndGiveNone(boolean linked) throws IOException {
+        Path others = Files.writeString(folder.resolve("others"), "others");
+        Path file = folder.resolve("model.safetensors");
+        Map<String, String> results = new TreeMap<>();
+        for (String given : new String[]{"rwxrwxrwx", "rw-------"}) {
+            for (boolean byWriter : new boolean[]{false, true}) {
+                Files.deleteIfExists(file);
+                set("others", given);
+                if (linked) {
+                    Files.createSymbolicLink(file, others);
+                } else {
+                    Files.writeString(file, "old");
+                    set("model.safetensors", given);
+                    assumeTrue(isGivenAway(file), "giving a file to another user needs root");
+                }
+                if (byWriter) {
+                    new SafetensorsWriter(file).tensor("t", DType.U8, 100).write(new TensorPattern(1));
+                } else {
+                    save(1);
+                }
+                results.put(given + byWriter, permissions().get("model.safetensors"));
+                assertThat(permissions()).containsEntry("others", given);
+            }
+        }
+        String usual = PosixFilePermissions.toString(
+                Files.getPosixFilePermissions(Files.createFile(folder.resolve("usual"))));
+        assertThat(results).isEqualTo(Map.of("rwxrwxrwxfalse", usual, "rwxrwxrwxtrue", usual, "rw-------false",
+                "rw-------", "rw-------true", "rw-------"));
+    }
+
+    @Test
+    void otherNamesOfAFileDoNotChangeItsPermissions() throws IOException {
+        Path secret = Files.writeString(folder.resolve("secret"), "secret");
+        set("secret", "rw-------");
+        Path link = Files.createSymbolicLink(folder.resolve("link"), secret);
+        FileCalls.SYSTEM.setPermissions(link, 0666);
+        Path hard = Files.createLink(folder.resolve("hard"), secret);
+        assertThatThrownBy(() -> FileCalls.SYSTEM.setPermissions(hard, 0666)).isInstanceOf(CuFileException.class);
+        assertThat(permissions()).containsEntry("secret", "rw-------");
+    }
+
+    @Test
+    void pipeInPlaceOfAFolderMakesNothingWait() throws Exception {
+        Path pipe = folder.resolve("pipe");
+        assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
+        assertTimeoutPreemptively(Duration.ofSeconds(30), () -> FileCalls.SYSTEM.sync(pipe));
     }
 
     @ParameterizedTest

@@ -190,6 +190,39 @@ class ShardedSaveTest {
         assertThat(home).isDirectoryContaining("glob:**precious");
     }
 
+    /** Before a rank writes its shard, and while it does. */
+    @ParameterizedTest
+    @ValueSource(booleans = {false, true})
+    void shardIsNotWrittenThroughALinkInPlaceOfTheTemporaryFolder(boolean meanwhile) throws IOException {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Path precious = Files.writeString(home.resolve("shard-00000-7.safetensors"), "PRECIOUS");
+        try (ShardedSave save = ShardedSave.begin(step(), 7)) {
+            Runnable exchange = () -> {
+                try {
+                    Files.move(save.temporary(), folder.resolve("moved"));
+                    Files.createSymbolicLink(save.temporary(), home);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            };
+            SavePlan plan = SavePlan.builder().generated("t", DType.U8, (name, offset, to) -> {
+                if (meanwhile && !Files.isSymbolicLink(save.temporary())) {
+                    exchange.run();
+                }
+            }, 1).toFile(save.part(0));
+            if (meanwhile) {
+                plan.save(driver);
+            } else {
+                exchange.run();
+                assertThatThrownBy(() -> plan.save(driver)).isInstanceOf(CuFileException.class)
+                        .hasMessageContaining("this is a link");
+            }
+        }
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(home).isDirectoryContaining("glob:**shard-00000-7.safetensors");
+        assertThat(home.toFile().list()).hasSize(1);
+    }
+
     /** The attacker lays a folder that looks like one of a save, and makes it a link while it is removed. */
     @Test
     void removalThatHasBegunFollowsNoLink() throws IOException {

@@ -57,10 +57,12 @@ final class WrittenFiles implements AutoCloseable {
     }
 
     private static FoundFile any(Path file) throws IOException {
-        if (create(file)) {
-            mark(file);
+        boolean isNew = create(file);
+        FoundFile found = FoundFile.at(file);
+        if (isNew) {
+            mark(found.path());
         }
-        return FoundFile.at(file);
+        return found;
     }
 
     /** Neither follows a link nor takes over a file: what is empty and has one name was created here, or holds nothing. */
