@@ -32,6 +32,8 @@ import org.jspecify.annotations.Nullable;
 public final class FoundFile implements AutoCloseable {
     private static final int NONE = -1;
     private static final int PERMISSIONS = 07777;
+    /** The number of all users that a namespace of users does not have: kernel.overflowuid, as it is unless someone sets it. */
+    private static final int STRANGERS = 65_534;
     private static final Path OPEN_FILES = Path.of("/proc/self/fd");
     /** A folder of the user of this process. */
     private static final Path PROCESS = Path.of("/proc/self");
@@ -55,21 +57,17 @@ public final class FoundFile implements AutoCloseable {
         static final boolean IS_MOUNTED = Files.isDirectory(OPEN_FILES);
     }
 
-    /** The number under which a namespace of users shows all users that it does not have; empty if it has all. */
-    private static final class Strangers {
-        private static final int USUAL = 65_534;
-        static final Optional<Integer> NUMBER = find();
+    private static final class Users {
+        /** Whether this process sees the users of a namespace only, as in some containers. */
+        static final boolean ARE_SOME = areSome();
 
-        private static Optional<Integer> find() {
+        private static boolean areSome() {
             try {
-                boolean hasAll = Files.readString(PROCESS.resolve("uid_map")).strip().matches("0 +0 +4294967295");
-                return hasAll ? Optional.empty()
-                        : Optional.of(Integer.valueOf(
-                                Files.readString(Path.of("/proc/sys/kernel/overflowuid")).strip()));
+                return !Files.readString(PROCESS.resolve("uid_map")).strip().matches("0 +0 +4294967295");
             } catch (NoSuchFileException e) {
-                return Optional.empty(); // no /proc, or a kernel without namespaces
+                return false; // no /proc, or a kernel without namespaces
             } catch (IOException e) {
-                return Optional.of(USUAL);
+                return true;
             }
         }
     }
@@ -179,7 +177,7 @@ public final class FoundFile implements AutoCloseable {
 
     /** In a namespace of users the number of this user may be that of all strangers. But only the owner may set permissions. */
     private boolean ownerIsKnown() {
-        if (!Strangers.NUMBER.equals(Optional.of(found.owner()))) {
+        if (found.owner() != STRANGERS || !Users.ARE_SOME) {
             return true;
         }
         try {

@@ -8,6 +8,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.spi.FileSource;
 import java.nio.file.Path;
@@ -71,9 +72,10 @@ public final class DescriptorTable {
         OpenFlags wanted = OpenFlags.of(source.options());
         int access = wanted.access();
         int sync = wanted.sync();
+        Path shown = FoundFile.named(source.path());
         StatxResult status = posix.statx(source.path().toString());
         if (status.error() == 0) {
-            checkType(status, Optional.of(source.path()));
+            checkType(status, Optional.of(shown));
             Optional<FileDescriptors> existing = existing(source, status, access, sync);
             if (existing.isPresent()) {
                 return existing.get();
@@ -87,9 +89,9 @@ public final class DescriptorTable {
             fd = openWithinLimit(source.path().toString(), flags);
         }
         if (fd < 0) {
-            throw PosixErrors.failure(FUNCTION, "open", fd).path(source.path()).build();
+            throw PosixErrors.failure(FUNCTION, "open", fd).path(shown).build();
         }
-        return adopt(fd, access, sync, Optional.of(source.path()));
+        return adopt(fd, access, sync, Optional.of(shown));
     }
 
     /**

@@ -9,6 +9,7 @@ import io.gds4j.ffi.posix.Posix;
 import io.gds4j.ffi.posix.PosixConstants;
 import io.gds4j.ffi.posix.PosixErrors;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.Files;
@@ -55,7 +56,7 @@ public record OwnedDescriptor(int fd, int flags, StatxResult status, Optional<Pa
     }
 
     private static OwnedDescriptor open(Posix posix, FileSource.Named source) {
-        Optional<Path> path = Optional.of(source.path());
+        Optional<Path> path = Optional.of(FoundFile.named(source.path()));
         StatxResult before = posix.statx(source.path().toString());
         if (before.error() == 0) {
             // Opening some devices has effects.

@@ -6,8 +6,6 @@ import io.gds4j.loader.internal.file.OpenedFile;
 import java.io.IOException;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
@@ -55,14 +53,12 @@ public final class CheckpointFolder {
      */
     public static CheckpointFolder open(Path path) {
         List<Path> entries = new ArrayList<>();
-        try (DirectoryStream<Path> stream = Files.newDirectoryStream(path)) {
-            for (Path entry : stream) {
+        try {
+            for (Path entry : OpenedFile.list(path)) {
                 if (!String.valueOf(entry.getFileName()).startsWith(".")) {
                     entries.add(entry);
                 }
             }
-        } catch (DirectoryIteratorException e) {
-            throw CheckpointException.of(path, e.getCause());
         } catch (IOException e) {
             throw CheckpointException.of(path, e);
         }

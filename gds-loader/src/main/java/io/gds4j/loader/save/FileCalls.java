@@ -3,10 +3,14 @@ package io.gds4j.loader.save;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.posix.FfmPosix;
 import io.gds4j.ffi.posix.StatxResult;
+import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
+import java.io.IOException;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Objects;
 import java.util.Optional;
 import java.util.OptionalInt;
 
@@ -17,6 +21,8 @@ import java.util.OptionalInt;
 interface FileCalls {
     /** The calls of libc. */
     FileCalls SYSTEM = new SystemFileCalls(FfmPosix::instance);
+    /** Permission bits of a folder such as /tmp. */
+    int STICKY_FOR_ALL = 01002;
 
     /** Takes the lock that {@link SaveLock} describes. */
     SaveLock lock(Path folder, String name);
@@ -56,6 +62,33 @@ interface FileCalls {
      * @throws CuFileException ENOENT if there is none, and as {@link #status}
      */
     FoundFile find(Path file);
+
+    /**
+     * Finds a folder, also behind a link: paths below {@link FoundFile#path} stay in it.
+     *
+     * @throws CuFileException as {@link #find}; EEXIST for a link of another user in a folder where all users may lay one
+     */
+    default FoundFile findFolder(Path folder) {
+        try {
+            FoundFile named = FoundFile.at(folder, LinkOption.NOFOLLOW_LINKS);
+            if (!named.status().isLink()) {
+                return named;
+            }
+            boolean isOfAnother = !named.belongsTo(FoundFile.user());
+            int owner = named.status().owner();
+            named.close();
+            try (FoundFile around = FoundFile.at(Objects.requireNonNullElse(folder.getParent(), folder))) {
+                // as the kernel's fs.protected_symlinks, which may be off
+                if (isOfAnother && owner != around.status().owner()
+                        && (around.status().mode() & STICKY_FOR_ALL) == STICKY_FOR_ALL) {
+                    throw SaveFailure.taken(folder, "this is a symbolic link of another user");
+                }
+            }
+            return FoundFile.at(folder);
+        } catch (IOException e) {
+            throw SaveFailure.of(folder, "write to the folder", FileErrno.of(e));
+        }
+    }
 
     /** Returns what the file system tells of a file, or of a link itself; empty if there is none, and only then. */
     Optional<StatxResult> status(Path file);

@@ -8,20 +8,18 @@ import io.gds4j.internal.file.CallFailure;
 import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
+import io.gds4j.loader.internal.file.OpenedFile;
 import java.io.IOException;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.AccessDeniedException;
-import java.nio.file.DirectoryIteratorException;
 import java.nio.file.DirectoryNotEmptyException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.NoSuchFileException;
 import java.nio.file.Path;
-import java.util.ArrayList;
 import java.util.List;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -121,15 +119,11 @@ final class SystemFileCalls implements FileCalls {
 
     @Override
     public List<String> list(Path folder) {
-        List<String> names = new ArrayList<>();
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(folder)) {
-            entries.forEach(entry -> names.add(String.valueOf(entry.getFileName())));
+        try {
+            return OpenedFile.list(folder).stream().map(entry -> String.valueOf(entry.getFileName())).toList();
         } catch (IOException e) {
             throw SaveFailure.of(folder, "list the folder", FileErrno.of(e));
-        } catch (DirectoryIteratorException e) {
-            throw SaveFailure.of(folder, "list the folder", FileErrno.of(e.getCause()));
         }
-        return names;
     }
 
     @Override

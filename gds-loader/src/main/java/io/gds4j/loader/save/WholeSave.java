@@ -1,6 +1,7 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.file.OwnFolder;
 import io.gds4j.internal.lifetime.Undo;
 import java.nio.file.Path;
@@ -19,19 +20,25 @@ final class WholeSave extends SaveJob {
     void work() {
         List<Path> made = new ArrayList<>();
         Undo.ifFails(() -> calls.deleteMade(made), () -> {
-            if (plan.target().isFolder()) {
-                calls.createFolder(plan.target().folder(), made);
-            }
             SaveTarget target = plan.target();
-            if (!target.isShard()) {
-                save(target);
-                return;
+            if (target.isFolder()) {
+                calls.createFolder(target.folder(), made);
             }
-            try (OwnFolder folder = calls.open(target.folder())) {
-                // others may exchange the name of the folder, and their link is not followed
+            saveBelow(target, target.isShard() || made.contains(target.folder()));
+        });
+    }
+
+    /** Saves below the folder that is found now: others may exchange its name later. */
+    private void saveBelow(SaveTarget target, boolean isOfASave) {
+        if (isOfASave) {
+            try (OwnFolder folder = calls.open(target.folder())) { // which no link leads to
                 save(target.within(folder.path()));
             }
-        });
+            return;
+        }
+        try (FoundFile folder = calls.findFolder(target.folder())) {
+            save(target.within(folder.path()));
+        }
     }
 
     private void save(SaveTarget target) {

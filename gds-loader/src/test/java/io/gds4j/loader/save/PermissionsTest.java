@@ -3,6 +3,7 @@ package io.gds4j.loader.save;
 import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.junit.jupiter.api.Assertions.assertTimeoutPreemptively;
+import static org.junit.jupiter.api.Assumptions.abort;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
 import io.gds4j.CuFileDriver;
@@ -10,12 +11,15 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.loader.MemoryFolder;
 import io.gds4j.loader.SafetensorsWriter;
 import io.gds4j.loader.TensorPattern;
+import io.gds4j.loader.format.CheckpointException;
+import io.gds4j.loader.format.CheckpointFolder;
 import io.gds4j.loader.format.DType;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.ReferenceBackend;
 import java.io.IOException;
 import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.nio.file.attribute.PosixFilePermissions;
 import java.time.Duration;
@@ -167,11 +171,35 @@ class PermissionsTest {
         assertThat(permissions()).containsEntry("secret", "rw-------");
     }
 
+    /** The kernel may be told to follow such links. */
+    @Test
+    void linkOfAnotherUserInAFolderForAllIsNotFollowed() throws IOException {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Path all = Files.createDirectory(folder.resolve("all"));
+        Files.setAttribute(all, "unix:mode", 01777);
+        Path link = Files.createSymbolicLink(all.resolve("step"), home);
+        SavePlan plan = SavePlan.builder().tensor("t", DType.U8, memory.range(), BYTES).toFolder(link);
+        plan.save(driver);
+        Files.delete(home.resolve("model.safetensors"));
+        try {
+            Files.setAttribute(link, "unix:uid", 65534, LinkOption.NOFOLLOW_LINKS);
+        } catch (IOException e) {
+            abort("giving a link to another user needs root");
+        }
+        assertThatThrownBy(() -> plan.save(driver)).isInstanceOf(CuFileException.class)
+                .hasMessageMatching("(?s).*(a symbolic link of another user|EACCES).*");
+        assertThat(home).isEmptyDirectory();
+    }
+
     @Test
     void pipeInPlaceOfAFolderMakesNothingWait() throws Exception {
         Path pipe = folder.resolve("pipe");
         assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
-        assertTimeoutPreemptively(Duration.ofSeconds(30), () -> FileCalls.SYSTEM.sync(pipe));
+        assertTimeoutPreemptively(Duration.ofSeconds(30), () -> {
+            FileCalls.SYSTEM.sync(pipe);
+            assertThatThrownBy(() -> FileCalls.SYSTEM.list(pipe)).hasMessageContaining("ENOTDIR");
+            assertThatThrownBy(() -> CheckpointFolder.open(pipe)).isInstanceOf(CheckpointException.class);
+        });
     }
 
     @ParameterizedTest

@@ -270,6 +270,28 @@ class SavePlanTest {
         assertThat(PosixFilePermissions.toString(Files.getPosixFilePermissions(file))).isEqualTo("rw-r-----");
     }
 
+    /** Others may rename in the folder above. */
+    @Test
+    void folderThatBecomesALinkWhileItIsWrittenIsNotFollowed() throws IOException {
+        Path home = Files.createDirectory(folder.resolve("home"));
+        Path precious = Files.writeString(home.resolve("model.safetensors"), "PRECIOUS");
+        Path place = folder.resolve("place");
+        Path moved = folder.resolve("moved");
+        SavePlan.builder().generated("t", DType.U8, (name, offset, to) -> {
+            if (!Files.exists(moved)) {
+                try {
+                    Files.move(place, moved);
+                    Files.createSymbolicLink(place, home);
+                } catch (IOException e) {
+                    throw new UncheckedIOException(e);
+                }
+            }
+        }, 1).toFolder(place).save(driver);
+        assertThat(precious).hasContent("PRECIOUS");
+        assertThat(home.toFile().list()).containsExactly("model.safetensors");
+        assertThat(moved.toFile().list()).containsExactly("model.safetensors");
+    }
+
     @Test
     void mappedFileKeepsItsBytesWhileItIsReplaced() throws IOException {
         save(1, Long.MAX_VALUE);

@@ -12,11 +12,16 @@ import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
 import java.io.IOException;
 import java.nio.channels.FileChannel;
+import java.nio.file.DirectoryIteratorException;
+import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystemException;
 import java.nio.file.FileSystemLoopException;
 import java.nio.file.FileSystems;
+import java.nio.file.Files;
 import java.nio.file.Path;
 import java.nio.file.StandardOpenOption;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.Optional;
 import java.util.concurrent.Callable;
 import org.jspecify.annotations.Nullable;
@@ -145,5 +150,19 @@ public final class OpenedFile implements AutoCloseable {
                 found.close();
             }
         }
+    }
+
+    /** Returns what is in a folder. A pipe that has its name by now is refused, and not waited for as java.nio does. */
+    public static List<Path> list(Path folder) throws IOException {
+        boolean isLocal = folder.getFileSystem() == FileSystems.getDefault();
+        List<Path> found = new ArrayList<>();
+        try (DirectoryStream<Path> entries = Files.newDirectoryStream(isLocal ? folder.resolve(".") : folder)) {
+            for (Path entry : entries) {
+                found.add(isLocal ? folder.resolve(entry.getFileName()) : entry);
+            }
+        } catch (DirectoryIteratorException e) {
+            throw e.getCause();
+        }
+        return found;
     }
 }

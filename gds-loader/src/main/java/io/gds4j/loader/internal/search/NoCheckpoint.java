@@ -10,10 +10,9 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.PartName;
 import io.gds4j.loader.format.Recognition;
+import io.gds4j.loader.internal.file.OpenedFile;
 import io.gds4j.loader.internal.file.RankName;
 import java.io.IOException;
-import java.nio.file.DirectoryIteratorException;
-import java.nio.file.DirectoryStream;
 import java.nio.file.FileSystems;
 import java.nio.file.Files;
 import java.nio.file.LinkOption;
@@ -141,23 +140,19 @@ public final class NoCheckpoint {
             return Optional.empty();
         }
         List<Path> folders = new ArrayList<>();
-        try (DirectoryStream<Path> entries = Files.newDirectoryStream(
-                folder, entry -> Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS))) {
-            for (Path entry : entries) {
-                if (folders.size() < MAX_FOLDERS) {
-                    folders.add(entry);
-                }
-            }
-        } catch (IOException | DirectoryIteratorException | CuFileException e) {
+        try {
+            OpenedFile.list(folder).stream().filter(entry -> Files.isDirectory(entry, LinkOption.NOFOLLOW_LINKS))
+                    .limit(MAX_FOLDERS).forEach(folders::add);
+        } catch (IOException | CuFileException e) {
             return Optional.empty(); // a hint only
         }
         folders.sort(null);
         for (Path one : folders) {
-            try (DirectoryStream<Path> files = Files.newDirectoryStream(one, file -> isWeights(file, formats))) {
-                if (files.iterator().hasNext()) {
+            try {
+                if (OpenedFile.list(one).stream().anyMatch(file -> isWeights(file, formats))) {
                     return Optional.of(one);
                 }
-            } catch (IOException | DirectoryIteratorException | CuFileException e) {
+            } catch (IOException | CuFileException e) {
                 continue;
             }
             Optional<Path> deeper = below(one, formats, levels - 1);
