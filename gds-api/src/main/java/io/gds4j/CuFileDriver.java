@@ -30,6 +30,7 @@ import java.util.Map;
 import java.util.Objects;
 import java.util.Optional;
 import java.util.Set;
+import java.util.concurrent.CompletableFuture;
 
 /**
  * An open cuFile driver: a session that registers files and memory and runs I/O.
@@ -416,6 +417,27 @@ public final class CuFileDriver implements AutoCloseable {
         IoResults results = new IoResults();
         readRanges(ranges, results);
         return results;
+    }
+
+    /**
+     * Starts to read ranges of files on platform threads of the driver and returns at once. Ranges that are neighbours in a file are read
+     * together. Closing a file, memory or the driver waits for the ranges that use it.
+     *
+     * <pre>{@code
+     * List<CompletableFuture<Long>> columns = driver.readRangesAsync(List.of(
+     *         RangeRead.of(handle, first, 4), RangeRead.of(handle, second, 1 << 20)));   // two byte buffers
+     * columns.get(1).thenAccept(bytes -> decode(second));
+     * }</pre>
+     *
+     * @param ranges the ranges, as of {@link #readRanges(List, IoResults)}; memory as of
+     *        {@link CuFileHandle#readAsync(io.gds4j.memory.IoMemory, long, long, long)}
+     * @return a future of each range in this order, which completes with its bytes or with its failure. Cancelling one does not stop its read
+     * @throws CuFileException for a range with invalid arguments as {@link #readRanges(List, IoResults)}, and CUDA_MEMORY_TYPE_INVALID for a
+     *         segment of a confined or shared arena: nothing is read then
+     */
+    @Experimental
+    public List<CompletableFuture<Long>> readRangesAsync(List<RangeRead> ranges) {
+        return new RangesCall(use, ranges, new IoResults()).start();
     }
 
     /**

@@ -22,6 +22,7 @@ import io.gds4j.statistics.IoPathReport;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.nio.ByteBuffer;
+import java.nio.channels.SeekableByteChannel;
 import java.nio.file.Path;
 import java.util.List;
 import java.util.Objects;
@@ -460,12 +461,12 @@ public final class CuFileHandle implements AutoCloseable {
 
     /**
      * Starts {@link #read(MemorySegment, long)} on a platform thread of the driver and returns at once. A segment over a Java array is
-     * filled through a copy in native memory, before the future completes.
+     * filled in pieces, as there, before the future completes.
      *
      * @param segment receives the bytes: over a Java array, or native memory of the global or an automatic arena
      * @param fileOffset first byte in the file
-     * @return completes with the bytes read, or with what {@code read} throws; the segment is unchanged then if it lies over an array.
-     *         Cancelling works as that of {@link #readAsync(IoMemory, long, long, long)}
+     * @return completes with the bytes read, or with what {@code read} throws. Cancelling works as that of
+     *         {@link #readAsync(IoMemory, long, long, long)}
      * @throws CuFileException as {@link #readAsync(IoMemory, long, long, long)}; PERMISSION_DENIED for a read-only segment
      */
     @Experimental
@@ -607,7 +608,7 @@ public final class CuFileHandle implements AutoCloseable {
             entered = true;
             return heap == null
                     ? transfer(write, memory, size, fileOffset, bufferOffset)
-                    : HeapCopies.pieces(this, write, memory.range(), heap, fileOffset);
+                    : HeapCopies.pieces(this, write, memory.range(), heap, fileOffset, null);
         } finally {
             if (entered) {
                 MemoryUse.exit(memory, here);
@@ -678,38 +679,56 @@ public final class CuFileHandle implements AutoCloseable {
 
     private CompletableFuture<Long> start(
             boolean write, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return start(
-                request(write, size, fileOffset, bufferOffset), memory, () -> letGo(memory),
-                () -> transfer(write, memory, size, fileOffset, bufferOffset));
+        RequestCheck request = request(write, size, fileOffset, bufferOffset);
+        request.checkWithin(memory);
+        return start(request, List.of(memory), () -> transfer(write, memory, size, fileOffset, bufferOffset));
+    }
+
+    /** Starts a transfer on a thread of the driver, which holds file and memory until it is over. */
+    CompletableFuture<Long> start(RequestCheck request, List<IoMemory> memory, LongSupplier transfer) {
+        return start(request, memory, () -> letGo(memory), transfer);
     }
 
     /**
      * Starts a transfer on a thread of the driver, which holds file and memory.
      *
+     * @param request whose arguments are checked
      * @param release lets go of both; runs also if the transfer never does
      */
-    CompletableFuture<Long> start(RequestCheck request, IoMemory memory, Runnable release, LongSupplier transfer) {
-        request.checkWithin(memory);
+    CompletableFuture<Long> start(
+            RequestCheck request, List<IoMemory> memory, Runnable release, LongSupplier transfer) {
         // Allocated before the call holds anything: the heap may be exhausted.
         AsyncCalls calls = session.asyncCalls();
         AsyncCalls.Call call = calls.call(release, transfer);
-        if (!lifetime.hold()) {
-            throw closed(request);
-        }
-        boolean holdsMemory = false;
+        hold(request, memory);
         boolean started = false;
         try {
-            checkRights(request);
-            holdMemory(request, memory);
-            holdsMemory = true;
             calls.start(call, request.function());
             started = true;
             return call;
         } finally {
-            if (!started && holdsMemory) {
+            if (!started) {
                 letGo(memory);
-            } else if (!started) {
-                lifetime.letGo();
+            }
+        }
+    }
+
+    /** Holds file and memory for threads of the driver; {@link #letGo} follows. */
+    void hold(RequestCheck request, List<IoMemory> memory) {
+        if (!lifetime.hold()) {
+            throw closed(request);
+        }
+        int held = 0;
+        boolean complete = false;
+        try {
+            checkRights(request);
+            for (; held < memory.size(); held++) {
+                holdMemory(request, memory.get(held));
+            }
+            complete = true;
+        } finally {
+            if (!complete) {
+                letGo(memory, held);
             }
         }
     }
@@ -722,8 +741,14 @@ public final class CuFileHandle implements AutoCloseable {
         }
     }
 
-    void letGo(IoMemory memory) {
-        MemoryUse.letGo(memory);
+    void letGo(List<IoMemory> memory) {
+        letGo(memory, memory.size());
+    }
+
+    private void letGo(List<IoMemory> memory, int held) {
+        for (int i = 0; i < held; i++) {
+            MemoryUse.letGo(memory.get(i));
+        }
         lifetime.letGo();
     }
 
@@ -787,6 +812,27 @@ public final class CuFileHandle implements AutoCloseable {
         } finally {
             endRange(range);
         }
+    }
+
+    /**
+     * Returns a channel over this file, for code that takes channels or streams:
+     *
+     * <pre>{@code
+     * InputStream in = Channels.newInputStream(handle.asChannel());
+     * }</pre>
+     *
+     * <p>
+     * Each channel has a position of its own, which begins at 0, and serves one call at a time. It reads and writes as this handle may, into
+     * and from direct and heap buffers. Closing it leaves the handle open, and does not wait for a call of another thread, which ends as if
+     * the channel were open; once the handle is closed, so is the channel. A read at the end of the file or past it returns -1. A write
+     * past the end leaves a gap of zeros. Failures are IOExceptions whose cause is the {@link CuFileException}; then the position of channel
+     * and buffer is unchanged. An interrupt is an InterruptedIOException and closes nothing.
+     *
+     * @return a new channel
+     */
+    @Experimental
+    public SeekableByteChannel asChannel() {
+        return new HandleChannel(this);
     }
 
     /** {@return name of the file at registration; empty if the kernel knows none} */

@@ -3,13 +3,18 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
+import io.gds4j.internal.lifetime.ThreadState;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.spi.BatchRequest;
+import io.gds4j.spi.ResultSink;
 import io.gds4j.spi.TransferArguments;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
+import java.util.List;
 import java.util.concurrent.CompletableFuture;
 import java.util.function.LongConsumer;
 import java.util.function.Supplier;
+import org.jspecify.annotations.Nullable;
 
 /** Transfers of segments over Java arrays, through copies in native memory. */
 final class HeapCopies {
@@ -31,11 +36,7 @@ final class HeapCopies {
         if (!write && heap.isReadOnly()) {
             throw handle.request(false, size, fileOffset, 0).readOnlySegment();
         }
-        MemoryRange idle = handle.session().borrowPiece();
-        MemoryRange copy = idle != null
-                ? idle
-                : MemoryRange.ofSegment(
-                        allocate(Arena.ofAuto(), handle.request(write, size, fileOffset, 0), PIECE, Pages.SIZE));
+        MemoryRange copy = borrow(handle, write, size, fileOffset);
         try {
             return handle.transferNow(write, copy, size, fileOffset, 0, heap);
         } finally {
@@ -43,8 +44,33 @@ final class HeapCopies {
         }
     }
 
-    /** Moves all pieces. The caller has entered file and copy. */
-    static long pieces(CuFileHandle handle, boolean write, MemoryRange copy, MemorySegment heap, long fileOffset) {
+    /** Lends memory for a piece, which the caller gives back to the session. */
+    private static MemoryRange borrow(CuFileHandle handle, boolean write, long size, long fileOffset) {
+        MemoryRange idle = handle.session().borrowPiece();
+        return idle != null
+                ? idle
+                : MemoryRange.ofSegment(
+                        allocate(Arena.ofAuto(), handle.request(write, size, fileOffset, 0), PIECE, Pages.SIZE));
+    }
+
+    /** Reads all pieces through borrowed memory. The caller has entered the file, or holds it. */
+    static long readPieces(CuFileHandle handle, MemorySegment heap, long fileOffset, @Nullable ResultSink sink) {
+        MemoryRange copy = borrow(handle, false, heap.byteSize(), fileOffset);
+        try {
+            return pieces(handle, false, copy, heap, fileOffset, sink);
+        } finally {
+            handle.session().giveBack(copy);
+        }
+    }
+
+    /**
+     * Moves all pieces. The caller has entered the file, and keeps the copy.
+     *
+     * @param sink hears of the bytes; null if the request is not reported
+     */
+    static long pieces(
+            CuFileHandle handle, boolean write, MemoryRange copy, MemorySegment heap, long fileOffset,
+            @Nullable ResultSink sink) {
         MemorySegment memory = copy.segment().orElseThrow();
         long size = heap.byteSize();
         long done = 0;
@@ -59,7 +85,10 @@ final class HeapCopies {
                 MemorySegment.copy(heap, done, memory, begin, asked);
             }
             try {
-                moved = handle.transfer(write, copy, asked, at, begin);
+                moved = sink == null
+                        ? handle.transfer(write, copy, asked, at, begin)
+                        : RequestCall.move(handle, new BatchRequest(
+                                handle.file(), write, copy, asked, at, begin, 0).reportTo(sink));
             } catch (CuFileException e) {
                 moved = Math.max(0, e.bytesTransferred());
                 if (!write) {
@@ -75,19 +104,33 @@ final class HeapCopies {
         return done;
     }
 
+    /** Reads and reports the request. */
     static long read(CuFileHandle handle, MemorySegment heap, long fileOffset, IoResult result) {
-        try (Arena arena = Arena.ofConfined()) {
-            MemorySegment copy = reported(handle, heap.byteSize(), fileOffset, result,
-                    () -> allocate(arena, handle.request(false, heap.byteSize(), fileOffset, 0), heap.byteSize(),
-                            Long.BYTES));
-            long bytes = handle.read(heap.isReadOnly() ? copy.asReadOnly() : copy, fileOffset, result);
-            MemorySegment.copy(copy, 0, heap, 0, bytes);
-            return bytes;
+        RequestCheck request = handle.request(false, heap.byteSize(), fileOffset, 0);
+        result.begin(request);
+        try {
+            request.checkHeap(heap);
+            ThreadState here = ThreadState.current();
+            handle.enter(request, here);
+            try {
+                handle.checkRights(request);
+                result.about(handle.file(), false);
+                long moved = readPieces(handle, heap, fileOffset, result.sink());
+                result.end(moved);
+                return moved;
+            } finally {
+                handle.exit(here);
+            }
+        } catch (RuntimeException | Error e) {
+            result.fail(request, e);
+            throw e;
+        } finally {
+            result.over();
         }
     }
 
     /**
-     * Reads on a thread of the driver, by way of a copy if the segment lies over an array.
+     * Reads on a thread of the driver, in pieces if the segment lies over an array.
      *
      * @param done told of the bytes read, before the future completes
      */
@@ -95,16 +138,20 @@ final class HeapCopies {
             CuFileHandle handle, MemorySegment segment, long fileOffset, LongConsumer done) {
         long size = segment.byteSize();
         RequestCheck request = handle.request(false, size, fileOffset, 0);
-        MemorySegment target = segment.isNative() ? segment : allocate(Arena.ofAuto(), request, size, Long.BYTES);
-        MemoryRange memory = handle.wrap(false, segment.isReadOnly() ? target.asReadOnly() : target, fileOffset);
-        return handle.start(request, memory, () -> handle.letGo(memory), () -> {
-            long bytes = handle.transfer(false, memory, size, fileOffset, 0);
-            if (!segment.isNative()) {
-                MemorySegment.copy(target, 0, segment, 0, bytes);
-            }
-            done.accept(bytes);
-            return bytes;
-        });
+        if (!segment.isNative()) {
+            request.checkHeap(segment);
+            return handle.start(
+                    request, List.of(), () -> told(done, readPieces(handle, segment, fileOffset, null)));
+        }
+        MemoryRange memory = handle.wrap(false, segment, fileOffset);
+        request.checkWithin(memory);
+        return handle.start(
+                request, List.of(memory), () -> told(done, handle.transfer(false, memory, size, fileOffset, 0)));
+    }
+
+    private static long told(LongConsumer done, long bytes) {
+        done.accept(bytes);
+        return bytes;
     }
 
     /** Prepares the memory of a read; a failure is one of the report, too. */

@@ -4,8 +4,11 @@ import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.spi.TransferArguments;
+import java.lang.foreign.MemorySegment;
+import java.nio.ByteBuffer;
 import java.util.List;
 import java.util.Objects;
+import org.jspecify.annotations.Nullable;
 
 /**
  * A range of a file and the fragments of memory that it fills, for {@link CuFileDriver#readRanges(List, IoResults)}. Immutable; a program
@@ -28,13 +31,18 @@ public final class RangeRead {
     private final long fileOffset;
     private final long bufferOffset;
 
+    /** The Java array in place of fragments; null if there are some. */
+    private final @Nullable MemorySegment heap;
+
     private RangeRead(
-            CuFileHandle handle, List<IoMemory> fragments, long size, long fileOffset, long bufferOffset) {
+            CuFileHandle handle, List<IoMemory> fragments, long size, long fileOffset, long bufferOffset,
+            @Nullable MemorySegment heap) {
         this.handle = Objects.requireNonNull(handle, "handle");
         this.fragments = fragments;
         this.size = size;
         this.fileOffset = fileOffset;
         this.bufferOffset = bufferOffset;
+        this.heap = heap;
     }
 
     /**
@@ -48,7 +56,7 @@ public final class RangeRead {
      * @return the range
      */
     public static RangeRead of(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        return new RangeRead(handle, List.of(MemoryUse.plain(memory)), size, fileOffset, bufferOffset);
+        return new RangeRead(handle, List.of(MemoryUse.plain(memory)), size, fileOffset, bufferOffset, null);
     }
 
     /**
@@ -74,7 +82,24 @@ public final class RangeRead {
     public static RangeRead of(CuFileHandle handle, List<? extends IoMemory> fragments, long fileOffset) {
         List<IoMemory> plain = fragments.stream().map(MemoryUse::plain).toList();
         long size = TransferArguments.total(plain.stream().map(IoMemory::range).toList());
-        return new RangeRead(handle, plain, size, fileOffset, 0);
+        return new RangeRead(handle, plain, size, fileOffset, 0, null);
+    }
+
+    /**
+     * Returns a range that fills a buffer from its present position to its limit, and leaves both as they are. A heap buffer is filled in
+     * pieces of at most 1 MiB through native memory that the driver keeps, and not together with its neighbours in the file.
+     *
+     * @param handle the file
+     * @param buffer receives the bytes; no other thread uses it during the call
+     * @param fileOffset first byte in the file
+     * @return the range
+     * @throws CuFileException as {@link io.gds4j.memory.MemoryRange#ofSegment(MemorySegment)} for a direct buffer
+     */
+    public static RangeRead of(CuFileHandle handle, ByteBuffer buffer, long fileOffset) {
+        MemorySegment segment = MemorySegment.ofBuffer(buffer);
+        return segment.isNative()
+                ? of(handle, handle.wrap(false, segment, fileOffset), fileOffset)
+                : new RangeRead(handle, List.of(), segment.byteSize(), fileOffset, 0, segment);
     }
 
     /** {@return the file} */
@@ -82,7 +107,7 @@ public final class RangeRead {
         return handle;
     }
 
-    /** {@return what receives the bytes, in the order of the file; of allocations, their ranges} */
+    /** {@return what receives the bytes, in the order of the file; of allocations, their ranges; empty for a heap buffer} */
     public List<IoMemory> fragments() {
         return fragments;
     }
@@ -100,6 +125,12 @@ public final class RangeRead {
     /** {@return first byte in the first fragment} */
     public long bufferOffset() {
         return bufferOffset;
+    }
+
+    /** Returns the Java array that receives the bytes; null if fragments do. */
+    @Nullable
+    MemorySegment heap() {
+        return heap;
     }
 
     /** Returns the bytes that a fragment takes. */
@@ -125,7 +156,9 @@ public final class RangeRead {
                         .build();
             }
             request.checkNumbers();
-            if (fragments.size() == 1) {
+            if (heap != null) {
+                request.checkHeap(heap);
+            } else if (fragments.size() == 1) {
                 request.checkWithin(fragments.getFirst());
             } else {
                 fragments.forEach(request::checkAccess);
@@ -149,7 +182,8 @@ public final class RangeRead {
 
     @Override
     public String toString() {
-        return "RangeRead[%s bytes at %s of %s into %s fragments]".formatted(
-                size, fileOffset, handle.path().map(Object::toString).orElse("a descriptor"), fragments.size());
+        return "RangeRead[%s bytes at %s of %s into %s]".formatted(
+                size, fileOffset, handle.path().map(Object::toString).orElse("a descriptor"),
+                heap == null ? fragments.size() + " fragments" : "a Java array");
     }
 }

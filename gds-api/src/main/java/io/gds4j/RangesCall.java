@@ -10,22 +10,26 @@ import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import io.gds4j.spi.BatchRequest;
 import io.gds4j.spi.ResultSink;
+import java.lang.foreign.MemorySegment;
 import java.lang.ref.Reference;
 import java.net.SocketException;
 import java.net.SocketTimeoutException;
 import java.net.UnknownHostException;
 import java.util.ArrayList;
+import java.util.Collections;
 import java.util.Comparator;
 import java.util.IdentityHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.CompletableFuture;
+import java.util.concurrent.CompletionException;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
 import org.jspecify.annotations.Nullable;
 
 /**
- * One call of {@link CuFileDriver#readRanges(List, IoResults)}: merges ranges that are neighbours in their file, and reads them on this
- * thread and others of the session.
+ * One call of {@link CuFileDriver#readRanges(List, IoResults)}, or of {@link CuFileDriver#readRangesAsync}: merges ranges that are neighbours
+ * in their file, and reads them on this thread and others of the session, or on others only.
  */
 final class RangesCall {
     private static final String FUNCTION = "cuFileRead";
@@ -64,10 +68,6 @@ final class RangesCall {
         this.results = results;
     }
 
-    /** Addresses that a range fills. */
-    private record Target(long start, long end, int range) {
-    }
-
     /** Reads all ranges, or throws the first failure once no range is read any more. */
     void run() {
         results.begin(ranges);
@@ -79,14 +79,70 @@ final class RangesCall {
         }
     }
 
+    /** Starts to read all ranges on threads of the driver, and returns a future of each. */
+    List<CompletableFuture<Long>> start() {
+        results.begin(ranges);
+        checkAndGroup();
+        // All is allocated before the call holds anything: the heap may be exhausted.
+        AsyncCalls threads = session.asyncCalls();
+        List<AsyncCalls.Call> calls = new ArrayList<>();
+        List<CompletableFuture<Long>> futures = new ArrayList<>();
+        ranges.forEach(_ -> futures.add(CompletableFuture.completedFuture(0L)));
+        for (Group group : groups) {
+            AsyncCalls.Call call = threads.call(group::letGo, group::readAlone);
+            calls.add(call);
+            group.members.forEach(member -> futures.set(
+                    member, call.handle((_, failure) -> moved(member, failure))));
+        }
+        holdAll();
+        for (int i = 0; i < calls.size(); i++) {
+            try {
+                threads.start(calls.get(i), FUNCTION);
+            } catch (RuntimeException | Error e) {
+                groups.get(i).letGo();
+                calls.get(i).completeExceptionally(e);
+            }
+        }
+        return Collections.unmodifiableList(futures);
+    }
+
+    private long moved(int range, @Nullable Throwable failure) {
+        IoResult result = results.get(range);
+        Throwable thrown = failure != null ? failure : result.error().orElse(null);
+        if (thrown != null) {
+            throw new CompletionException(thrown);
+        }
+        return result.moved();
+    }
+
+    /** Holds files and fragments of all ranges, which each group lets go. */
+    private void holdAll() {
+        int held = 0;
+        try {
+            for (; held < ranges.size(); held++) {
+                ranges.get(held).handle().hold(checks.get(held), ranges.get(held).fragments());
+            }
+        } finally {
+            for (int i = 0; i < held; i++) {
+                if (held < ranges.size() || ranges.get(i).size() == 0) {
+                    ranges.get(i).handle().letGo(ranges.get(i).fragments());
+                }
+            }
+        }
+    }
+
+    private void checkAndGroup() {
+        use.checkOpen(FUNCTION);
+        for (int i = 0; i < ranges.size(); i++) {
+            checks.add(ranges.get(i).check(session, i));
+        }
+        RangeTargets.checkDisjoint(ranges, checks);
+        group();
+    }
+
     private void checkAndRead() {
         try {
-            use.checkOpen(FUNCTION);
-            for (int i = 0; i < ranges.size(); i++) {
-                checks.add(ranges.get(i).check(session, i));
-            }
-            checkDisjoint();
-            group();
+            checkAndGroup();
             enterAndRead(ThreadState.current());
         } catch (RuntimeException | Error e) {
             // A report without an error would tell of the end of a file.
@@ -141,28 +197,6 @@ final class RangesCall {
         }
         if (entered > 0) {
             ranges.get(range).handle().exit(here);
-        }
-    }
-
-    private void checkDisjoint() {
-        List<Target> targets = new ArrayList<>();
-        for (int i = 0; i < ranges.size(); i++) {
-            RangeRead range = ranges.get(i);
-            for (int j = 0; j < range.fragments().size(); j++) {
-                long start = range.fragments().get(j).range().address() + range.bufferOffset();
-                if (range.taken(j) > 0) {
-                    targets.add(new Target(start, start + range.taken(j), i));
-                }
-            }
-        }
-        targets.sort(Comparator.comparingLong(Target::start));
-        for (int i = 1; i < targets.size(); i++) {
-            Target before = targets.get(i - 1);
-            Target after = targets.get(i);
-            if (before.end > after.start) {
-                throw checks.get(after.range).invalid("the destinations of ranges %s and %s overlap".formatted(
-                        Math.min(before.range, after.range), Math.max(before.range, after.range)));
-            }
         }
     }
 
@@ -306,6 +340,8 @@ final class RangesCall {
         boolean add(int range) {
             RangeRead candidate = ranges.get(range);
             boolean fits = candidate.handle() == handle()
+                    && candidate.heap() == null
+                    && ranges.get(members.getFirst()).heap() == null
                     && candidate.fileOffset() <= end
                     && Math.max(end, candidate.fileOffset() + candidate.size()) - start <= MAX_BYTES
                     && fragments + candidate.fragments().size() <= MAX_FRAGMENTS;
@@ -315,6 +351,15 @@ final class RangesCall {
             return fits;
         }
 
+        long readAlone() {
+            read();
+            return end - start;
+        }
+
+        void letGo() {
+            members.forEach(member -> ranges.get(member).handle().letGo(ranges.get(member).fragments()));
+        }
+
         void read() {
             CuFileException unanswered = dead.get(handle());
             if (unanswered != null) {
@@ -322,7 +367,10 @@ final class RangesCall {
                 return;
             }
             try {
-                end(RequestCall.move(handle(), request().reportTo(sink())));
+                MemorySegment heap = ranges.get(members.getFirst()).heap();
+                end(heap == null
+                        ? RequestCall.move(handle(), request().reportTo(sink()))
+                        : HeapCopies.readPieces(handle(), heap, start, sink()));
             } catch (CuFileException e) {
                 if (isUnanswered(e)) {
                     dead.putIfAbsent(handle(), e);

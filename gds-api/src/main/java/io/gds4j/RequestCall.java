@@ -55,8 +55,9 @@ final class RequestCall {
         boolean started = false;
         try {
             IoMemory memory = MemoryUse.plain(any);
+            request.checkWithin(memory);
             Started call = new Started(handle, request, memory, result);
-            CompletableFuture<Long> future = handle.start(request, memory, call::release, call);
+            CompletableFuture<Long> future = handle.start(request, call.memory, call::release, call);
             started = true;
             return future;
         } catch (RuntimeException | Error e) {
@@ -73,14 +74,14 @@ final class RequestCall {
     private static final class Started implements LongSupplier {
         private final CuFileHandle handle;
         private final RequestCheck request;
-        private final IoMemory memory;
+        private final List<IoMemory> memory;
         private final IoResult result;
         private boolean begun;
 
         Started(CuFileHandle handle, RequestCheck request, IoMemory memory, IoResult result) {
             this.handle = handle;
             this.request = request;
-            this.memory = memory;
+            this.memory = List.of(memory);
             this.result = result;
         }
 
@@ -88,7 +89,7 @@ final class RequestCall {
         public long getAsLong() {
             begun = true;
             try {
-                return plain(handle, request, memory, result);
+                return plain(handle, request, memory.getFirst(), result);
             } catch (RuntimeException | Error e) {
                 result.fail(request, e);
                 throw e;

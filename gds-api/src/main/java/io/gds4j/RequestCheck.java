@@ -7,6 +7,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.RegisteredMemory;
 import io.gds4j.spi.TransferArguments;
+import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
 import java.util.Optional;
 import java.util.OptionalInt;
@@ -56,6 +57,14 @@ record RequestCheck(
                     ? refused(memory, CuFileError.PERMISSION_DENIED,
                             "%s does not have the right %s".formatted(memory, BufferRight.of(write)))
                     : readOnlySegment();
+        }
+    }
+
+    /** Checks the numbers of a read into a segment over a Java array, and that it can be changed. */
+    void checkHeap(MemorySegment heap) {
+        checkNumbers();
+        if (heap.isReadOnly()) {
+            throw readOnlySegment();
         }
     }
 

@@ -14,8 +14,10 @@ import org.jspecify.annotations.NullMarked;
 //   DriverLifecycleTest: Session
 //   InFlightTest: MemoryUse
 //   MemoryArgumentsTest: HeapCopies
+//   HandleChannelTest: HandleChannel
 //   ScatterCheckTest: ScatterCheck
 //   StatsCommandTest: StatisticsBean
 //   CheckCommandTest: Examination
+//   RangesCallTest: RangeTargets
 //   ScatterContract: RangesCall, RequestCall
 //   StreamContract: StreamReport

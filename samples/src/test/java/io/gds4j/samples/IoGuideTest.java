@@ -32,10 +32,12 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.memory.ScatterCopy;
 import java.io.IOException;
+import java.io.InputStream;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
+import java.nio.channels.Channels;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.time.Duration;
@@ -220,6 +222,23 @@ class IoGuideTest {
             assertThat(results.isComplete()).isTrue();
             assertThat(two.range().segment().orElseThrow()
                     .mismatch(MemorySegment.ofArray(data).asSlice(100, PART))).isEqualTo(-1);
+        }
+    }
+
+    @Test
+    void rangesFillBuffersLater() throws IOException {
+        try (CuFileDriver driver = CuFileDriver.open(); CuFileHandle file = driver.openFile(path, READ)) {
+            ByteBuffer left = ByteBuffer.allocate(PART); // or allocateDirect
+            ByteBuffer right = ByteBuffer.allocate(PART);
+            List<CompletableFuture<Long>> columns = driver.readRangesAsync(List.of(
+                    RangeRead.of(file, left, 4096), RangeRead.of(file, right, 4096 + PART)));
+            long bytes = columns.getFirst().join(); // each completes with its range
+            InputStream in = Channels.newInputStream(file.asChannel()); // closing it leaves the file open
+
+            assertThat(bytes).isEqualTo(PART);
+            assertThat(columns.getLast().join()).isEqualTo(PART);
+            assertThat(left).isEqualTo(ByteBuffer.wrap(data, 4096, PART));
+            assertThat(in.readAllBytes()).isEqualTo(data);
         }
     }
 

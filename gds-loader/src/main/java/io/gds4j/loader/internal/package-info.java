@@ -5,5 +5,6 @@ package io.gds4j.loader.internal;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
+//   DecodedTensorsTest: FloatDecoder, GgmlBlocks
 //   TensorOrderTest: RowMajor
 //   SavePlanTest: SafetensorsText
