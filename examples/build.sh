@@ -57,7 +57,7 @@ example() { # name, what its output holds, command in its folder
 if [ -z "${INSTALLED:-}" ]; then
     echo "installs gds4j"
     status=0
-    (cd "$root" && "${mvn[@]}" install -DskipTests -DskipITs -pl gds-spring-boot-starter,gds-remote,gds-testkit,gds-bom -am) \
+    (cd "$root" && "${mvn[@]}" install -DskipTests -DskipITs -pl gds-spring-boot-starter,gds-dataset,gds-remote,gds-testkit,gds-bom -am) \
         >"$work/out" 2>&1 </dev/null || status=1
     if [ $status != 0 ]; then
         result "installation and all examples" $status 0
@@ -81,7 +81,8 @@ else
     echo "Try.java: left out, there is no archive; mvn -DskipTests package makes it"
 fi
 example maven 'loaded weight \[3\]' "${mvn[@]}" compile exec:exec
-example kotlin 'loaded weight \[3\]' "${mvn[@]}" compile exec:exec
+example kotlin '[1-9] records' "${mvn[@]}" compile exec:exec
+example scala '[1-9] records' "${mvn[@]}" compile exec:exec
 example spring-boot 'loaded weight \[3\], health UP' boot
 quiet_test() {
     "${mvn[@]}" test && echo tested
