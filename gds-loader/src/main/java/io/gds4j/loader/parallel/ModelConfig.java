@@ -97,7 +97,9 @@ final class ModelConfig {
     /** Returns the heads; empty if the configuration does not tell them. */
     Optional<AttentionHeads> heads() {
         long heads = first(HEADS);
-        if (heads == 0) {
+        boolean differ = numbers.entrySet().stream()
+                .anyMatch(other -> isOfQueries(other.getKey()) && other.getValue() != heads);
+        if (heads <= 0 || differ) {
             return Optional.empty();
         }
         boolean single = flags.getOrDefault("multi_query", false)
@@ -111,6 +113,11 @@ final class ModelConfig {
             size = first(HIDDEN_SIZE) / heads;
         }
         return Optional.of(new AttentionHeads(heads, told, size));
+    }
+
+    /** Returns whether a name is for heads of queries, of all layers or of some, as {@code swa_num_attention_heads}. */
+    private static boolean isOfQueries(String name) {
+        return HEADS.contains(name) || name.endsWith("_" + HEADS.getFirst());
     }
 
     private long first(List<String> names) {
@@ -140,7 +147,9 @@ final class ModelConfig {
             if (NESTED.contains(name) && token == Token.START_OBJECT) {
                 ModelConfig other = new ModelConfig();
                 other.object(in);
-                nested.putAll(other.numbers);
+                // two language models with other numbers of heads
+                other.numbers.forEach((key, value) ->
+                        nested.merge(key, value, (one, two) -> one.equals(two) ? one : UNKNOWN));
                 flags.putAll(other.flags);
             } else if (name.equals("quantization_config") && token == Token.START_OBJECT) {
                 order(in);
@@ -157,7 +166,7 @@ final class ModelConfig {
     }
 
     private void number(StrictJson in, String name, Token token) throws Malformed {
-        boolean heads = HEADS.contains(name) || KEY_VALUE_HEADS.contains(name);
+        boolean heads = isOfQueries(name) || KEY_VALUE_HEADS.contains(name);
         boolean size = HEAD_SIZE.contains(name) || HIDDEN_SIZE.contains(name);
         if (heads && token == Token.NUMBER) {
             long count = in.unsigned(name);
@@ -165,7 +174,7 @@ final class ModelConfig {
                 throw in.here("%s is %s; allowed are 1 to %s".formatted(name, in.text(), 1L << 20));
             }
             numbers.put(name, count);
-        } else if (token != Token.NULL && KEY_VALUE_HEADS.contains(name)) {
+        } else if (token != Token.NULL && heads) {
             numbers.put(name, UNKNOWN);
             in.skip();
         } else if (size && token == Token.NUMBER && in.text().matches("[1-9]\\d{0,17}")) {

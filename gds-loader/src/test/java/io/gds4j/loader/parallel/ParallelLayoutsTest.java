@@ -617,6 +617,15 @@ class ParallelLayoutsTest {
                 "{\"num_attention_heads\": 4, \"num_key_value_heads\": null, \"a\": [NaN, -Infinity], \"b\": Infinity}"))
                 .contains(new AttentionHeads(4));
         assertThat(heads("{\"num_attention_heads\": [4, 8]}")).isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 16, \"text_config\": {\"num_attention_heads\": [4, 8]}}")).isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 32, \"n_head\": 16}")).as("two numbers").isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 64, \"swa_num_attention_heads\": 32}")).as("layers").isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 64, \"swa_num_attention_heads\": 64, \"num_heads\": 64}"))
+                .contains(new AttentionHeads(64));
+        assertThat(heads("{\"text_config\": {\"n_head\": 8}, \"llm_config\": {\"n_head\": 4}}")).isEmpty();
+        assertThat(heads("""
+                {"thinker_config": {"audio_config": {"num_attention_heads": 20}, "text_config": {"n_head": 8}},
+                 "talker_config": {"text_config": {"num_attention_heads": 12}}}""")).contains(new AttentionHeads(8));
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": [8, 8, 4]}"))
                 .as("not as many as heads of queries").isEmpty();
         assertThat(heads("{\"num_attention_heads\": 32, \"num_key_value_heads\": \"8\"}")).isEmpty();
