@@ -36,6 +36,8 @@ final class ModelConfig {
     /** Objects with the numbers of the language model of a larger one. */
     private static final Set<String> NESTED = Set.of("text_config", "llm_config", "language_config", "thinker_config",
             "attn_config");
+    /** Objects with what single layers have in place of the numbers of all. */
+    private static final String LAYERS = "per_layer_config";
     private static final Set<String> FLAGS = Set.of("multi_query", "new_decoder_architecture");
     /** What is no number, such as an array with one for each layer. */
     private static final long UNKNOWN = -1;
@@ -108,16 +110,18 @@ final class ModelConfig {
         if (told == UNKNOWN) {
             return Optional.empty();
         }
-        long size = first(HEAD_SIZE);
-        if (told == 0 && size == 0 && first(HIDDEN_SIZE) % heads == 0) {
-            size = first(HIDDEN_SIZE) / heads;
+        long size = Math.max(0, first(HEAD_SIZE));
+        long hidden = Math.max(0, first(HIDDEN_SIZE));
+        if (told == 0 && size == 0 && hidden % heads == 0) {
+            size = hidden / heads;
         }
         return Optional.of(new AttentionHeads(heads, told, size));
     }
 
     /** Returns whether a name is for heads of queries, of all layers or of some, as {@code swa_num_attention_heads}. */
     private static boolean isOfQueries(String name) {
-        return HEADS.contains(name) || name.endsWith("_" + HEADS.getFirst());
+        return HEADS.contains(name) || name.endsWith("_" + HEADS.getFirst())
+                || name.equals(HEADS.getFirst() + "_per_layer");
     }
 
     private long first(List<String> names) {
@@ -148,9 +152,11 @@ final class ModelConfig {
                 ModelConfig other = new ModelConfig();
                 other.object(in);
                 // two language models with other numbers of heads
-                other.numbers.forEach((key, value) ->
-                        nested.merge(key, value, (one, two) -> one.equals(two) ? one : UNKNOWN));
+                other.numbers.forEach(
+                        (key, value) -> nested.merge(key, value, (one, two) -> one.equals(two) ? one : UNKNOWN));
                 flags.putAll(other.flags);
+            } else if (name.equals(LAYERS) && token == Token.START_OBJECT) {
+                layers(in);
             } else if (name.equals("quantization_config") && token == Token.START_OBJECT) {
                 order(in);
             } else if (FLAGS.contains(name) && (token == Token.TRUE || token == Token.FALSE)) {
@@ -165,6 +171,37 @@ final class ModelConfig {
         numbers.putAll(nested);
     }
 
+    /** Reads the numbers of query heads of single layers. */
+    private void layers(StrictJson in) throws Malformed {
+        while (in.next() == Token.NAME) {
+            if (in.next() == Token.START_OBJECT) {
+                ModelConfig layer = new ModelConfig();
+                layer.object(in);
+                if (layer.first(HEADS) != 0) {
+                    numbers.merge(LAYERS + "_" + HEADS.getFirst(), layer.first(HEADS),
+                            (one, two) -> one.equals(two) ? one : UNKNOWN);
+                }
+            } else {
+                in.skip();
+            }
+        }
+    }
+
+    /** Returns the number that all elements of an array are; unknown if they differ. */
+    private static long same(StrictJson in, String name) throws Malformed {
+        long same = 0;
+        for (Token token = in.next(); token != Token.END_ARRAY; token = in.next()) {
+            long number = UNKNOWN;
+            if (token == Token.NUMBER && in.text().matches("[1-9]\\d{0,5}")) {
+                number = in.unsigned(name);
+            } else {
+                in.skip();
+            }
+            same = same == 0 || same == number ? number : UNKNOWN;
+        }
+        return same == 0 ? UNKNOWN : same;
+    }
+
     private void number(StrictJson in, String name, Token token) throws Malformed {
         boolean heads = isOfQueries(name) || KEY_VALUE_HEADS.contains(name);
         boolean size = HEAD_SIZE.contains(name) || HIDDEN_SIZE.contains(name);
@@ -174,6 +211,8 @@ final class ModelConfig {
                 throw in.here("%s is %s; allowed are 1 to %s".formatted(name, in.text(), 1L << 20));
             }
             numbers.put(name, count);
+        } else if (heads && token == Token.START_ARRAY) {
+            numbers.put(name, same(in, name));
         } else if (token != Token.NULL && heads) {
             numbers.put(name, UNKNOWN);
             in.skip();

@@ -156,7 +156,8 @@ public final class ParallelPlan implements Serializable {
     /**
      * Returns a plan with the heads of queries, keys, values and outputs of attention, for rules that do not have their own. Heads
      * are never cut. {@link #slice} refuses rules for queries, keys and values whose heads neither the plan nor the shapes tell, and
-     * numbers that contradict the shapes, if there are several ranks. A plan that has heads keeps them.
+     * numbers that contradict the shapes, if there are several ranks. So are layers of a second tower, as for images, because the
+     * numbers are those of one. A plan that has heads keeps them.
      */
     public ParallelPlan withHeads(AttentionHeads heads) {
         Objects.requireNonNull(heads, "heads");

@@ -617,12 +617,24 @@ class ParallelLayoutsTest {
                 "{\"num_attention_heads\": 4, \"num_key_value_heads\": null, \"a\": [NaN, -Infinity], \"b\": Infinity}"))
                 .contains(new AttentionHeads(4));
         assertThat(heads("{\"num_attention_heads\": [4, 8]}")).isEmpty();
-        assertThat(heads("{\"num_attention_heads\": 16, \"text_config\": {\"num_attention_heads\": [4, 8]}}")).isEmpty();
+        assertThat(heads("{\"num_attention_heads\": 16, \"text_config\": {\"num_attention_heads\": [4, 8]}}"))
+                .isEmpty();
         assertThat(heads("{\"num_attention_heads\": 32, \"n_head\": 16}")).as("two numbers").isEmpty();
+        String layers = "{\"per_layer_config\": {\"2\": {%s}, \"3\": {\"head_dim\": 512}, \"4\": null}, \"n_head\": 8}";
+        assertThat(heads(layers.formatted("\"num_attention_heads\": 4"))).isEmpty();
+        assertThat(heads(layers.formatted("\"num_attention_heads\": 8"))).contains(new AttentionHeads(8));
+        String list = "{\"num_attention_heads\": 8, \"num_attention_heads_per_layer\": [%s]}";
+        for (String other : List.of("8, 4", "4, 4", "8, null", "[8]", "", "8, -8", "8, 1e1")) {
+            assertThat(heads(list.formatted(other))).as(other).isEmpty();
+        }
+        assertThat(heads(list.formatted("8, 8"))).contains(new AttentionHeads(8));
+        assertThat(heads("{\"n_head\": [8, 8], \"n_kv_heads\": [2, 2]}")).contains(new AttentionHeads(8, 2));
         assertThat(heads("{\"num_attention_heads\": 64, \"swa_num_attention_heads\": 32}")).as("layers").isEmpty();
         assertThat(heads("{\"num_attention_heads\": 64, \"swa_num_attention_heads\": 64, \"num_heads\": 64}"))
                 .contains(new AttentionHeads(64));
         assertThat(heads("{\"text_config\": {\"n_head\": 8}, \"llm_config\": {\"n_head\": 4}}")).isEmpty();
+        assertThat(heads("{\"text_config\": {\"n_head\": 1, \"head_dim\": 4, \"n_embd\": 2},"
+                + " \"llm_config\": {\"n_head\": 1, \"head_dim\": 8, \"n_embd\": 3}}")).contains(new AttentionHeads(1));
         assertThat(heads("""
                 {"thinker_config": {"audio_config": {"num_attention_heads": 20}, "text_config": {"n_head": 8}},
                  "talker_config": {"text_config": {"num_attention_heads": 12}}}""")).contains(new AttentionHeads(8));
