@@ -20,12 +20,12 @@ import java.util.stream.Stream;
 import org.junit.jupiter.api.Test;
 
 /**
- * What GraalVM must know of the bindings, in docs/graalvm, compared with what they link. {@code -Dgds4j.graalvm.renew=true} writes
+ * What GraalVM must know of the bindings, in the jar of this module, compared with what they link. {@code -Dgds4j.graalvm.renew=true} writes
  * the file anew.
  */
 class ReachabilityTest {
-    private static final Path FILE = Path.of("").toAbsolutePath()
-            .resolveSibling("docs").resolve("graalvm").resolve("reachability-metadata.json");
+    private static final Path FILE = Path.of(
+            "src/main/resources/META-INF/native-image/io.gds4j/gds-native/reachability-metadata.json").toAbsolutePath();
     private static final SymbolLookup EVERYTHING = name -> Optional.of(MemorySegment.ofAddress(1));
     private static final int NVTX_SLOTS = 64;
 
