@@ -1,6 +1,7 @@
 package io.gds4j.consumer;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.junit.jupiter.api.Assumptions.assumeFalse;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -161,6 +162,35 @@ class LauncherIT {
         assertThat(run.out()).isEmpty();
         assertThat(run.err()).contains("some words", "last words").doesNotContain("\u001b")
                 .endsWith("gds: the build failed, see above\n");
+    }
+
+    @Test
+    void buildNamesEachModuleAndKeepsOnlyErrors() throws Exception {
+        Path copy = copyOfTheTree();
+        script(copy.resolve("commands/mvn"), """
+                echo '[INFO] Scanning for projects...'
+                echo '[INFO] Building gds-api 0.1.0-SNAPSHOT                         [2/12]'
+                echo '[WARNING] of the compiler'
+                echo '  which has two lines'
+                echo '[ERROR] of the compiler'
+                echo '  that has two lines'
+                echo '[INFO] BUILD FAILURE'
+                exit 1""");
+        setPast(copy.resolve("gds-tools/target/build-began"));
+        Run run = Run.of(folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.err().lines().skip(1)).containsExactly("gds: module 2 of 12: gds-api", "[ERROR] of the compiler",
+                "  that has two lines", "gds: the build failed, see above");
+    }
+
+    @Test
+    void treeThatCannotBeWrittenNamesTheRemedy() throws Exception {
+        Path copy = copyOfTheTree();
+        Files.delete(copy.resolve("gds-tools/target/build-began"));
+        Files.setPosixFilePermissions(copy.resolve("gds-tools"), PosixFilePermissions.fromString("r-xr-xr-x"));
+        assumeFalse(Files.isWritable(copy.resolve("gds-tools")), "root may write everywhere");
+        Run run = Run.of(folder, commandsOf(copy), List.of(copy.resolve("gds").toString(), "--version"));
+        assertThat(run.status()).isEqualTo(6);
+        assertThat(run.err()).contains("you cannot write to " + copy, "GDS_NO_BUILD").hasLineCount(1);
     }
 
     @ParameterizedTest
