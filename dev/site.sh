@@ -24,12 +24,12 @@ fi
 rm -rf "$pages"
 mkdir -p "$pages"/{samples,gds-spark,examples,api}
 cp -r docs/. "$pages"
-rm -rf "$pages/api"/*.txt "$pages/overview.html"
+rm -rf "$pages/api"/*.txt "$pages/overview.html" "$pages"/notes/{experiments,measurements}.md
 cp README.md CHANGELOG.md CONTRIBUTING.md SECURITY.md "$pages"
 for module in samples gds-spark examples; do
     cp $module/README.md "$pages/$module"
 done
-cp "$here/site.css" "$pages"
+cp "$here/site.css" "$here/logo.svg" "$pages"
 if [ -d target/apidocs ]; then
     cp -r target/apidocs/. "$pages/api"
 else

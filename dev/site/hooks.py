@@ -9,12 +9,31 @@ LINK = re.compile(r"(\]\()([^)#\s]+)((?:#[^)\s]*)?\))")
 INDENTED = re.compile(r"^    [^\n]*$|```.*?```", re.M | re.S)
 
 
+CHART = re.compile(r"(!\[First load.*?\n\n<sub>.*?</sub>)\n\n(```java\n.*?```)\n", re.S)
+DEPENDENCY = re.compile(r"Maven:\n\n(```xml\n.*?```)\n\nGradle:\n\n(```kotlin\n.*?```)\n", re.S)
+CLONE = "```sh\ngit clone https://github.com/gds4j/gds4j && cd gds4j\n./gds demo\n```"
+
+
+def front(markdown):
+    """Puts the first program beside the chart, and the ways to begin into tabs: Markdown has neither."""
+    def tabs(found):
+        parts = zip(("Maven", "Gradle", "Clone"), (*found.groups(), CLONE))
+        return "".join(f'=== "{name}"\n\n' + "".join(f"    {line}\n" for line in code.splitlines()) + "\n" for name, code in parts)
+
+    markdown, beside = CHART.subn(r'<div class="front" markdown>\n<div markdown>\n\n\1\n\n</div>\n\n\2\n\n</div>\n', markdown)
+    markdown, tabbed = DEPENDENCY.subn(tabs, markdown)
+    assert beside and tabbed, "README.md has no chart with a program, or no dependency"
+    return markdown
+
+
 def in_checkout(page):
     return page if page in MOVED else "docs/" + page
 
 
 def on_page_markdown(markdown, page, config, files):
     source = page.file.src_uri
+    if source == "CHANGELOG.md" or source.startswith("notes/"):
+        page.meta["search"] = {"exclude": True}  # they would bury the answers of the guides
     folder = posixpath.dirname(in_checkout(source))
 
     def bent(link):
@@ -35,4 +54,8 @@ def on_page_markdown(markdown, page, config, files):
         parts += [LINK.sub(bent, markdown[last:code.start()]), code.group(0)]
         last = code.end()
     parts.append(LINK.sub(bent, markdown[last:]))
-    return "".join(parts)
+    text = "".join(parts)
+    if source == "README.md":
+        page.meta["hide"] = ["navigation", "toc"]
+        text = front(text)
+    return text

@@ -13,7 +13,7 @@ fun main() {
     CuFileDriver.open().use { driver ->
         Checkpoint.load(path, driver).use { tensors ->
             for (tensor in tensors) {
-                println("loaded ${tensor.name()} ${tensor.shape()} by ${driver.backendName()}")
+                println("loaded ${tensor.name} ${tensor.shape} by ${driver.backendName}")
             }
         }
         RecordLoader.builder(driver, RecordFiles.fixed(listOf(path), 0, 4), 2).open().use { loader ->

@@ -10,14 +10,17 @@ import io.gds4j.internal.routing.RoutingBackend;
 import io.gds4j.spi.Availability;
 import io.gds4j.spi.CuFileBackend;
 import io.gds4j.spi.CuFileBackendProvider;
+import io.gds4j.spi.Machine;
 import java.lang.System.Logger.Level;
 import java.util.ArrayList;
 import java.util.Comparator;
 import java.util.Iterator;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Optional;
 import java.util.ServiceConfigurationError;
 import java.util.ServiceLoader;
+import java.util.Set;
 import java.util.stream.Collectors;
 import java.util.stream.Stream;
 
@@ -128,9 +131,10 @@ final class Backends {
             throw failure(
                     CuFileError.DRIVER_NOT_INITIALIZED,
                     (directOnly
-                            ? "GPUDirect Storage is required (allow_compat_mode=false, %s), but no backend offers it: "
-                                    .formatted(config.value(CuFileKeys.ALLOW_COMPAT_MODE).origin())
-                            : "no backend is available: ") + String.join("; ", refusals));
+                            ? "GPUDirect Storage is required (allow_compat_mode=false, %s), but no backend offers it: %s"
+                                    .formatted(config.value(CuFileKeys.ALLOW_COMPAT_MODE).origin(),
+                                            String.join("; ", obstacles(providers, config)))
+                            : "no backend is available: " + String.join("; ", refusals)));
         }
         if (providers.isEmpty()) {
             throw failure(
@@ -140,6 +144,25 @@ final class Backends {
         String names = Stream.concat(Stream.of(AUTO), providers.stream().map(CuFileBackendProvider::name))
                 .collect(Collectors.joining(", "));
         throw failure(CuFileError.INVALID_VALUE, "backend is '%s', allowed: %s".formatted(name, names));
+    }
+
+    /** Returns why no backend offers direct storage. A backend that only the demand for it excludes never offers it. */
+    private static Set<String> obstacles(List<CuFileBackendProvider> providers, CuFileConfig config) {
+        CuFileConfig notRequired = config.toBuilder().directStorage(DirectStorage.AUTO).build();
+        Set<String> found = new LinkedHashSet<>();
+        for (CuFileBackendProvider provider : providers) {
+            if (provider.probeForAuto(notRequired) instanceof Availability.Unavailable) {
+                for (Availability answer : List.of(provider.probe(config), provider.probeForAuto(config))) {
+                    if (answer instanceof Availability.Unavailable(String reason, String remedy)) {
+                        found.add("%s: %s (%s)".formatted(provider.name(), reason, remedy));
+                    }
+                }
+            }
+        }
+        providers.stream().flatMap(provider -> provider.machine().stream()).findFirst().flatMap(Machine::noGpu)
+                .filter(reason -> found.stream().noneMatch(known -> known.contains(reason)))
+                .ifPresent(found::add);
+        return found;
     }
 
     /** Returns the best available provider of lower priority, for files that the chosen backend refuses. */

@@ -114,6 +114,15 @@ public final class CuFileBatch implements AutoCloseable {
         }
     }
 
+    /**
+     * Submits the added requests, all or none; {@link #await(int, Duration)} and {@link #awaitAll} take their completions.
+     *
+     * @throws CuFileException as {@link #submit(List)}. Then the added requests are no longer added
+     */
+    public void submit() {
+        added.submit(this);
+    }
+
     private void submitAll(List<Request> requests) {
         try (Lifetime.Call _ = begin(BatchLedger.SUBMIT, CuFileError.INTERNAL_BATCH_SUBMIT_ERROR)) {
             List<BatchRequest> entered = ledger.enter(requests);
@@ -183,7 +192,7 @@ public final class CuFileBatch implements AutoCloseable {
         try (Lifetime.Call _ = begin(STATUS, CuFileError.INTERNAL_BATCH_GETSTATUS_ERROR)) {
             int least = Math.min(minimum, ledger.awaited());
             List<BatchEvent> events = backend.batchIoGetStatus(batch, least, capacity(), Optional.of(timeout));
-            return ledger.complete(events);
+            return added.filled(ledger.complete(events));
         }
     }
 
@@ -203,7 +212,8 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * Adds a request, which {@link #awaitAll} submits. Any number may be added; what is never awaited is never submitted.
+     * Adds a request, which {@link #awaitAll} or {@link #submit()} submits. {@code awaitAll} submits any number, {@code submit} as many as
+     * the {@link #capacity}.
      *
      * @param request the request
      */
@@ -238,7 +248,33 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * Adds a read that fills the segment. A segment over a Java array is filled when {@link #awaitAll} returns, from a copy in native
+     * Adds a read as {@link #addRead(CuFileHandle, IoMemory, long, long, long)} does.
+     *
+     * @param handle the file
+     * @param memory receives the bytes
+     * @param size bytes, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     */
+    public void read(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        addRead(handle, memory, size, fileOffset, bufferOffset);
+    }
+
+    /**
+     * Adds a write as {@link #addWrite(CuFileHandle, IoMemory, long, long, long)} does.
+     *
+     * @param handle the file
+     * @param memory holds the bytes
+     * @param size bytes, 0 to 2^62
+     * @param fileOffset first byte in the file
+     * @param bufferOffset first byte in the memory
+     */
+    public void write(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
+        addWrite(handle, memory, size, fileOffset, bufferOffset);
+    }
+
+    /**
+     * Adds a read that fills the segment. A segment over a Java array is filled when a caller has taken the completion, from a copy in native
      * memory; it is unchanged past the bytes read, and unchanged if the read fails.
      *
      * @param handle the file
@@ -301,6 +337,16 @@ public final class CuFileBatch implements AutoCloseable {
         List<Completion> all = new ArrayList<>(await(outstanding(), BulkTransfer.FOREVER));
         all.addAll(added.transfer(this));
         return BulkTransfer.requireComplete(all);
+    }
+
+    /**
+     * Waits for all entries, as {@link #awaitAll} does.
+     *
+     * @return all completions
+     * @throws CuFileException as {@link #awaitAll}
+     */
+    public List<Completion> await() {
+        return awaitAll();
     }
 
     /**

@@ -14,6 +14,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.registration.RegistrationCache;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
+import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import io.gds4j.source.RangeSource;
 import io.gds4j.source.SourcePath;
@@ -46,7 +47,8 @@ import java.util.concurrent.CompletableFuture;
  * <p>
  * Each {@code open} starts a new session; {@link #share} adds a user to it, as a second {@code cuFileDriverOpen} does. All
  * methods are thread-safe. After {@link #close} they throw DRIVER_NOT_INITIALIZED, except {@link #isOpen}, {@link #useCount},
- * {@link #backendName}, {@link #version} and the counters {@link #bytesByPath} and {@link #peakStagingBytes}.
+ * {@link #backendName}, {@link #version} and the counters {@link #bytesByPath}, {@link #bytesRead},
+ * {@link #bytesWritten} and {@link #peakStagingBytes}.
  *
  * <p>
  * If a program forgets to close a driver, the garbage collector closes it and logs where it was opened. Handles, buffers,
@@ -129,6 +131,16 @@ public final class CuFileDriver implements AutoCloseable {
 
     private static CuFileDriver open(CuFileBackend backend, Optional<BackendChoice> choice) {
         return new CuFileDriver(new SessionUse(Session.open(backend, choice)));
+    }
+
+    /**
+     * Diagnoses this machine for the configuration of {@link CuFileConfig#load()} without opening a driver.
+     *
+     * @return the diagnosis, without paths
+     * @throws io.gds4j.config.CuFileConfigException if the environment or the file has an invalid value
+     */
+    public static Diagnosis diagnoseMachine() {
+        return diagnose(CuFileConfig.load());
     }
 
     /**
@@ -236,6 +248,18 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Allocates memory of a GPU.
+     *
+     * @param bytes size in bytes
+     * @param gpu ordinal of the GPU, from 0
+     * @return the memory; close it to free it
+     * @throws CuFileException as {@link MemoryAllocator#allocate(MemoryKind, long, int)}; DRIVER_NOT_INITIALIZED after close
+     */
+    public MemoryAllocation allocate(long bytes, int gpu) {
+        return allocator().allocate(MemoryKind.CUDA_DEVICE, bytes, gpu);
+    }
+
+    /**
      * Unpins idle staging memory and gives it back to the system. While a GPU is in use nothing is unpinned by itself, because that may wait
      * for all work of the GPU; at most the configured pool ({@code properties.posix_pool_slab_*}, 1.1 GiB by default) stays pinned. Waits
      * until no stream waits for an operation. The next use of a GPU pins again what it needs: call
@@ -270,6 +294,18 @@ public final class CuFileDriver implements AutoCloseable {
                 path instanceof SourcePath remote
                         ? OpenOptions.toRanges(remote, options)
                         : OpenOptions.toSource(path, options));
+    }
+
+    /**
+     * Opens a file as {@link #openFile} does.
+     *
+     * @param path the file
+     * @param options as of {@link #openFile}
+     * @return the registered file
+     * @throws CuFileException as {@link #openFile}
+     */
+    public CuFileHandle open(Path path, OpenOption... options) {
+        return openFile(path, options);
     }
 
     /**
@@ -330,6 +366,17 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileBuffer registerBuffer(MemoryAllocation allocation) {
         return registerBuffer(allocation.range());
+    }
+
+    /**
+     * Registers a whole allocation as {@link #registerBuffer(MemoryAllocation)} does.
+     *
+     * @param allocation the memory
+     * @return the registration
+     * @throws CuFileException as {@link #registerBuffer(MemoryRange)}
+     */
+    public CuFileBuffer register(MemoryAllocation allocation) {
+        return registerBuffer(allocation);
     }
 
     /**
@@ -454,6 +501,17 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
+     * Creates a batch of the largest capacity, {@code properties.io_batchsize}.
+     *
+     * @return the batch
+     * @throws CuFileException DRIVER_NOT_INITIALIZED after close
+     */
+    @Experimental
+    public CuFileBatch batch() {
+        return batch(properties().maxBatchIoSize());
+    }
+
+    /**
      * Registers a CUDA stream ({@code cuFileStreamRegister}).
      *
      * @param stream raw {@code CUstream}, 0 for the default stream, or {@link HostStream#address}
@@ -488,6 +546,16 @@ public final class CuFileDriver implements AutoCloseable {
     /** {@return bytes moved so far, by I/O path} */
     public Map<IoPath, Long> bytesByPath() {
         return session.backend().bytesByPath();
+    }
+
+    /** {@return bytes read from files so far, by all users of the session and at every level of statistics} */
+    public long bytesRead() {
+        return session.backend().bytesByPath().values().stream().mapToLong(Long::longValue).sum() - bytesWritten();
+    }
+
+    /** {@return bytes written to files so far, by all users of the session and at every level of statistics} */
+    public long bytesWritten() {
+        return session.backend().bytesWritten();
     }
 
     /** {@return peak of host memory used for staging so far, in bytes} */

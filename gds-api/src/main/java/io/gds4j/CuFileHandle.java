@@ -78,7 +78,8 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Reads from the file into memory ({@code cuFileRead}).
+     * Reads {@code size} bytes from the file into memory ({@code cuFileRead}): size first, then the offset in the file, then that in the
+     * memory.
      *
      * @param memory receives the bytes
      * @param size bytes to read, 0 to 2^62
@@ -357,7 +358,8 @@ public final class CuFileHandle implements AutoCloseable {
     }
 
     /**
-     * Writes memory to the file ({@code cuFileWrite}): all of it, or an exception that tells how many bytes.
+     * Writes {@code size} bytes of memory to the file ({@code cuFileWrite}): size first, then the offset in the file, then that in the
+     * memory. Writes all of them, or throws an exception that tells how many.
      *
      * @param memory holds the bytes
      * @param size bytes to write, 0 to 2^62; 0 never extends the file
@@ -383,6 +385,17 @@ public final class CuFileHandle implements AutoCloseable {
      */
     public long write(IoMemory memory, long fileOffset) {
         return write(memory, memory.range().length(), fileOffset, 0);
+    }
+
+    /**
+     * Writes the whole memory to the start of the file; see {@link #write(IoMemory, long)}.
+     *
+     * @param memory holds the bytes
+     * @return bytes written: all that the memory holds
+     * @throws CuFileException as {@link #write(IoMemory, long)}
+     */
+    public long write(IoMemory memory) {
+        return write(memory, 0);
     }
 
     /**

@@ -24,7 +24,7 @@ import java.util.Objects;
  * <pre>{@code
  * try (CuFileStream stream = driver.stream(rawStream, Set.of(StreamFlag.FIXED_FILE_SIZE))) {
  *     CuFileStream.Cells cells = stream.read(handle, memory, memory.length(), 0, 0);
- *     launch(rawStream);                       // the read returned at once; cells.result() is set before the stream goes on
+ *     launch(rawStream);                       // the read returned at once; cells.bytesDone() is set before the stream goes on
  * }
  * }</pre>
  *
@@ -87,7 +87,7 @@ public final class CuFileStream implements AutoCloseable {
      * @throws CuFileException if the submission fails: INVALID_VALUE if the stream is closed, HANDLE_NOT_REGISTERED,
      *         INVALID_FILE_OPEN_FLAG, PERMISSION_DENIED, CUDA_POINTER_INVALID or MEMORY_NOT_REGISTERED as
      *         {@link CuFileHandle#read(IoMemory, long, long, long)}, CUDA_MEMORY_TYPE_INVALID for a segment of a confined or
-     *         shared arena, ASYNC_NOT_SUPPORTED without parallel I/O. A later failure is reported in {@code bytesDone}
+     *         shared arena, ASYNC_NOT_SUPPORTED without parallel I/O. A later failure is reported in {@link Cells#bytesDone}
      */
     public void read(CuFileHandle handle, IoMemory memory, Cells cells) {
         submit("cuFileReadAsync", handle, memory, cells, false, ResultSink.NONE);
@@ -192,7 +192,7 @@ public final class CuFileStream implements AutoCloseable {
      * @param size bytes to read, 0 to 2^62
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory
-     * @return the cells of the operation, whose {@link Cells#result} is set when the stream goes on
+     * @return the cells of the operation, whose {@link Cells#bytesDone} is set when the stream goes on
      * @throws CuFileException as {@link #read(CuFileHandle, IoMemory, Cells)}
      */
     public Cells read(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
@@ -279,7 +279,7 @@ public final class CuFileStream implements AutoCloseable {
     private StreamRequest request(CuFileHandle handle, IoMemory memory, Cells cells) {
         return new StreamRequest(
                 handle.file(), memory.range(), cells.size(), cells.fileOffset(), cells.bufferOffset(),
-                cells.bytesDone(), stream);
+                cells.result(), stream);
     }
 
     private static RequestCheck check(String function, CuFileHandle handle, boolean write, Cells cells) {
@@ -376,10 +376,10 @@ public final class CuFileStream implements AutoCloseable {
      * @param size bytes to move; at submission an upper bound
      * @param fileOffset first byte in the file
      * @param bufferOffset first byte in the memory; without effect for fragments
-     * @param bytesDone receives the bytes moved, or a negative errno or cuFile code
+     * @param result receives the bytes moved, or a negative errno or cuFile code
      */
     public record Cells(
-            MemorySegment size, MemorySegment fileOffset, MemorySegment bufferOffset, MemorySegment bytesDone) {
+            MemorySegment size, MemorySegment fileOffset, MemorySegment bufferOffset, MemorySegment result) {
 
         private static final VarHandle CELL = ValueLayout.JAVA_LONG.varHandle();
 
@@ -387,15 +387,15 @@ public final class CuFileStream implements AutoCloseable {
          * Checks the cells.
          *
          * @throws CuFileException INVALID_VALUE (EINVAL) for a cell over a Java array, of less than 8 bytes, not 8-byte
-         *         aligned, or of a closed arena, and for a read-only {@code bytesDone}
+         *         aligned, or of a closed arena, and for a read-only {@code result}
          */
         public Cells {
             check("size", size);
             check("fileOffset", fileOffset);
             check("bufferOffset", bufferOffset);
-            check("bytesDone", bytesDone);
-            if (bytesDone.isReadOnly()) {
-                throw invalid("bytesDone is read-only");
+            check("result", result);
+            if (result.isReadOnly()) {
+                throw invalid("result is read-only");
             }
         }
 
@@ -405,7 +405,7 @@ public final class CuFileStream implements AutoCloseable {
          * @param size bytes to move, 0 to 2^62
          * @param fileOffset first byte in the file
          * @param bufferOffset first byte in the memory
-         * @return the cells; {@code bytesDone} is 0
+         * @return the cells; {@code result} is 0
          */
         public static Cells of(long size, long fileOffset, long bufferOffset) {
             MemorySegment cells = Arena.ofAuto().allocateFrom(ValueLayout.JAVA_LONG, size, fileOffset, bufferOffset, 0);
@@ -417,13 +417,13 @@ public final class CuFileStream implements AutoCloseable {
         }
 
         /**
-         * Returns the current value of {@code bytesDone}. Meaningful after the stream has passed the operation. If the stream fails
+         * Returns the current value of {@code result}. Meaningful after the stream has passed the operation. If the stream fails
          * while it copies the bytes of a read, the value may become an error only once the {@link CuFileStream} is closed.
          *
          * @return the bytes moved, or a negative errno or cuFile code
          */
-        public long result() {
-            return (long) CELL.getAcquire(bytesDone, 0L);
+        public long bytesDone() {
+            return (long) CELL.getAcquire(result, 0L);
         }
 
         /** Returns what a cell says at submission; -1 if this thread may not read it: the submission refuses it then. */

@@ -3,10 +3,12 @@ package io.gds4j;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.error.Errno;
+import io.gds4j.internal.text.UrlNames;
 import io.gds4j.source.SourcePath;
 import io.gds4j.spi.FileSource;
 import java.io.IOException;
 import java.nio.file.FileSystems;
+import java.nio.file.Files;
 import java.nio.file.LinkOption;
 import java.nio.file.OpenOption;
 import java.nio.file.Path;
@@ -61,6 +63,11 @@ final class OpenOptions {
             set.add(StandardOpenOption.READ);
         }
         set.remove(StandardOpenOption.SPARSE);
+        Optional<String> hint = UrlNames.hint(path);
+        if (hint.isPresent() && Files.notExists(path)) {
+            throw CuFileException.builder(FUNCTION).error(CuFileError.IO_ERROR).errno(Errno.ENOENT).path(path)
+                    .detail(hint.get()).build();
+        }
         return new FileSource.Named(path, set);
     }
 

@@ -65,6 +65,40 @@ class BackendsTest {
         return Backends.choose(name, config, List.of(providers));
     }
 
+    /** Serves everything but direct storage. */
+    private record Fallback() implements CuFileBackendProvider {
+        @Override
+        public String name() {
+            return "compat";
+        }
+
+        @Override
+        public int priority() {
+            return 0;
+        }
+
+        @Override
+        public Availability probe(CuFileConfig config) {
+            return config.directStorage() == DirectStorage.REQUIRE
+                    ? new Availability.Unavailable("allow_compat_mode is false", "set it to true")
+                    : YES;
+        }
+
+        @Override
+        public CuFileBackend create(CuFileConfig config) {
+            return new RecordingBackend();
+        }
+    }
+
+    @Test
+    void requiredDirectStorageNamesEveryReasonAndNoRemedyThatUndoesTheRequest() {
+        Provider library =
+                new Provider("library", 100, new Availability.Unavailable("it is not found", "install it"), NO);
+        CuFileException e = failure(() -> chooseDirect("auto", library, new Fallback()));
+        assertThat(e.detail())
+                .endsWith("offers it: library: it is not found (install it); library: no driver (load nvidia-fs)");
+    }
+
     @Test
     void requiredDirectStorageFailsAtOpenWithReasonAndRemedy() {
         Provider library = new Provider("library", 100, YES, NO);

@@ -144,6 +144,11 @@ public class CuFileException extends RuntimeException {
         return error;
     }
 
+    /** {@return the number of cuFile's code, such as 5001} */
+    public int code() {
+        return error.code();
+    }
+
     /** {@return the kernel's errno, if a system call failed (see {@link Errno})} */
     public OptionalInt errno() {
         return errno == 0 ? OptionalInt.empty() : OptionalInt.of(errno);

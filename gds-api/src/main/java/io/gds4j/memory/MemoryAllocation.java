@@ -75,6 +75,16 @@ public final class MemoryAllocation implements IoMemory, AutoCloseable {
         return range.length();
     }
 
+    /** {@return the kind of memory} */
+    public MemoryKind kind() {
+        return range.kind();
+    }
+
+    /** {@return ordinal of the GPU; {@link MemoryRange#NO_DEVICE} for host memory} */
+    public int device() {
+        return range.device();
+    }
+
     /**
      * Returns host memory as a segment. After {@link #close()} every access to the segment throws IllegalStateException.
      *

@@ -58,6 +58,11 @@ public interface CuFileBackend {
     /** {@return bytes moved so far on each path; paths without bytes may be absent} */
     Map<IoPath, Long> bytesByPath();
 
+    /** {@return the part of {@link #bytesByPath} that was written; 0 if a backend does not count it} */
+    default long bytesWritten() {
+        return 0;
+    }
+
     /** {@return peak size of the host memory used for staging so far, in bytes} */
     long peakStagingBytes();
 

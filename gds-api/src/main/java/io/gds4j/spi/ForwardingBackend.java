@@ -72,6 +72,11 @@ public abstract class ForwardingBackend implements CuFileBackend {
     }
 
     @Override
+    public long bytesWritten() {
+        return delegate().bytesWritten();
+    }
+
+    @Override
     public EngineStatistics engineStatistics() {
         return delegate().engineStatistics();
     }

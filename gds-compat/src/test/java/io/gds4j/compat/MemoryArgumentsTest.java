@@ -113,8 +113,8 @@ class MemoryArgumentsTest {
             stream.read(file, memory, pastTheEnd);
             order.synchronize();
 
-            assertThat(read.result()).isEqualTo(SIZE - 10);
-            assertThat(pastTheEnd.result()).isZero();
+            assertThat(read.bytesDone()).isEqualTo(SIZE - 10);
+            assertThat(pastTheEnd.bytesDone()).isZero();
             assertThat(memory.segment().asSlice(5, SIZE - 10).mismatch(MemorySegment.ofArray(CONTENT).asSlice(10)))
                     .isEqualTo(-1);
         }

@@ -157,14 +157,14 @@ final class BatchBuffer {
             target = allocator.allocate(MemoryKind.HOST, Long.BYTES);
             marker = target;
         }
-        result.bytesDone().set(ValueLayout.JAVA_LONG, 0, PENDING);
+        result.result().set(ValueLayout.JAVA_LONG, 0, PENDING);
         stream.read(file, target, result);
     }
 
     /** Tells whether the stream has passed the marker. */
     boolean hasPassed() {
         CuFileStream.Cells result = cells;
-        return result == null || result.result() != PENDING;
+        return result == null || result.bytesDone() != PENDING;
     }
 
     /**

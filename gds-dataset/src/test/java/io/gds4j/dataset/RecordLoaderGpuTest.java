@@ -51,7 +51,7 @@ class RecordLoaderGpuTest {
     @BeforeEach
     void makeRecords() throws IOException {
         file = TestRecords.write(folder.resolve("records"), 0, 0, RECORDS);
-        source = RecordFiles.fixed(List.of(file), 0, TestRecords.LENGTH);
+        source = RecordFiles.fixed(List.of(file), TestRecords.LENGTH);
     }
 
     private RecordLoader.Builder loader(int batch) {

@@ -59,7 +59,7 @@ class RecordLoaderLimitsTest {
     }
 
     private RecordSource source() {
-        return RecordFiles.fixed(List.of(file), 0, TestRecords.LENGTH);
+        return RecordFiles.fixed(List.of(file), TestRecords.LENGTH);
     }
 
     private RecordLoader.Builder loader(int batch) {
@@ -127,7 +127,7 @@ class RecordLoaderLimitsTest {
     /** A million labels of one byte once took 37 MB of the heap in each of 128 buffers. */
     @Test
     void memoryBoundsTheHeapToo() {
-        RecordSource labels = RecordFiles.fixed(List.of(file), 0, 1);
+        RecordSource labels = RecordFiles.fixed(List.of(file), 1);
         FakeGpu gpu = FakeGpu.builder().bytesPerDevice(1 << 20).build();
         try (CuFileDriver driver = CuFileDriver.open(gpu.backend());
                 RecordLoader loader = RecordLoader.builder(driver, labels, 10_000)
@@ -216,7 +216,7 @@ class RecordLoaderLimitsTest {
         }
         FaultInjectingBackend backend = new FaultInjectingBackend(FakeGpu.create().backend());
         backend.on(Call.READ).always().delays(Duration.ofMillis(20));
-        RecordSource records = RecordFiles.fixed(List.of(large), 0, 1 << 16);
+        RecordSource records = RecordFiles.fixed(List.of(large), 1 << 16);
         try (CuFileDriver driver = CuFileDriver.open(backend);
                 RecordLoader loader = RecordLoader.builder(driver, records, 64)
                         .target(MemoryKind.HOST, 0).memory(16 << 20).readers(1).open()) {

@@ -28,7 +28,7 @@ class RecordLoaderObservationTest {
     @BeforeEach
     void makeRecords() throws IOException {
         source = RecordFiles.fixed(
-                List.of(TestRecords.write(folder.resolve("records"), 0, 0, RECORDS)), 0, TestRecords.LENGTH);
+                List.of(TestRecords.write(folder.resolve("records"), 0, 0, RECORDS)), TestRecords.LENGTH);
     }
 
     private RecordLoader open(CuFileDriver driver) {

@@ -54,7 +54,7 @@ class RecordLoaderSoakTest {
         int records = 1 + random.nextInt(400);
         int cut = random.nextInt(records + 1);
         int header = random.nextInt(100);
-        RecordSource source = RecordFiles.fixed(
+        RecordSource source = RecordFiles.afterHeader(
                 List.of(TestRecords.write(folder.resolve("a" + number % 2), header, 0, cut),
                         TestRecords.write(folder.resolve("b" + number % 2), header, cut, records)),
                 header,

@@ -40,7 +40,7 @@ class RecordLoaderSteadyStateTest {
     private double bytesForEachRecord(MemoryKind kind) throws IOException {
         ThreadMXBean threads = (ThreadMXBean) ManagementFactory.getThreadMXBean();
         Path path = TestRecords.write(folder.resolve("records"), 0, 0, BATCH);
-        RecordSource source = RecordFiles.fixed(List.of(path), 0, TestRecords.LENGTH);
+        RecordSource source = RecordFiles.fixed(List.of(path), TestRecords.LENGTH);
         double fewest = Double.MAX_VALUE;
         try (CuFileDriver driver = CuFileDriver.open();
                 RecordLoader loader = RecordLoader.builder(driver, source, BATCH).order(RecordOrder.shuffled(1))

@@ -60,7 +60,7 @@ class RecordLoaderTest {
     void makeRecords() throws IOException {
         first = TestRecords.write(folder.resolve("first"), 10, 0, 60);
         second = TestRecords.write(folder.resolve("second"), 10, 60, RECORDS);
-        source = RecordFiles.fixed(List.of(first, second), 10, TestRecords.LENGTH);
+        source = RecordFiles.afterHeader(List.of(first, second), 10, TestRecords.LENGTH);
     }
 
     private RecordLoader.Builder loader(int batch) {

@@ -45,7 +45,7 @@ final class TestRecords {
     static RecordSource none() {
         try {
             Path empty = Files.createTempFile("gds4j-no-records", null);
-            RecordSource source = RecordFiles.fixed(List.of(empty), 0, 1);
+            RecordSource source = RecordFiles.fixed(List.of(empty), 1);
             Files.delete(empty);
             return source;
         } catch (IOException e) {

@@ -126,7 +126,7 @@ final class ApiBatchCases {
         CuFileStream.Cells cells = cells(size, fileOffset, bufferOffset);
         answers.does(name, () -> stream.read(handle, memory, cells));
         RawLibrary.succeed(cuda.streamSynchronize(stream.address()));
-        answers.row(name + ": bytes", Long.toString(cells.bytesDone().get(JAVA_LONG, 0)));
+        answers.row(name + ": bytes", Long.toString(cells.bytesDone()));
     }
 
     private static CuFileStream.Cells cells(long size, long fileOffset, long bufferOffset) {

@@ -3,6 +3,7 @@ package io.gds4j.loader;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
 import io.gds4j.loader.format.CheckpointFormat;
@@ -25,6 +26,7 @@ import java.util.List;
 import java.util.Map;
 import java.util.Objects;
 import java.util.TreeMap;
+import java.util.concurrent.CompletableFuture;
 import java.util.function.Supplier;
 
 /**
@@ -176,7 +178,35 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
     }
 
     /**
-     * Opens a checkpoint and loads all its tensors: {@code open(path).plan().toBest(driver).load(driver)}.
+     * Loads all tensors of a checkpoint with a driver of their own; {@link #plan()} selects tensors, memory and requests. The tensors, and
+     * memory that was taken from them, keep the driver open until they are closed.
+     *
+     * @return the tensors, in memory of GPU 0, or in host memory where there is no GPU; the caller closes them
+     * @throws CheckpointException as {@link #load(Path, CuFileDriver)}
+     * @throws CuFileException as {@link #load(Path, CuFileDriver)} and {@link CuFileDriver#open()}
+     */
+    public static LoadedTensors load(Path path) {
+        return open(path).load();
+    }
+
+    /**
+     * Loads all tensors of a checkpoint of a server, as {@link #load(Path)} does; {@link #plan()} selects tensors, memory and requests.
+     *
+     * @throws CheckpointException as {@link #load(Path)}
+     * @throws CuFileException as {@link #load(Path)} and {@link #open(URI)}
+     */
+    public static LoadedTensors load(URI uri) {
+        return open(uri).load();
+    }
+
+    private LoadedTensors load() {
+        CuFileDriver driver = CuFileDriver.open();
+        return Undo.ifFails(driver::close, () -> load(driver).keeping(driver));
+    }
+
+    /**
+     * Loads all tensors of a checkpoint: {@code open(path).plan().toBest(driver).load(driver)}. {@link #plan()} selects tensors, memory and
+     * requests.
      *
      * @param driver the driver that loads, into memory of GPU 0, or into host memory where it has no GPU
      * @return the tensors, which the caller closes
@@ -184,8 +214,66 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
      * @throws CuFileException as {@link LoadPlan#load(CuFileDriver)}
      */
     public static LoadedTensors load(Path path, CuFileDriver driver) {
+        return load(path, driver, LoadListener.NONE);
+    }
+
+    /**
+     * Loads all tensors of a checkpoint, as {@link #load(Path, CuFileDriver)} does, and reports the progress.
+     *
+     * @param listener as of {@link LoadPlan#load(CuFileDriver, LoadListener)}
+     * @throws CheckpointException as {@link #load(Path, CuFileDriver)}
+     * @throws CuFileException as {@link #load(Path, CuFileDriver)}
+     */
+    public static LoadedTensors load(Path path, CuFileDriver driver, LoadListener listener) {
         Objects.requireNonNull(driver, "driver");
-        return open(path).plan().toBest(driver).load(driver);
+        return open(path).plan().toBest(driver).load(driver, listener);
+    }
+
+    /**
+     * Loads all tensors of a checkpoint of a server, as {@link #load(Path, CuFileDriver)} does; {@link #plan()} selects tensors, memory and
+     * requests.
+     *
+     * @throws CheckpointException as {@link #load(Path, CuFileDriver)}
+     * @throws CuFileException as {@link #load(Path, CuFileDriver)} and {@link #open(URI)}
+     */
+    public static LoadedTensors load(URI uri, CuFileDriver driver) {
+        Objects.requireNonNull(driver, "driver");
+        return open(uri).load(driver);
+    }
+
+    /**
+     * Reads the headers of a checkpoint, then starts to load all its tensors as {@link LoadPlan#loadAsync(CuFileDriver)} does;
+     * {@link #plan()} selects tensors, memory and requests.
+     *
+     * @param driver as of {@link #load(Path, CuFileDriver)}
+     * @throws CheckpointException as {@link #open(Path, FileVisitOption...)}; the future reports what the load throws
+     */
+    public static CompletableFuture<LoadedTensors> loadAsync(Path path, CuFileDriver driver) {
+        Objects.requireNonNull(driver, "driver");
+        return open(path).plan().toBest(driver).loadAsync(driver);
+    }
+
+    /**
+     * Reads the headers of a checkpoint of a server, then starts to load all its tensors, as {@link #loadAsync(Path, CuFileDriver)} does.
+     *
+     * @throws CheckpointException as {@link #open(URI)}; the future reports what the load throws
+     * @throws CuFileException as {@link #open(URI)}
+     */
+    public static CompletableFuture<LoadedTensors> loadAsync(URI uri, CuFileDriver driver) {
+        Objects.requireNonNull(driver, "driver");
+        return open(uri).plan().toBest(driver).loadAsync(driver);
+    }
+
+    /**
+     * Loads all tensors: {@code plan().toBest(driver).load(driver)}.
+     *
+     * @param driver as of {@link #load(Path, CuFileDriver)}
+     * @return the tensors, which the caller closes
+     * @throws CheckpointException as {@link LoadPlan#load(CuFileDriver)}
+     * @throws CuFileException as {@link LoadPlan#load(CuFileDriver)}
+     */
+    public LoadedTensors load(CuFileDriver driver) {
+        return plan().toBest(driver).load(driver);
     }
 
     /**

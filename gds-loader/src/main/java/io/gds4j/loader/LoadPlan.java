@@ -453,7 +453,7 @@ public final class LoadPlan {
         return new LoadedTensors(mapped, 0, new LoadReportParts(
                 chosen.files().size(), chosen.tensors().size(), bytes(), 0, headerSeconds + seconds, headerSeconds,
                 seconds,
-                Map.of(), 0, Optional.empty(), 0));
+                Map.of(), 0, Optional.empty(), 0, "mapped files"));
     }
 
     private LoadRun<LoadedTensors> run(CuFileDriver driver, LoadListener listener) {
@@ -490,7 +490,7 @@ public final class LoadPlan {
                         layout.files().size(), tensors, bytes, outcome.requests(), outcome.nanos() / 1e9,
                         checkpoint.headerNanos() / 1e9, outcome.memoryNanos() / 1e9,
                         outcome.moved().byPath(), outcome.moved().asked(), outcome.moved().whyNotDirect(),
-                        outcome.peakStagingBytes())));
+                        outcome.peakStagingBytes(), layout.targets())));
     }
 
     /** Returns this plan for what is there after a save replaced the files; throws the exception if that does not fit. */

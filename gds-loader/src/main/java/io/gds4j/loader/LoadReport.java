@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The result of a load.
+ * The result of a load. Its text is one line: {@code 291 tensors, 17.18 GB in 0.395 s, 43.50 GB/s into GPU 0 by COMPAT_CACHED}.
  *
  * @since 0.1
  */
@@ -52,6 +52,9 @@ public sealed interface LoadReport permits LoadReportParts {
 
     /** {@return peak of the host memory for staging, of driver and loader together} */
     long peakStagingBytes();
+
+    /** {@return where the tensors are, for users: {@code GPU 0}, {@code host memory}, or several of them} */
+    String target();
 
     /** Returns bytes per second, based on {@link #seconds}. */
     default double bytesPerSecond() {

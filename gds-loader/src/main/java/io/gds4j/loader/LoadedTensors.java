@@ -1,5 +1,6 @@
 package io.gds4j.loader;
 
+import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.format.CheckpointException;
@@ -54,6 +55,8 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     private final @Nullable MemoryAllocator allocator;
     private final LoadReport report;
     private final Map<Path, FileVersion> versions;
+    /** A driver that only these tensors keep open; null if the program opened it. */
+    private @Nullable CuFileDriver driver;
     private boolean closed;
 
     /** A tensor, the block that contains it, and the bytes of the file that it consists of. */
@@ -80,6 +83,12 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
                 blocks.add(placed.blocks().get(i));
             }
         }
+    }
+
+    /** Closes a driver when these tensors and all memory that was taken from them are closed. */
+    synchronized LoadedTensors keeping(CuFileDriver own) {
+        driver = own;
+        return this;
     }
 
     /** Describes a slice as a tensor, under its new name if there is one. */
@@ -224,10 +233,22 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         if (!range.isWritable()) {
             throw CuFileException.invalid(FUNCTION, "the tensors are in mapped files; load gives memory to take");
         }
-        one.block.hold();
-        MemoryAllocation taken = MemoryAllocation.of(range, one.block::release);
+        DestinationBlock block = one.block;
+        CuFileDriver share = driver == null ? null : driver.share();
+        block.hold();
+        MemoryAllocation taken = MemoryAllocation.of(range, () -> release(block, share));
         held.remove(name);
         return taken;
+    }
+
+    private static void release(DestinationBlock block, @Nullable CuFileDriver share) {
+        try {
+            block.release();
+        } finally {
+            if (share != null) {
+                share.close();
+            }
+        }
     }
 
     /** Returns what the load did. */
@@ -257,6 +278,9 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
                 blocks.getLast().release();
                 blocks.removeLast();
             }
+        }
+        if (driver != null) {
+            driver.close();
         }
     }
 

@@ -289,7 +289,7 @@ public final class ParallelLoadPlan {
             ranks.put(rank, new LoadedTensors(job.placed(), rank, new LoadReportParts(
                     all.files(), own.tensors(), own.bytes(), all.requests(), all.seconds(), all.headerSeconds(),
                     all.memorySeconds(), all.ioPaths(), all.bytesAsked(), all.whyNotDirect(),
-                    all.peakStagingBytes())));
+                    all.peakStagingBytes(), layout.targets())));
         }
         return new ParallelTensors(ranks, new ParallelReport(all, storageBytes(), reports));
     }

@@ -3,7 +3,7 @@ package io.gds4j.loader;
 import java.util.List;
 
 /**
- * The result of a load to several ranks.
+ * The result of a load to several ranks. Its text is one line, as that of {@link LoadReport}.
  *
  * @since 0.1
  */
@@ -44,6 +44,6 @@ public final class ParallelReport {
 
     @Override
     public String toString() {
-        return "ParallelReport[load=" + load + ", storageBytes=" + storageBytes + ", ranks=" + ranks.size() + ']';
+        return load.toString();
     }
 }

@@ -38,6 +38,7 @@ import org.junit.jupiter.api.extension.RegisterExtension;
 import org.junit.jupiter.api.io.TempDir;
 import org.junit.jupiter.params.ParameterizedTest;
 import org.junit.jupiter.params.provider.CsvSource;
+import org.junit.jupiter.params.provider.ValueSource;
 
 /** How formats are found and chosen, and a format of a program. */
 class CheckpointFormatTest {
@@ -99,6 +100,21 @@ class CheckpointFormatTest {
         assertThat(e.rule()).isEqualTo(CheckpointRule.UNKNOWN_FORMAT);
         assertThat(e.getMessage()).contains("weights", "matches none", "safetensors");
         assertThat(failure(file("empty", "")).getMessage()).contains("the file is empty");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"a.bin", "a.pt", "a.pth", "a.npz"})
+    void unknownContentIsNoBrokenZipFileWhateverItsName(String name) throws IOException {
+        assertThat(failure(file(name, "no checkpoint at all")).getMessage())
+                .contains("no known format", "matches none").doesNotContain("zip");
+        assertThat(failure(file(name, "")).getMessage()).contains("the file is empty").doesNotContain("zip");
+        assertThat(failure(file(name, "PK\3\4 and no more")).getMessage()).contains("broken zip file");
+    }
+
+    @ParameterizedTest
+    @ValueSource(strings = {"https://host/model.safetensors", "s3://bucket/model"})
+    void urlThatIsTakenForAFileIsNamed(String url) {
+        assertThat(failure(Path.of(url)).getMessage()).contains("this was a URL", "Checkpoint.open(URI");
     }
 
     @Test

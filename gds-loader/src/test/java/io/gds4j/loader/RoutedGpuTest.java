@@ -122,7 +122,7 @@ class RoutedGpuTest {
             mayRead.countDown();
             assertThat(cuda.streamSynchronize(raw[0])).isZero();
             assertThat(read.get()).isEqualTo(SIZE);
-            assertThat(cells.bytesDone().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(SIZE);
+            assertThat(cells.bytesDone()).isEqualTo(SIZE);
         } finally {
             cuda.streamDestroy(raw[0]);
             cuda.ctxPopCurrent(context);
@@ -156,7 +156,7 @@ class RoutedGpuTest {
                             cell(arena, SIZE), cell(arena, 0), cell(arena, 0), cell(arena, -77));
                     stream.read(handle, range, cells);
                     assertThat(cuda.streamSynchronize(raw[0])).isZero();
-                    assertThat(cells.bytesDone().get(ValueLayout.JAVA_LONG, 0)).isEqualTo(SIZE);
+                    assertThat(cells.bytesDone()).isEqualTo(SIZE);
                 }
             }
             assertThat(cuda.leaks()).as("driver %s", i).containsExactlyInAnyOrderElementsOf(before);

@@ -4,8 +4,10 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatThrownBy;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
+import io.gds4j.CuFileDriver;
 import io.gds4j.Logged;
 import io.gds4j.compat.CompatBackend;
+import io.gds4j.config.CuFileConfig;
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
 import io.gds4j.ffi.ChildJvm;
@@ -14,6 +16,7 @@ import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.save.SavePlan;
+import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryKind;
 import io.gds4j.testkit.FakeGpu;
 import io.gds4j.testkit.GdsExtension;
@@ -74,6 +77,22 @@ class ShortFormsTest {
             assertThat(tensors.get("scalar").elements()).isEqualTo(1);
             assertThat(tensors.get("none").elements()).isZero();
         }
+    }
+
+    @Test
+    void takenMemoryKeepsTheDriverThatOnlyItsTensorsOpened() {
+        CuFileDriver opened = CuFileDriver.open(CuFileConfig.builder().build(), "compat");
+        LoadedTensors tensors = Checkpoint.open(model()).load(opened).keeping(opened);
+        MemoryAllocation first = tensors.take("a");
+        MemoryAllocation second = tensors.take("b");
+        tensors.close();
+        tensors.close();
+        assertThat(opened.isOpen()).isFalse();
+        assertThat(opened.useCount()).isEqualTo(2);
+        first.close();
+        assertThat(opened.useCount()).isEqualTo(1);
+        second.close();
+        assertThat(opened.useCount()).isZero();
     }
 
     @Test

@@ -40,6 +40,7 @@ public final class ReferenceBackend implements CuFileBackend {
     private final Map<Long, MemoryRange> buffers = new HashMap<>();
     private final Set<ReferenceFile> files = new LinkedHashSet<>();
     private final AtomicLong moved = new AtomicLong();
+    private final AtomicLong written = new AtomicLong();
     private InFlight inFlight = new InFlight();
     private long users;
     private long maxDirectKb = MAX_DIRECT_KB;
@@ -69,6 +70,11 @@ public final class ReferenceBackend implements CuFileBackend {
     @Override
     public Map<IoPath, Long> bytesByPath() {
         return Map.of(IoPath.COMPAT_BUFFERED, moved.get());
+    }
+
+    @Override
+    public long bytesWritten() {
+        return written.get();
     }
 
     @Override
@@ -182,6 +188,7 @@ public final class ReferenceBackend implements CuFileBackend {
                 }
                 done += count;
                 moved.addAndGet(count);
+                written.addAndGet(write ? count : 0);
                 if (count < length) {
                     return done;
                 }

@@ -93,7 +93,7 @@ class FakeGpuFaultsTest {
             }
             stream.synchronize();
         }
-        throw CuFileException.builder("bytesDone").errno((int) -cells.result()).build();
+        throw CuFileException.builder("bytesDone").errno((int) -cells.bytesDone()).build();
     }
 
     private static void get(Future<Long> future) {

@@ -73,9 +73,9 @@ class FakeStreamTest {
         byte[] early = new byte[SIZE];
         driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(early));
         assertThat(early).as("a copy that does not wait for the stream").isEqualTo(before);
-        assertThat(cells.result()).isZero();
+        assertThat(cells.bytesDone()).isZero();
         stream.synchronize();
-        assertThat(cells.result()).isEqualTo(SIZE);
+        assertThat(cells.bytesDone()).isEqualTo(SIZE);
         assertThat(bytes()).isEqualTo(file.expected(0, SIZE));
     }
 
@@ -143,15 +143,15 @@ class FakeStreamTest {
         Cells third = Cells.of(100, 0, 0);
         ordered.read(handle, memory, first);
         memory.close();
-        assertThat(first.result()).as("memory").isEqualTo(SIZE);
+        assertThat(first.bytesDone()).as("memory").isEqualTo(SIZE);
         try (MemoryAllocation more = driver.allocator().allocate(MemoryKind.CUDA_POOL, 100)) {
             ordered.read(handle, more, second);
             handle.close();
-            assertThat(second.result()).as("file").isEqualTo(100);
+            assertThat(second.bytesDone()).as("file").isEqualTo(100);
             handle = driver.openFile(file.path());
             ordered.read(handle, more, third);
             ordered.close();
-            assertThat(third.result()).as("stream").isEqualTo(100);
+            assertThat(third.bytesDone()).as("stream").isEqualTo(100);
         }
     }
 
@@ -227,7 +227,7 @@ class FakeStreamTest {
         for (int i = 0; i < 3; i++) {
             Cells cells = Cells.of(100, i * 100, i * 100);
             ordered.read(handle, memory, cells);
-            stream.enqueue(() -> seen.add(cells.result()));
+            stream.enqueue(() -> seen.add(cells.bytesDone()));
         }
         assertThat(seen).isEmpty();
         stream.synchronize();
@@ -243,7 +243,7 @@ class FakeStreamTest {
             Cells cells = Cells.of(SIZE, 0, 0);
             onHost.read(handle, memory, cells);
             host.synchronize();
-            assertThat(cells.result()).isEqualTo(SIZE);
+            assertThat(cells.bytesDone()).isEqualTo(SIZE);
             MemoryAllocation foreign = reference.allocator().allocate(MemoryKind.HOST, SIZE);
             ordered.read(handle, foreign, Cells.of(SIZE, 0, 0));
             foreign.close();
@@ -256,9 +256,9 @@ class FakeStreamTest {
         try (CuFileStream onDefault = driver.stream(0, Set.of())) {
             Cells cells = Cells.of(SIZE, 0, 0);
             onDefault.read(handle, memory, cells);
-            assertThat(cells.result()).isZero();
+            assertThat(cells.bytesDone()).isZero();
             gpu.defaultStream().close();
-            assertThat(cells.result()).isEqualTo(SIZE);
+            assertThat(cells.bytesDone()).isEqualTo(SIZE);
             onDefault.read(handle, memory, cells);
         }
     }

@@ -124,8 +124,8 @@ class ShortFormsTest {
             CuFileStream.Cells read = stream.read(file, memory, SIZE, 20, 4);
             CuFileStream.Cells write = stream.write(file, memory, 10, SIZE, 4);
             order.synchronize();
-            assertThat(read.result()).as("up to the end of the file").isEqualTo(SIZE - 20);
-            assertThat(write.result()).isEqualTo(10);
+            assertThat(read.bytesDone()).as("up to the end of the file").isEqualTo(SIZE - 20);
+            assertThat(write.bytesDone()).isEqualTo(10);
         }
         assertThat(Arrays.copyOfRange(Files.readAllBytes(path), SIZE, SIZE + 10))
                 .isEqualTo(Arrays.copyOfRange(CONTENT, 20, 30));

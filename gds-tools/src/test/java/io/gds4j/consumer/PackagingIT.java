@@ -11,6 +11,7 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
@@ -123,6 +124,20 @@ class PackagingIT {
 
         assertThat(run.out()).contains(expected);
         assertThat(run).isEqualTo(new Run(0, run.out(), ""));
+    }
+
+    @Test
+    void programOfTheReadmeLoadsWhatTryHasSaved() throws Exception {
+        Path place = Files.createTempDirectory(folder, "readme");
+        for (List<String> program : List.of(List.of("Try.java"), List.of("Load.java", "try.safetensors"))) {
+            List<String> command = new ArrayList<>(List.of(
+                    JDK.resolve("bin/java").toString(), "--enable-native-access=ALL-UNNAMED", "-cp", folder + "/lib/*",
+                    EXAMPLES.resolve(program.getFirst()).toString()));
+            command.addAll(program.subList(1, program.size()));
+            Run run = Run.of(place, ENVIRONMENT, command);
+            assertThat(run.out()).contains("weight");
+            assertThat(run.out().contains("2 tensors, 16 bytes in ")).isEqualTo(program.size() == 2);
+        }
     }
 
     @Test

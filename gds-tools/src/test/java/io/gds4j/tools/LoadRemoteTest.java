@@ -272,7 +272,7 @@ class LoadRemoteTest {
         ByteArrayOutputStream read = new ByteArrayOutputStream();
         try (CuFileDriver driver = CuFileDriver.open(CuFileConfig.defaults());
                 RecordLoader loader =
-                        RecordLoader.builder(driver, RecordFiles.fixed(List.of(remote), 0, 1000), 30).open()) {
+                        RecordLoader.builder(driver, RecordFiles.fixed(List.of(remote), 1000), 30).open()) {
             while (loader.hasNext()) {
                 try (RecordBatch batch = loader.next()) {
                     read.writeBytes(batch.memory().segment().orElseThrow().toArray(ValueLayout.JAVA_BYTE));

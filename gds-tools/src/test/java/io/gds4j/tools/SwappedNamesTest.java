@@ -41,7 +41,7 @@ class SwappedNamesTest {
     static Stream<Arguments> openings() {
         return Stream.of(
                 Arguments.of("cufile.json", (Opening) CuFileConfig::load),
-                Arguments.of("data set", (Opening) file -> RecordFiles.fixed(List.of(file), 0, 1)),
+                Arguments.of("data set", (Opening) file -> RecordFiles.fixed(List.of(file), 1)),
                 Arguments.of("input", (Opening) file -> InputFile.bytes(file, 100, "a file")));
     }
 

@@ -5,7 +5,7 @@ import io.gds4j.loader.Checkpoint;
 import io.gds4j.loader.LoadedTensors;
 import java.nio.file.Path;
 
-/** The program of the README: loads a checkpoint into GPU memory, or into host memory without a GPU. */
+/** Loads a checkpoint with a driver into GPU memory, or into host memory without a GPU. */
 public final class LoadCheckpoint {
     private LoadCheckpoint() {
     }

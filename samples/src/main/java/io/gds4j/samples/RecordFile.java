@@ -42,7 +42,7 @@ record RecordFile(RecordSource source, long sum) {
                 }
             }
         }
-        return new RecordFile(RecordFiles.fixed(List.of(path), 0, length), sum);
+        return new RecordFile(RecordFiles.fixed(List.of(path), length), sum);
     }
 
     /** Records of a batch: an eighth of the file at most, so that reading ahead has something to do. */

@@ -52,7 +52,7 @@ class DatasetGuideTest {
     @Test
     void trainingLoopReadsEachRecordOncePerEpoch() {
         try (CuFileDriver driver = CuFileDriver.open()) {
-            RecordSource images = RecordFiles.fixed(List.of(first, second), 16, 4096); // header and record, bytes
+            RecordSource images = RecordFiles.afterHeader(List.of(first, second), 16, 4096); // header and record, bytes
             try (RecordLoader loader = RecordLoader.builder(driver, images, 32)
                     .order(RecordOrder.shuffled(42))
                     .epochs(2)
@@ -68,7 +68,7 @@ class DatasetGuideTest {
 
     @Test
     void streamGivesBatchesBack() {
-        RecordSource images = RecordFiles.fixed(List.of(first, second), 16, 4096);
+        RecordSource images = RecordFiles.afterHeader(List.of(first, second), 16, 4096);
         try (HostStream queue = HostStream.create();
                 CuFileDriver driver = CuFileDriver.open();
                 RecordLoader loader = RecordLoader.builder(driver, images, 10).epochs(3).memory(100_000).open()) {
@@ -120,7 +120,7 @@ class DatasetGuideTest {
 
     @Test
     void onePositionResumesARank() {
-        RecordSource images = RecordFiles.fixed(List.of(first, second), 16, 4096);
+        RecordSource images = RecordFiles.afterHeader(List.of(first, second), 16, 4096);
         long saved = 7;
         try (CuFileDriver driver = CuFileDriver.open()) {
             try (RecordLoader loader = RecordLoader.builder(driver, images, 32)

@@ -24,7 +24,8 @@ class DocumentedSnippetsTest {
     @TestFactory
     List<DynamicTest> everySnippetIsPartOfASample() throws IOException {
         String samples = words(read(ROOT.resolve("samples/src"), ".java")
-                + read(ROOT.resolve("examples/cudf/src"), ".java"));
+                + read(ROOT.resolve("examples/cudf/src"), ".java")
+                + Files.readString(ROOT.resolve("examples/Load.java")));
         List<DynamicTest> tests = new ArrayList<>();
         List<Path> documents = new ArrayList<>(files(ROOT.resolve("docs"), ".md"));
         documents.removeIf(document -> RUN_ELSEWHERE.contains(document.getFileName().toString()));

@@ -5,6 +5,7 @@ import static java.nio.file.StandardOpenOption.WRITE;
 import static org.assertj.core.api.Assertions.assertThat;
 
 import io.gds4j.CuFileBatch;
+import io.gds4j.CuFileBuffer;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
@@ -81,6 +82,34 @@ class FirstGuessesTest {
     }
 
     @Test
+    void checkpointLoadsWithoutADriver() {
+        MemoryAllocation taken;
+        try (LoadedTensors tensors = Checkpoint.load(model)) {
+            assertThat(tensors.names()).hasSize(3);
+            taken = tensors.take("model.norm.weight");
+        }
+        taken.close();
+    }
+
+    @Test
+    void checkpointOfAUriLoads(CuFileDriver driver) {
+        try (LoadedTensors tensors = Checkpoint.load(model.toUri(), driver);
+                LoadedTensors others = Checkpoint.load(model.toUri())) {
+            assertThat(tensors.names()).isEqualTo(others.names());
+        }
+    }
+
+    @Test
+    void checkpointLoadsWithProgressAndInTheBackground(CuFileDriver driver) {
+        try (LoadedTensors tensors = Checkpoint.load(model, driver, p -> System.out.println(p.bytes()));
+                LoadedTensors later = Checkpoint.loadAsync(model, driver).join();
+                LoadedTensors last = Checkpoint.loadAsync(model.toUri(), driver).join();
+                LoadedTensors opened = Checkpoint.open(model).load(driver)) {
+            assertThat(List.of(tensors.size(), later.size(), last.size(), opened.size())).containsOnly(3);
+        }
+    }
+
+    @Test
     void valuesAreViewedAndDecoded(CuFileDriver driver) {
         try (LoadedTensors tensors = Checkpoint.load(model, driver)) {
             FloatBuffer view = tensors.get("model.norm.weight").toHost().asFloatBuffer();
@@ -144,7 +173,7 @@ class FirstGuessesTest {
     @Test
     void recordsAreLooped(CuFileDriver driver) {
         int records = 0;
-        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 0, 64), 10).open()) {
+        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 64), 10).open()) {
             for (RecordBatch batch : loader) {
                 records += batch.count();
             }
@@ -154,7 +183,7 @@ class FirstGuessesTest {
 
     @Test
     void recordsAreStreamed(CuFileDriver driver) {
-        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 0, 64), 10).open();
+        try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(data), 64), 10).open();
                 Stream<RecordBatch> batches = loader.batches()) {
             assertThat(batches.mapToInt(RecordBatch::count).sum()).isEqualTo(64);
         }
@@ -179,6 +208,35 @@ class FirstGuessesTest {
             assertThat(file.read(memory)).isEqualTo(4096);
             assertThat(file.readAsync(memory, 0).join()).isEqualTo(4096);
         }
+    }
+
+    @Test
+    void memoryOfAGpuIsAllocatedReadAndRegistered(CuFileDriver driver) {
+        try (CuFileHandle file = driver.open(data, READ, WRITE);
+                MemoryAllocation memory = driver.allocate(4096, 1);
+                CuFileBuffer registered = driver.register(memory)) {
+            assertThat(memory.device()).isEqualTo(1);
+            assertThat(file.write(memory)).isEqualTo(4096);
+            assertThat(file.read(registered)).isEqualTo(4096);
+            assertThat(driver.bytesRead() + driver.bytesWritten()).isEqualTo(8192);
+        }
+    }
+
+    @Test
+    void batchIsSubmittedAndAwaited(CuFileDriver driver) {
+        byte[] bytes = new byte[10];
+        try (CuFileHandle file = driver.open(data, READ, WRITE);
+                MemoryAllocation memory = driver.allocate(4096);
+                CuFileBatch batch = driver.batch()) {
+            file.write(new byte[]{1, 2, 3}, 0);
+            batch.addRead(file, bytes, 0);
+            for (int i = 0; i < 4; i++) {
+                batch.read(file, memory, 512, 512L * i, 512L * i);
+            }
+            batch.submit();
+            assertThat(batch.await()).hasSize(5);
+        }
+        assertThat(bytes).startsWith(1, 2, 3, 0);
     }
 
     @Test
@@ -211,7 +269,7 @@ class FirstGuessesTest {
                 CuFileStream stream = driver.stream(cuStream.address())) {
             CuFileStream.Cells cells = stream.read(file, memory, 4096, 0, 0);
             cuStream.synchronize();
-            assertThat(cells.result()).isEqualTo(4096);
+            assertThat(cells.bytesDone()).isEqualTo(4096);
         }
     }
 
@@ -241,6 +299,7 @@ class FirstGuessesTest {
             file.read(new byte[10], 0);
         } catch (CuFileException e) {
             assertThat(e.errno()).isPresent();
+            assertThat(e.code()).isEqualTo(e.error().code());
         }
     }
 
@@ -256,6 +315,7 @@ class FirstGuessesTest {
     @Test
     void machineIsDiagnosed(CuFileDriver driver) {
         assertThat(driver.diagnose(data).gpus()).isNotNull();
+        assertThat(CuFileDriver.diagnoseMachine().lines()).isNotEmpty();
         assertThat(driver.diagnose(data).lines()).isNotEmpty();
         assertThat(driver.diagnose(data).directStorage()).isFalse();
         assertThat(driver.diagnose(data).advice()).noneMatch(advice -> advice.remedy().isBlank());

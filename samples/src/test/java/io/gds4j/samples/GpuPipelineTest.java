@@ -54,7 +54,7 @@ class GpuPipelineTest {
             stream.read(file, memory, cells);
             kernel.accept(memory.range());
             synchronize.run(); // without this line the test fails, every time
-            byte[] result = new byte[Math.toIntExact(cells.result())];
+            byte[] result = new byte[Math.toIntExact(cells.bytesDone())];
             driver.allocator().copyToHost(memory.range(), MemorySegment.ofArray(result));
             return result;
         }

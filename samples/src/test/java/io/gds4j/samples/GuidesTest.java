@@ -33,7 +33,7 @@ class GuidesTest {
     @ValueSource(
             strings = {"loading.md", "mapping.md", "parallel.md", "io.md", "fragments.md", "datasets.md",
                     "interop.md", "operations.md",
-                    "troubleshooting.md", "comparison.md", "guides.md", "try.md", "faq.md", "glossary.md",
+                    "troubleshooting.md", "comparison.md", "try.md", "faq.md", "network-storage.md", "glossary.md",
                     "next-steps.md",
                     "sizing.md", "choosing.md", "contexts.md", "huggingface.md", "spring-boot.md", "kubernetes.md",
                     "support.md", "performance.md", "libcufile.md", "packaging.md", "packaging-jars.md",
@@ -50,7 +50,8 @@ class GuidesTest {
     @ValueSource(strings = {"loading.md", "mapping.md", "parallel.md", "io.md", "fragments.md", "datasets.md",
             "interop.md",
             "operations.md",
-            "troubleshooting.md", "comparison.md", "support.md", "guides.md", "try.md", "faq.md", "next-steps.md",
+            "troubleshooting.md", "comparison.md", "support.md", "try.md", "faq.md", "network-storage.md",
+            "next-steps.md",
             "sizing.md", "choosing.md", "contexts.md", "huggingface.md", "spring-boot.md", "kubernetes.md",
             "testing.md", "performance.md", "libcufile.md", "packaging.md", "packaging-jars.md",
             "packaging-modules.md", "notes/engine.md", "notes/libcufile.md", "notes/tests.md", "../README.md",

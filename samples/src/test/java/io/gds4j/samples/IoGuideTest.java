@@ -195,7 +195,7 @@ class IoGuideTest {
             CuFileStream.Cells cells = stream.readScattered(file, 0, 2 * PART, fragments); // returns at once
             raw.synchronize();
 
-            assertThat(cells.result()).isEqualTo(2 * PART);
+            assertThat(cells.bytesDone()).isEqualTo(2 * PART);
             assertThat(memory.range().segment().orElseThrow().asSlice(PART, PART)
                     .mismatch(MemorySegment.ofArray(data).asSlice(0, PART))).isEqualTo(-1);
         }
@@ -277,9 +277,9 @@ class IoGuideTest {
                 stream.read(file, memory, cells); // returns at once
                 raw.enqueue(() -> seen.add(memory.segment().get(ValueLayout.JAVA_BYTE, 0)));
                 raw.synchronize();
-                System.out.println(cells.result()); // bytes, or a negative errno or cuFile code
+                System.out.println(cells.bytesDone()); // bytes, or a negative errno or cuFile code
 
-                assertThat(cells.result()).isEqualTo(SIZE);
+                assertThat(cells.bytesDone()).isEqualTo(SIZE);
                 assertThat(seen).containsExactly(data[0]);
             }
         }

@@ -76,6 +76,12 @@ public final class RoutingBackend extends ForwardingBackend {
     }
 
     @Override
+    public long bytesWritten() {
+        CuFileBackend other = pair.secondIfMade();
+        return pair.first().bytesWritten() + (other == null ? 0 : other.bytesWritten());
+    }
+
+    @Override
     public void trim() {
         pair.first().trim();
         CuFileBackend other = pair.secondIfMade();

@@ -131,6 +131,9 @@ public final class UringTransfers {
                 BatchRequest entry = entries.get((int) index);
                 if (bytes == entry.size()) {
                     results[(int) index] = bytes;
+                    if (entry.write()) {
+                        counters.written().add(bytes);
+                    }
                     count(entry.sink(), entry.fileOffset(), bytes);
                 }
             });

@@ -229,6 +229,9 @@ public final class PieceIo {
 
     private void count(TransferPlan plan, IoPath path, long position, long moved) {
         counters.add(path, moved);
+        if (plan.isWrite()) {
+            counters.written().add(moved);
+        }
         ResultSink sink = plan.sink();
         if (sink != ResultSink.NONE) {
             sink.moved(path, position, moved);

@@ -207,7 +207,7 @@ class SourcesTest {
                     CuFileStream.Cells cells = CuFileStream.Cells.of(SIZE, 0, 0);
                     stream.read(handle, memory.range(), cells);
                     host.synchronize();
-                    assertThat(cells.result()).isEqualTo(SIZE);
+                    assertThat(cells.bytesDone()).isEqualTo(SIZE);
                 }
                 assertThat(content(driver, memory.range())).isEqualTo(source.bytes);
             }

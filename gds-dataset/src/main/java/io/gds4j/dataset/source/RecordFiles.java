@@ -5,6 +5,8 @@ import io.gds4j.internal.file.TrustedFolder;
 import java.io.IOException;
 import java.nio.file.FileSystems;
 import java.nio.file.FileVisitOption;
+import java.nio.file.Files;
+import java.nio.file.LinkOption;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
@@ -17,7 +19,7 @@ import java.util.function.Function;
  * the second file follow those of the first.
  *
  * <pre>{@code
- * RecordSource images = RecordFiles.fixed(List.of(train0, train1), 0, 150_528);
+ * RecordSource images = RecordFiles.fixed(List.of(train0, train1), 150_528);
  * RecordSource rows = RecordFiles.open(List.of(Path.of("embeddings.npy")));
  * }</pre>
  *
@@ -35,7 +37,20 @@ public final class RecordFiles {
     }
 
     /**
-     * Opens files with records of equal size that follow each other.
+     * Opens files that consist of records of equal size.
+     *
+     * @param files the files, at least one
+     * @param length bytes of a record, 1 or more
+     * @return the records
+     * @throws RecordFormatException for a file that is missing or does not consist of whole records
+     * @throws CuFileException INVALID_VALUE (EINVAL) for no files and for a number out of range
+     */
+    public static RecordSource fixed(List<Path> files, long length) {
+        return afterHeader(files, 0, length);
+    }
+
+    /**
+     * Opens files with records of equal size that follow a header and each other.
      *
      * @param files the files, at least one
      * @param header bytes in front of the first record of each file, 0 or more
@@ -44,12 +59,12 @@ public final class RecordFiles {
      * @throws RecordFormatException for a file that is missing or does not consist of a header and whole records
      * @throws CuFileException INVALID_VALUE (EINVAL) for no files and for a number out of range
      */
-    public static RecordSource fixed(List<Path> files, long header, long length) {
-        return fixed(files, header, length, length);
+    public static RecordSource afterHeader(List<Path> files, long header, long length) {
+        return afterHeader(files, header, length, length);
     }
 
     /**
-     * Opens files with records of equal size at equal distances.
+     * Opens files with records of equal size at equal distances, after a header.
      *
      * @param files the files, at least one
      * @param header bytes in front of the first record of each file, 0 or more
@@ -60,7 +75,7 @@ public final class RecordFiles {
      *         the last record may be missing
      * @throws CuFileException INVALID_VALUE (EINVAL) for no files and for a number out of range
      */
-    public static RecordSource fixed(List<Path> files, long header, long length, long stride) {
+    public static RecordSource afterHeader(List<Path> files, long header, long length, long stride) {
         if (header < 0 || length < 1 || stride < length) {
             throw RecordFormatException.invalid(
                     "header %s, record %s and stride %s bytes, allowed: header 0 or more, record 1 or more, stride of a record or more"
@@ -148,6 +163,11 @@ public final class RecordFiles {
     private static Path index(Path bin, boolean followLinks) {
         String name = String.valueOf(bin.getFileName());
         Path index = bin.resolveSibling(name.substring(0, Math.max(0, name.length() - BIN.length())) + IDX);
+        if (Files.exists(bin) && Files.notExists(index, LinkOption.NOFOLLOW_LINKS)) {
+            throw RecordFormatException.malformed(bin,
+                    "it has no index %s of Megatron; records of one size need their size: RecordFiles.fixed, or --record of gds records"
+                            .formatted(index.getFileName()));
+        }
         if (!followLinks && bin.getFileSystem() == FileSystems.getDefault()) {
             try {
                 Path folder = Objects.requireNonNullElse(bin.getParent(), Path.of("."));

@@ -57,7 +57,7 @@ class RecordFilesTest {
     void fixedRecordsLieBehindTheHeader() throws IOException {
         Path first = write("a", new byte[10 + 3 * 8]);
         Path second = write("b", new byte[10 + 2 * 8]);
-        RecordSource source = RecordFiles.fixed(List.of(first, write("empty", new byte[10]), second), 10, 8);
+        RecordSource source = RecordFiles.afterHeader(List.of(first, write("empty", new byte[10]), second), 10, 8);
         assertThat(source.records()).isEqualTo(5);
         assertThat(source.isFixedLength()).isTrue();
         assertThat(source.file(2)).isZero();
@@ -72,7 +72,7 @@ class RecordFilesTest {
         Path pipe = folder.resolve("a.npy");
         assertThat(new ProcessBuilder("mkfifo", pipe.toString()).start().waitFor()).isZero();
         assertMalformed(pipe, "is a pipe, socket or device, allowed: a regular file");
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(pipe), 0, 8)).hasMessageContaining("is a pipe");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(pipe), 8)).hasMessageContaining("is a pipe");
         Path loop = Files.createSymbolicLink(folder.resolve("b.npy"), Path.of("b.npy"));
         assertMalformed(loop, "a loop of links");
         assertThatThrownBy(() -> RecordFiles.open(List.of(loop))).isInstanceOfSatisfying(CuFileException.class,
@@ -109,7 +109,7 @@ class RecordFilesTest {
 
     @Test
     void strideLeavesGapsOut() throws IOException {
-        RecordSource source = RecordFiles.fixed(List.of(write("a", new byte[4 + 16 + 16 + 10])), 4, 10, 16);
+        RecordSource source = RecordFiles.afterHeader(List.of(write("a", new byte[4 + 16 + 16 + 10])), 4, 10, 16);
         assertThat(source.records()).isEqualTo(3);
         assertThat(source.fileOffset(2)).isEqualTo(36);
         assertThat(source.length(2)).isEqualTo(10);
@@ -118,17 +118,17 @@ class RecordFilesTest {
     @Test
     void restBehindTheLastRecordIsRefused() throws IOException {
         Path path = write("a", new byte[21]);
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 4, 8)).isInstanceOf(RecordFormatException.class)
+        assertThatThrownBy(() -> RecordFiles.afterHeader(List.of(path), 4, 8)).isInstanceOf(RecordFormatException.class)
                 .hasMessageContaining(
                         "1 bytes follow the last record, allowed: a header of 4 bytes and whole records of 8")
                 .hasMessageContaining("offset=20");
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 22, 8))
+        assertThatThrownBy(() -> RecordFiles.afterHeader(List.of(path), 22, 8))
                 .hasMessageContaining("the file has 21 bytes, allowed: 22 (the header) or more");
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 0, 0)).isInstanceOf(CuFileException.class);
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(), 0, 1)).hasMessageContaining("there are no files");
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(folder.resolve("x")), 0, 1))
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(path), 0)).isInstanceOf(CuFileException.class);
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(), 1)).hasMessageContaining("there are no files");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(folder.resolve("x")), 1))
                 .hasMessageContaining("no such file");
-        assertThatThrownBy(() -> RecordFiles.fixed(List.of(folder), 0, 1)).hasMessageContaining("is a folder");
+        assertThatThrownBy(() -> RecordFiles.fixed(List.of(folder), 1)).hasMessageContaining("is a folder");
     }
 
     @Test
@@ -165,7 +165,7 @@ class RecordFilesTest {
 
     @Test
     void bytesHaveNoTypeAndNoShape() throws IOException {
-        RecordSource source = RecordFiles.fixed(List.of(write("a", new byte[20])), 0, 10);
+        RecordSource source = RecordFiles.fixed(List.of(write("a", new byte[20])), 10);
         assertThat(source.elementType()).isEmpty();
         assertThat(source.shape()).isEmpty();
     }
@@ -263,6 +263,13 @@ class RecordFilesTest {
     }
 
     @Test
+    void fileWithoutAnIndexNeedsASize() throws IOException {
+        Path path = write("plain.bin", new byte[8]);
+        assertThatThrownBy(() -> RecordFiles.open(List.of(path))).isInstanceOf(RecordFormatException.class)
+                .hasMessageContaining("no index plain.idx of Megatron; records of one size need their size");
+    }
+
+    @Test
     void sequencesOfMegatronAreRecords() throws IOException {
         RecordSource source = RecordFiles.open(List.of(megatron(index -> {
         })));
@@ -320,7 +327,7 @@ class RecordFilesTest {
 
     @Test
     void joinedSourcesAreOneDataSet() throws IOException {
-        RecordSource fixed = RecordFiles.fixed(List.of(write("a", new byte[20])), 0, 10);
+        RecordSource fixed = RecordFiles.fixed(List.of(write("a", new byte[20])), 10);
         RecordSource joined = RecordFiles.join(List.of(fixed, RecordFiles.open(List.of(megatron(index -> {
         })))));
         assertThat(joined.records()).isEqualTo(5);

@@ -132,6 +132,11 @@ public abstract class CountedDriver<S> implements CuFileBackend {
     }
 
     @Override
+    public final long bytesWritten() {
+        return pathBytes.written().sum();
+    }
+
+    @Override
     public final void setStatsLevel(int level) {
         statistics.setLevel(level);
     }

@@ -407,7 +407,9 @@ public final class CuFileCounters {
 
     private void checkLevel(String function, int needed) {
         if (level < needed) {
-            throw CuFileException.invalid(function, "the level is %s, this needs %s".formatted(level, needed));
+            throw CuFileException.invalid(function,
+                    "the level is %s, this needs %s: call statistics().setLevel(%s), or set profile.cufile_stats"
+                            .formatted(level, needed, needed));
         }
     }
 }

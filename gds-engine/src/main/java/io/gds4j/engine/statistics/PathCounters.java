@@ -8,6 +8,7 @@ import java.util.concurrent.atomic.LongAdder;
 /** Counts the bytes moved by each path since the backend was made, at every level of statistics. Lock-free. */
 public final class PathCounters {
     private final LongAdder[] bytes = new LongAdder[IoPath.values().length];
+    private final LongAdder written = new LongAdder();
     private final LongAdder retries = new LongAdder();
 
     /** All counts are 0. */
@@ -25,6 +26,11 @@ public final class PathCounters {
     /** Adds bytes to a path. */
     public void add(IoPath path, long count) {
         bytes[path.ordinal()].add(count);
+    }
+
+    /** Returns the counter of the bytes that were written, on any path. */
+    public LongAdder written() {
+        return written;
     }
 
     /** Counts a request to the kernel that has to be repeated. */

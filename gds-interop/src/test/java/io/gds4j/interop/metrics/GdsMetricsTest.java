@@ -309,7 +309,7 @@ class GdsMetricsTest {
         try (CuFileDriver driver = CuFileDriver.open()) {
             GdsMetrics metrics = new GdsMetrics(driver);
             metrics.bindTo(registry);
-            try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(file), 0, 10), 40)
+            try (RecordLoader loader = RecordLoader.builder(driver, RecordFiles.fixed(List.of(file), 10), 40)
                     .target(MemoryKind.HOST, 0).memory(1 << 20).epochs(1).open()) {
                 while (loader.hasNext()) {
                     loader.next().close();

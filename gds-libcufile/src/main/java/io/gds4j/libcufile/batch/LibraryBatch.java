@@ -362,7 +362,7 @@ final class LibraryBatch implements BackendBatch, SlabBudget.Holder {
             finish(entry, status, moved);
             return;
         }
-        entry.file().countMoved(moved);
+        entry.file().countMoved(entry.request().write(), moved);
         entry.file().report(entry.request(), entry.done(), moved);
         if (moved < entry.size()) {
             // The library ends an entry early that does not fit into a slab.

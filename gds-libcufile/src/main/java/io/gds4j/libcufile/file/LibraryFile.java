@@ -41,6 +41,7 @@ public final class LibraryFile implements BackendFile {
     /** Path of the report; each request needs it, and reading it from the report would cost nanoseconds. */
     private final IoPath path;
     private final LongAdder moved;
+    private final LongAdder written;
     private final boolean direct;
     private final boolean readable;
     private final boolean writable;
@@ -66,6 +67,7 @@ public final class LibraryFile implements BackendFile {
         this.report = report;
         this.path = report.path();
         this.moved = counters.of(path);
+        this.written = counters.written();
         this.direct = descriptor.isDirect();
         this.readable = descriptor.isReadable();
         this.writable = descriptor.isWritable();
@@ -90,8 +92,11 @@ public final class LibraryFile implements BackendFile {
     }
 
     /** Counts bytes that a transfer has moved. */
-    public void countMoved(long bytes) {
+    public void countMoved(boolean write, long bytes) {
         moved.add(bytes);
+        if (write) {
+            written.add(bytes);
+        }
     }
 
     /**

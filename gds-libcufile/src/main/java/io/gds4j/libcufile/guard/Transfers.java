@@ -186,7 +186,7 @@ public final class Transfers {
         long done = 0;
         while (done < size) {
             if (caller.isInterrupted()) {
-                file.countMoved(done);
+                file.countMoved(write, done);
                 throw failure(CuFileException.builder(function(write)), file, fileOffset, size, done)
                         .error(CuFileError.IO_ERROR)
                         .detail("interrupted")
@@ -212,12 +212,12 @@ public final class Transfers {
                 if (moved == 0 && !write) {
                     break;
                 }
-                file.countMoved(done);
+                file.countMoved(write, done);
                 throw failure(reason(write, moved), file, fileOffset, size, done).build();
             }
             done += moved;
         }
-        file.countMoved(done);
+        file.countMoved(write, done);
         return done;
     }
 

@@ -154,7 +154,7 @@ public final class VectorTransfers {
                         .transferred(done)
                         .build();
             }
-            file.countMoved(moved);
+            file.countMoved(write, moved);
             return moved;
         }
     }

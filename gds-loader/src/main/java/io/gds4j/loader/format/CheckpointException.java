@@ -6,6 +6,7 @@ import io.gds4j.error.Errno;
 import io.gds4j.internal.file.FileErrno;
 import io.gds4j.internal.file.LinkOutsideException;
 import io.gds4j.internal.text.InertText;
+import io.gds4j.internal.text.UrlNames;
 import io.gds4j.loader.internal.file.RankName;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
@@ -91,7 +92,8 @@ public final class CheckpointException extends CuFileException {
                         .cause(e)
                         .buildInterrupted();
             case Errno.ENOENT ->
-                of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, errno, "no such file or folder");
+                of(CheckpointRule.FILE_NOT_FOUND, path, -1, null, errno,
+                        "no such file or folder" + UrlNames.hint(path).map(hint -> "; " + hint).orElse(""));
             case Errno.ELOOP -> of(CheckpointRule.FILE_TYPE, path, -1, null, errno, "a loop of links");
             case Errno.EACCES -> of(CheckpointRule.FILE_NOT_READABLE, path, -1, null, errno, "permission denied");
             case Errno.ENOTDIR -> of(CheckpointRule.FILE_TYPE, path, -1, null, errno, "not a folder");

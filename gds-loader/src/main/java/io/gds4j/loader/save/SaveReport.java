@@ -5,7 +5,7 @@ import java.util.Map;
 import java.util.Optional;
 
 /**
- * The result of a save.
+ * The result of a save. Its text is one line: {@code 291 tensors, 17.18 GB in 4.200 s, 4.09 GB/s by COMPAT_DIRECT}.
  *
  * @since 0.1
  */

@@ -1,5 +1,6 @@
 package io.gds4j.loader.save;
 
+import io.gds4j.loader.internal.ReportLine;
 import io.gds4j.statistics.IoPath;
 import java.util.Map;
 import java.util.Optional;
@@ -10,5 +11,10 @@ record SaveReportParts(int files, int tensors, long bytes, int alignedTensors, d
         Optional<String> whyNotDirect) implements SaveReport {
     SaveReportParts {
         ioPaths = Map.copyOf(ioPaths);
+    }
+
+    @Override
+    public String toString() {
+        return ReportLine.of(tensors, bytes, seconds, "", ioPaths);
     }
 }

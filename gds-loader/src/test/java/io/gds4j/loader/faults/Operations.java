@@ -258,13 +258,13 @@ final class Operations {
                     }
                     return true;
                 });
-                int count = entered[0] && read.result() >= 0 ? Math.toIntExact(read.result()) : 0;
+                int count = entered[0] && read.bytesDone() >= 0 ? Math.toIntExact(read.bytesDone()) : 0;
                 assertThat(count).as("bytes of the stream's read").isIn(0, half);
                 assertThat(readReport.moved()).as("report of the stream's read").isEqualTo(count);
                 memory.expect(0, file.expected(0, count));
                 memory.accept(count, half - count);
                 memory.verify();
-                int out = entered[1] && written.result() >= 0 ? Math.toIntExact(written.result()) : 0;
+                int out = entered[1] && written.bytesDone() >= 0 ? Math.toIntExact(written.bytesDone()) : 0;
                 assertThat(out).as("bytes of the stream's write").isIn(0, half);
                 assertThat(writeReport.moved()).as("report of the stream's write").isEqualTo(out);
                 file.expectWrite(half, memory.expected(half, out));

@@ -50,7 +50,7 @@ class RecordPartitionsTest {
         spark = LocalCluster.session();
         String first = write("first", 0, 400);
         String second = write("second", 400, RECORDS);
-        records = RecordPartitions.of(() -> RecordFiles.fixed(List.of(Path.of(first), Path.of(second)), 0, LENGTH), 32)
+        records = RecordPartitions.of(() -> RecordFiles.fixed(List.of(Path.of(first), Path.of(second)), LENGTH), 32)
                 .with(loader -> loader.order(RecordOrder.shuffled(SEED)).target(MemoryKind.HOST,
                         MemoryRange.NO_DEVICE));
     }
@@ -107,7 +107,7 @@ class RecordPartitionsTest {
     @Test
     void morePartitionsThanRecordsLeaveSomeEmpty() throws IOException {
         String path = write("three", 0, 3);
-        RecordPartitions three = RecordPartitions.of(() -> RecordFiles.fixed(List.of(Path.of(path)), 0, LENGTH), 2)
+        RecordPartitions three = RecordPartitions.of(() -> RecordFiles.fixed(List.of(Path.of(path)), LENGTH), 2)
                 .with(loader -> loader.target(MemoryKind.HOST, MemoryRange.NO_DEVICE));
         assertThat(three.epoch(spark, 5, 1, numbers()).collect()).containsExactly(0L, 1L, 2L);
     }

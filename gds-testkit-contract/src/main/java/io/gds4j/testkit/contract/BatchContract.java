@@ -267,6 +267,29 @@ public abstract class BatchContract extends BackendContract {
     }
 
     @Test
+    void addedRequestsAreSubmittedAndFillArrays() {
+        GuardedFile file = newFile(2 * PAGE);
+        byte[] array = new byte[3 * PAGE];
+        try (CuFileHandle handle = openToWrite(file, Mode.BUFFERED);
+                GuardedMemory memory = memory(MemoryKind.HOST, PAGE);
+                CuFileBatch batch = driver().batch()) {
+            long read = driver().bytesRead();
+            long written = driver().bytesWritten();
+            batch.addRead(handle, array, 0);
+            batch.submit();
+            assertThat(batch.outstanding()).isEqualTo(1);
+            assertThat(batch.await()).extracting(Completion::bytes).containsExactly(2L * PAGE);
+            assertThat(array).startsWith(file.expected(0, 2 * PAGE)).endsWith(new byte[PAGE]);
+            batch.write(handle, memory.range(), PAGE, 0, 0);
+            batch.submit();
+            batch.await();
+            assertThat(driver().bytesRead() - read).isEqualTo(2L * PAGE);
+            assertThat(driver().bytesWritten() - written).isEqualTo(PAGE);
+            Failures.expect(CuFileError.INTERNAL_BATCH_SUBMIT_ERROR, batch::submit);
+        }
+    }
+
+    @Test
     void minimumCapacityAndTimeDecideWhenStatusReturns() {
         GuardedFile file = newFile(8 * PAGE);
         try (CuFileHandle handle = openToRead(file, Mode.BUFFERED);

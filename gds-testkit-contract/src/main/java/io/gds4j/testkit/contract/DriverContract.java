@@ -427,6 +427,20 @@ public abstract class DriverContract extends BackendContract {
     }
 
     @Test
+    void bytesReadAndWrittenCountAtEveryLevel() {
+        GuardedFile file = newFile(10_000);
+        try (CuFileDriver driver = newDriver();
+                CuFileHandle handle = driver.open(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
+                MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 8192)) {
+            handle.read(memory);
+            handle.read(memory, 8192);
+            handle.write(memory);
+            assertThat(driver.bytesRead()).isEqualTo(10_000);
+            assertThat(driver.bytesWritten()).isEqualTo(8192);
+        }
+    }
+
+    @Test
     void fileReportsItsIoPathAndTheReason() {
         GuardedFile file = newFile(10_000);
         for (Mode mode : Mode.values()) {

@@ -87,12 +87,12 @@ abstract class StreamFragments extends BackendContract {
             List<ScatterCopy> fragments = fragments(size, bytes, memory);
             CuFileStream.Cells read = stream.readScattered(from, 3, size, fragments);
             CuFileStream.Cells write = stream.writeScattered(to, 7, size, fragments);
-            assertThat(read.result()).as("nothing before its turn").isZero();
+            assertThat(read.bytesDone()).as("nothing before its turn").isZero();
             read.bufferOffset().set(ValueLayout.JAVA_LONG, 0, PAGE); // without effect
             go.countDown();
             host.synchronize();
-            assertThat(read.result()).isEqualTo(size);
-            assertThat(write.result()).isEqualTo(size);
+            assertThat(read.bytesDone()).isEqualTo(size);
+            assertThat(write.bytesDone()).isEqualTo(size);
             expect(fragments, source.expected(3, size), memory);
             memory.verify();
             target.expectWrite(7, source.expected(3, size));
@@ -116,8 +116,8 @@ abstract class StreamFragments extends BackendContract {
             CuFileStream.Cells read = stream.readScattered(from, 0, SIZE, fragments);
             CuFileStream.Cells write = stream.writeScattered(to, 0, SIZE, fragments);
             host.synchronize();
-            assertThat(read.result()).isEqualTo(SIZE);
-            assertThat(write.result()).isEqualTo(SIZE);
+            assertThat(read.bytesDone()).isEqualTo(SIZE);
+            assertThat(write.bytesDone()).isEqualTo(SIZE);
             expect(fragments, source.expected(0, SIZE), all);
             memories.forEach(GuardedMemory::verify);
             target.expectWrite(0, source.expected(0, SIZE));
@@ -147,9 +147,9 @@ abstract class StreamFragments extends BackendContract {
             negative.size().set(ValueLayout.JAVA_LONG, 0, -1);
             go.countDown();
             host.synchronize();
-            assertThat(ended.result()).isEqualTo(1500);
-            assertThat(shrunk.result()).isEqualTo(1500);
-            assertThat(negative.result()).isEqualTo(-CuFileError.INVALID_VALUE.code());
+            assertThat(ended.bytesDone()).isEqualTo(1500);
+            assertThat(shrunk.bytesDone()).isEqualTo(1500);
+            assertThat(negative.bytesDone()).isEqualTo(-CuFileError.INVALID_VALUE.code());
             expect(atEnd, file.expected(SIZE - 1500, 1500), memory);
             expect(smaller, file.expected(0, 1500), other);
             memory.verify();
@@ -203,7 +203,7 @@ abstract class StreamFragments extends BackendContract {
             file.expectWrite(PAGE, other.expected(0, PAGE));
             Thread.ofVirtual().start(go::countDown);
             other.close();
-            assertThat(write.result()).isEqualTo(2L * PAGE);
+            assertThat(write.bytesDone()).isEqualTo(2L * PAGE);
             one.close();
         }
         file.verify();

@@ -325,7 +325,7 @@ final class Scenarios {
                         CuFileStream.Cells cells = CuFileStream.Cells.of(SMALL, k, 0);
                         stream.read(source, memory, cells);
                         program.synchronize();
-                        Bench.check("a stream read", cells.result(), SMALL);
+                        Bench.check("a stream read", cells.bytesDone(), SMALL);
                     }
                 } catch (InterruptedException | RuntimeException | AssertionError e) {
                     failure.set(e);
@@ -415,7 +415,7 @@ final class Scenarios {
             release.run();
             program.synchronize();
             for (CuFileStream.Cells cells : all) {
-                Bench.check("a stream operation moved", cells.result(), file.size());
+                Bench.check("a stream operation moved", cells.bytesDone(), file.size());
             }
             memory.expect(0, file.bytes(0, file.size()));
             memory.verify();

@@ -275,7 +275,7 @@ final class StreamSteps {
 
     /** Sets the arguments of an operation, or has the stream set smaller ones later. Returns the size that counts. */
     private int bind(int i, int size, int fileOffset, int bufferOffset) {
-        cells(i).bytesDone().set(ValueLayout.JAVA_LONG, 0, Long.MIN_VALUE);
+        cells(i).result().set(ValueLayout.JAVA_LONG, 0, Long.MIN_VALUE);
         boolean late = flags.size() < 3 && bench.random.nextInt(5) < 3;
         if (!late) {
             set(arguments(i), size, fileOffset, bufferOffset);
@@ -289,7 +289,7 @@ final class StreamSteps {
     }
 
     private void check(Queued operation) {
-        long result = operation.cells.result();
+        long result = operation.cells.bytesDone();
         if (operation.fails ? result >= 0 : result != operation.expected) {
             throw new AssertionError("%s gave %s, expected %s".formatted(
                     operation.text, result, operation.fails ? "a failure" : operation.expected));

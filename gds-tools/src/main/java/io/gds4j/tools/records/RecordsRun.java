@@ -104,7 +104,7 @@ public record RecordsRun(
     public ExitStatus run() {
         RecordSource source = record == null
                 ? RecordFiles.open(paths, links.toArray(FileVisitOption[]::new))
-                : RecordFiles.fixed(paths, header, record);
+                : RecordFiles.afterHeader(paths, header, record);
         Targets targets = Targets.resolve(target);
         try (OpenedDriver opened = OpenedDriver.open(backend, output)) {
             CuFileDriver driver = opened.driver();

@@ -8,8 +8,10 @@ import io.gds4j.memory.MemoryKind;
 import io.gds4j.memory.MemoryRange;
 import java.nio.file.Path;
 import java.util.ArrayList;
+import java.util.LinkedHashSet;
 import java.util.List;
 import java.util.Map;
+import java.util.Set;
 import org.jspecify.annotations.Nullable;
 
 /**
@@ -52,6 +54,15 @@ public record Layout(
         long originOffset(long address) {
             return -address & (alignment - 1);
         }
+    }
+
+    /** Names the memory of all blocks for users. A loop, because the first stream of a program takes milliseconds. */
+    public String targets() {
+        Set<String> names = new LinkedHashSet<>();
+        for (BlockSpec block : blocks) {
+            names.add(block.kind().isCuda() ? "GPU " + block.device() : "host memory");
+        }
+        return names.isEmpty() ? "no memory" : String.join(", ", names);
     }
 
     /** A slice, the index of its tensor, and its place: a block and the bytes from that block's origin. */

@@ -43,6 +43,9 @@ import org.jspecify.annotations.Nullable;
 public record CheckpointFiles(
         CheckpointFormat format, List<CheckpointFile> files, List<String> warnings, boolean hasIndex) {
 
+    /** The formats whose files are zip archives: they explain what is wrong with one, and nothing about other files. */
+    private static final Set<String> ZIPPED = Set.of("torch", "npz");
+    private static final byte[] ZIP = {'P', 'K'};
     private static final String JSON_SUFFIX = ".json";
     /** Number of looks at a folder that is being saved: a save of shards replaces the index twice. */
     private static final int MAX_LOOKS = 8;
@@ -325,7 +328,8 @@ public record CheckpointFiles(
     private static CheckpointFormat bySuffix(FormatInput in) {
         String name = in.path().toString();
         for (CheckpointFormat format : Formats.all()) {
-            if (NoCheckpoint.endsWithOne(name, format.suffixes())) {
+            if (NoCheckpoint.endsWithOne(name, format.suffixes())
+                    && (in.startsWith(ZIP) || !ZIPPED.contains(format.id()))) {
                 return format;
             }
         }

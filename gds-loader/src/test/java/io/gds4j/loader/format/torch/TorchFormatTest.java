@@ -557,7 +557,8 @@ class TorchFormatTest {
         byte[] file = file(PickleBytes.dict().text("a").floats("0", 6).endDict(), 24);
         for (int length = 0; length < file.length; length++) {
             CheckpointException e = failure(Arrays.copyOf(file, length));
-            assertThat(e.rule().variant()).as("cut after %d bytes", length).isIn("ZipStructure");
+            assertThat(e.rule().variant()).as("cut after %d bytes", length)
+                    .isEqualTo(length < 2 ? "UnknownFormat" : "ZipStructure");
         }
     }
 
