@@ -13,6 +13,7 @@ import io.gds4j.tools.terminal.ResultStream;
 import io.gds4j.tools.terminal.Schemas;
 import io.gds4j.tools.terminal.ShutdownState;
 import io.gds4j.tools.terminal.Terminal;
+import io.gds4j.tools.terminal.Text;
 import java.io.File;
 import java.io.FileInputStream;
 import java.io.IOException;
@@ -204,13 +205,8 @@ public final class GdsCommand implements Runnable {
         }
     }
 
-    /** Returns a text whose URLs have neither user and password nor query. */
-    private static String withoutSecrets(String text) {
-        return text.replaceAll("://[^\\s'/?#]*@", "://").replaceAll("(://[^\\s'?]*\\?)[^\\s']*", "$1...");
-    }
-
     private static CommandFailure usage(ParameterException failure) {
-        String message = withoutSecrets(failure.getMessage());
+        String message = Text.withoutSecrets(failure.getMessage());
         List<String> suggestions = List.of();
         if (failure instanceof CommandLine.UnmatchedArgumentException unmatched) {
             String first = unmatched.getUnmatched().getFirst();
@@ -220,10 +216,10 @@ public final class GdsCommand implements Runnable {
             }
             if (suggestions.contains(first.replaceFirst("=.*", ""))) { // it stands behind --
                 suggestions = List.of();
-                message = "one argument too many: '%s'".formatted(withoutSecrets(first));
+                message = "one argument too many: '%s'".formatted(Text.withoutSecrets(first));
             }
             if (failure.getCommandLine().getParent() == null && !first.startsWith("-")) {
-                message = "unknown command '" + withoutSecrets(first) + "'";
+                message = "unknown command '" + Text.withoutSecrets(first) + "'";
             }
         }
         String hint = suggestions.isEmpty() ? "" : "; did you mean %s?".formatted(String.join(" or ", suggestions));
@@ -234,6 +230,9 @@ public final class GdsCommand implements Runnable {
     /** Returns the option or command that is most like a word, or nothing if none is. */
     private static List<String> nearest(String word, CommandLine command) {
         List<String> known = new ArrayList<>();
+        if (word.matches("--gpus?(=.*)?") && command.getCommandSpec().findOption("--target") != null) {
+            return List.of("--target gpu:N");
+        }
         if (word.startsWith("-")) {
             command.getCommandSpec().options().forEach(option -> known.addAll(List.of(option.names())));
         } else if (command.getParent() == null) {

@@ -8,11 +8,15 @@ import io.gds4j.config.ConfigSource;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
 import java.io.IOException;
+import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.util.Collections;
 import java.util.List;
 import java.util.Map;
 import java.util.logging.Logger;
+import java.util.zip.ZipEntry;
+import java.util.zip.ZipFile;
 import org.junit.jupiter.api.AfterEach;
 import org.junit.jupiter.api.BeforeEach;
 import org.junit.jupiter.api.Test;
@@ -33,6 +37,25 @@ class CheckCommandTest {
     @AfterEach
     void showWarnings() {
         unknownKeys.setFilter(null);
+    }
+
+    @Test
+    void bundleIsListedAndHasNoSecrets() throws IOException {
+        Path log = Files.writeString(folder.resolve("cufile.log"),
+                "INFO fine\n ERROR https://user:secret@host/model?token=secret failed\n");
+        Path bundle = folder.resolve("problem.zip");
+        GdsRun run = GdsRun.gds(Map.of("CUFILE_LOGFILE_PATH", log.toString(), "AWS_SECRET_ACCESS_KEY", "secret"), () -> false,
+                "check", "--bundle", bundle.toString());
+        assertThat(run.status()).isZero();
+        assertThat(run.err()).contains("will hold", "versions.txt", "last-errors.txt, 1 lines");
+        StringBuilder all = new StringBuilder();
+        try (ZipFile zip = new ZipFile(bundle.toFile())) {
+            for (ZipEntry entry : Collections.list(zip.entries())) {
+                all.append(new String(zip.getInputStream(entry).readAllBytes(), StandardCharsets.UTF_8));
+            }
+        }
+        assertThat(all.toString()).contains("gds4j ", "JDK 2", "ERROR https://host/model?... failed")
+                .doesNotContain("secret", "INFO");
     }
 
     @Test

@@ -73,6 +73,8 @@ class CommandLineTest {
                     load x --tragte host      | did you mean --target?
                     load -- x -q              | one argument too many: '-q' (gds load
                     load -- x --target=host   | one argument too many: '--target=host' (gds load
+                    load x --gpu 3            | did you mean --target gpu:N?
+                    io -f x -i 64K-1M         | several sizes are MIN:MAX:STEP
                     load x --tragte=host      | did you mean --target?
                     chekc --jsno              | did you mean check
                     --no-such-option          | Unknown option: '--no-such-option'

@@ -29,7 +29,7 @@ class CompletionCommandTest {
     @ParameterizedTest
     @CsvSource({"gds, dem, demo", "gds, comp, completion", "gds demo, --ke, --keep", "gds load, --ver, --verify",
             "gds completion, z, zsh", "gds check --require, g, gpu", "gds load --target, h, host",
-            "gds records --remainder, p, pad"})
+            "gds records --remainder, p, pad", "gds help, exp, explain", "gds help, ex, exit-codes"})
     void bashCompletesCommandsOptionsAndValues(String line, String begun, String expected) throws Exception {
         assertThat(completions(line, begun)).contains(expected);
     }

@@ -217,7 +217,7 @@ class StatsCommandTest {
             assertThat(idle.inputReader().readLine()).isEqualTo("idle");
             GdsRun run = GdsRun.gds("stats", Long.toString(idle.pid()));
             assertThat(run.status()).isEqualTo(3);
-            assertThat(run.err()).contains("collects no statistics");
+            assertThat(run.err()).contains("does not use gds4j");
             VirtualMachine jvm = VirtualMachine.attach(Long.toString(idle.pid()));
             assertThat(jvm.getAgentProperties()).doesNotContainKey(
                     "com.sun.management.jmxremote.localConnectorAddress");

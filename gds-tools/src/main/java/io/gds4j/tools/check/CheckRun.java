@@ -4,6 +4,7 @@ import io.gds4j.CuFileDriver;
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.DefaultConfigFile;
 import io.gds4j.config.DirectStorage;
+import io.gds4j.diagnosis.Advice;
 import io.gds4j.diagnosis.Diagnosis;
 import io.gds4j.diagnosis.Gpu;
 import io.gds4j.diagnosis.PathReport;
@@ -38,11 +39,12 @@ import java.util.stream.Stream;
  * @param printConfig whether to print only the default configuration file
  * @param verbose whether to print default values and details as well
  * @param required what the machine must have
+ * @param bundle file to write for a report of a problem
  * @param output where the report goes
  */
 public record CheckRun(
         List<Path> paths, Optional<DirectStorage> directStorage, boolean printConfig, boolean verbose,
-        List<Requirement> required, Output output) {
+        List<Requirement> required, Optional<Path> bundle, Output output) {
     /** Copies the lists. */
     public CheckRun {
         paths = List.copyOf(paths);
@@ -55,6 +57,7 @@ public record CheckRun(
             printConfig(output);
             return ExitStatus.DONE;
         }
+        Optional<Bundle> writer = bundle.map(Bundle::new);
         Patience patience = new Patience();
         CheckReport report = patience.with(() -> examine(paths, directStorage, output.environment(), patience));
         List<ErrorReport> failures = new ArrayList<>();
@@ -71,6 +74,7 @@ public record CheckRun(
             object.putAll(CheckJson.of(report));
             failure.ifPresent(error -> object.put("error", error.toJson(output.schema()).get("error")));
         }, () -> CheckText.lines(verdict, report, verbose));
+        writer.ifPresent(file -> file.write(report, verdict, output));
         failures.stream()
                 .map(ErrorReport::message)
                 .distinct()
@@ -82,7 +86,9 @@ public record CheckRun(
     /** Examines the machine and paths for a report of another command. */
     public static Machine machine(List<Path> paths, Map<String, String> environment) {
         CheckReport report = examine(paths, Optional.empty(), environment, new Patience());
-        return new Machine(CheckText.topology(report), Doctor.examine(report));
+        List<Advice> advice = new ArrayList<>(Doctor.examine(report));
+        BusyProcessors.advice().ifPresent(advice::add);
+        return new Machine(CheckText.topology(report), advice);
     }
 
     /** Returns why this machine has no GPUDirect Storage although it is required; empty if it has. */

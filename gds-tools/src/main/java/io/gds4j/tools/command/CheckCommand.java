@@ -9,7 +9,9 @@ import io.gds4j.tools.terminal.Terminal;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.Optional;
 import java.util.concurrent.Callable;
+import org.jspecify.annotations.Nullable;
 import picocli.CommandLine.Command;
 import picocli.CommandLine.Mixin;
 import picocli.CommandLine.Option;
@@ -26,6 +28,7 @@ import picocli.CommandLine.Parameters;
                 "  gds check /mnt/nvme /dev/shm              also show what serves these folders",
                 "  gds check --print-config > cufile.json    a commented file to start with",
                 "  gds check --require gpu,odirect /mnt/nvme for scripts: status 4 if missing",
+                "  gds check --bundle problem.zip /models   also write a file for a report",
                 "",
                 "Configuration, highest precedence first: CUFILE_* variables, the file that",
                 "CUFILE_ENV_PATH_JSON names (else /etc/cufile.json), defaults."})
@@ -56,6 +59,11 @@ final class CheckCommand implements Callable<Integer> {
             description = "Exit with status 4 if any is missing: gpu, libcufile, nvfs, p2pdma, odirect (on each PATH).")
     private List<Requirement> required = new ArrayList<>();
 
+    @Option(names = "--bundle", paramLabel = "FILE.zip",
+            description = "Also write what a report of a problem needs: versions, this report, and the last errors of"
+                    + " cufile.log. Lists the content first.")
+    private @Nullable Path bundle;
+
     CheckCommand(Terminal terminal) {
         this.terminal = terminal;
     }
@@ -63,7 +71,7 @@ final class CheckCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         return new CheckRun(
-                paths, directStorage.value(), printConfig, verbose, required, output.of(terminal, "check")).run()
+                paths, directStorage.value(), printConfig, verbose, required, Optional.ofNullable(bundle), output.of(terminal, "check")).run()
                 .code();
     }
 }

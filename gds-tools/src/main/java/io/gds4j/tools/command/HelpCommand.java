@@ -6,6 +6,7 @@ import io.gds4j.tools.terminal.Fields;
 import io.gds4j.tools.terminal.Nearest;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Terminal;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 import java.util.stream.Stream;
@@ -34,9 +35,19 @@ final class HelpCommand implements Callable<Integer> {
     @Mixin
     private final OutputOptions output = new OutputOptions();
 
-    @Parameters(arity = "0..1", paramLabel = "TOPIC",
+    @Parameters(arity = "0..1", paramLabel = "TOPIC", completionCandidates = Topics.class,
             description = "Name of a command, or exit-codes.")
     private @Nullable String topic;
+
+    /** What there is help on. */
+    static final class Topics extends ArrayList<String> {
+        private static final long serialVersionUID = 1L;
+
+        Topics() {
+            super(Subcommands.NAMES);
+            add(EXIT_CODES);
+        }
+    }
 
     HelpCommand(Terminal terminal) {
         this.terminal = terminal;

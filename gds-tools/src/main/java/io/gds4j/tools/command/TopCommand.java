@@ -24,9 +24,9 @@ import picocli.CommandLine.Parameters;
                 "  gds top -n 5 -i 2 | cat     five blocks of lines, two seconds apart",
                 "  gds top --json              one sample as JSON",
                 "",
-                "Ctrl-C ends it. Speeds of GPUs need statistics level 3, which gds top never",
-                "switches on. A session appears five seconds after it was opened, or at once",
-                "if it counts statistics."})
+                "q or Ctrl-C ends it, s sorts, / filters, ? shows the keys. Speeds of GPUs need",
+                "statistics level 3, which gds top never switches on. A session appears five",
+                "seconds after it was opened, or at once if it counts statistics."})
 final class TopCommand implements Callable<Integer> {
     private static final double MIN_SECONDS = 0.1;
     private static final double MAX_SECONDS = 3600;

@@ -10,6 +10,7 @@ import io.gds4j.loader.LoadDestination;
 import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadRequest;
 import io.gds4j.loader.ParallelLoadPlan;
+import io.gds4j.tools.check.BusyProcessors;
 import io.gds4j.tools.load.LoadArguments;
 import io.gds4j.tools.load.LoadRun;
 import io.gds4j.tools.load.OpenedDriver;
@@ -131,6 +132,7 @@ public final class ExplainRun {
     private static List<Advice> advice(
             LoadPlan plan, Estimate estimate, List<Explanation.Rank> ranks, Diagnosis diagnosis) {
         List<Advice> advice = new ArrayList<>();
+        BusyProcessors.advice().ifPresent(advice::add);
         for (Explanation.Rank rank : ranks) {
             long together = ranks.stream().filter(other -> other.target().equals(rank.target()))
                     .mapToLong(Explanation.Rank::bytes).sum();

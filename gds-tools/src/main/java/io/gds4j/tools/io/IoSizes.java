@@ -24,7 +24,12 @@ public record IoSizes(List<Long> sizes) {
     public static IoSizes parse(String text) {
         String[] parts = text.split(":", -1);
         if (parts.length == 1) {
-            return new IoSizes(List.of(positive(parts[0])));
+            try {
+                return new IoSizes(List.of(positive(parts[0])));
+            } catch (IllegalArgumentException e) {
+                throw new IllegalArgumentException(
+                        e.getMessage() + "; several sizes are MIN:MAX:STEP or MIN:MAX:*FACTOR", e);
+            }
         }
         if (parts.length != 3) {
             throw new IllegalArgumentException(

@@ -14,6 +14,9 @@ import java.util.TreeMap;
 
 /** Finds the JVMs of this user, without a connection to them. */
 final class JvmList {
+    /** The class that runs {@code java File.java}. */
+    private static final String SOURCE_LAUNCHER = "com.sun.tools.javac.launcher.SourceLauncher";
+
     private JvmList() {
     }
 
@@ -45,9 +48,10 @@ final class JvmList {
     }
 
     /** Returns the class or file of a command line, without arguments, which may be secret. */
-    private static String program(String commandLine) {
-        String first = commandLine.strip().split("\\s", 2)[0];
-        return first.endsWith(".jar") ? first.substring(first.lastIndexOf('/') + 1) : first;
+    static String program(String commandLine) {
+        String[] words = commandLine.strip().split("\\s", 3);
+        String first = words.length > 1 && words[0].endsWith(SOURCE_LAUNCHER) ? words[1] : words[0];
+        return first.endsWith(".jar") || first.endsWith(".java") ? first.substring(first.lastIndexOf('/') + 1) : first;
     }
 
     /** Returns whether a process has an open session: the name of a thread tells. */

@@ -24,8 +24,9 @@ public final class StatsRun {
         if (sessions.isEmpty()) {
             throw CommandFailure.badInput(
                     null,
-                    "process %s collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
-                            .formatted(pid));
+                    !JvmList.holdsDriver(pid) ? "process %s does not use gds4j: it has no driver open".formatted(pid)
+                            : "process %s collects no statistics: set profile.cufile_stats to 1, 2 or 3, or call statistics().setLevel"
+                                    .formatted(pid));
         }
         output.print(object -> {
             object.put("pid", pid);

@@ -2,12 +2,14 @@ package io.gds4j.tools.stats;
 
 import io.gds4j.tools.terminal.ExitStatus;
 import io.gds4j.tools.terminal.Fields;
+import io.gds4j.tools.terminal.Keys;
 import io.gds4j.tools.terminal.Output;
 import io.gds4j.tools.terminal.Screen;
 import java.util.ArrayList;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.Optional;
 import java.util.OptionalInt;
 import java.util.OptionalLong;
 import java.util.concurrent.TimeUnit;
@@ -29,23 +31,27 @@ public record TopRun(OptionalLong pid, boolean anyUser, double intervalSeconds, 
         long rounds = count.orElse(output.json() ? 1 : Integer.MAX_VALUE);
         long interval = (long) (intervalSeconds * TimeUnit.SECONDS.toNanos(1));
         List<Map<String, @Nullable Object>> samples = new ArrayList<>();
-        try (JvmWatch watch = new JvmWatch(pid, anyUser); Screen screen = Screen.of(output)) {
+        try (JvmWatch watch = new JvmWatch(pid, anyUser);
+                Screen screen = Screen.of(output);
+                Keys keys = Keys.of(screen)) {
             TopText text = new TopText(screen.chartColumns(), screen.showsUnicode());
+            TopView view = new TopView();
+            List<JvmRates> jvms = List.of();
             watch.begin();
             long due = System.nanoTime();
             boolean over = false;
             for (long round = 0; round < rounds && !over; round++) {
                 due += interval;
-                if (!sleptUntil(due)) {
+                if (!sleptUntil(due, keys, view, text, screen, jvms)) {
                     break;
                 }
-                List<JvmRates> jvms = watch.next();
+                jvms = watch.next();
                 // Also if nobody reads any more, as after head.
                 over = watch.isOver() || output.terminal().out().checkError();
                 if (output.json()) {
                     samples.add(sample(jvms));
                 } else {
-                    screen.show(text.lines(jvms));
+                    screen.show(text.lines(jvms, view));
                 }
             }
         }
@@ -58,9 +64,19 @@ public record TopRun(OptionalLong pid, boolean anyUser, double intervalSeconds, 
         return ExitStatus.DONE;
     }
 
-    private static boolean sleptUntil(long due) {
+    /** Waits for the next round, and shows what keys change. Returns false if the command ends. */
+    private static boolean sleptUntil(
+            long due, Keys keys, TopView view, TopText text, Screen screen, List<JvmRates> shown) {
         try {
-            TimeUnit.NANOSECONDS.sleep(due - System.nanoTime());
+            for (long left = due - System.nanoTime(); left > 0; left = due - System.nanoTime()) {
+                Optional<Integer> key = keys.next(left);
+                if (key.isPresent()) {
+                    if (!view.take(key.get())) {
+                        return false;
+                    }
+                    screen.show(text.lines(shown, view));
+                }
+            }
             return true;
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();

@@ -28,6 +28,8 @@ final class TopText {
     private final String levels;
     private final Map<String, Deque<Double>> history = new HashMap<>();
     private final Set<String> drawn = new HashSet<>();
+    private List<JvmRates> latest = List.of();
+    private boolean goesOn;
 
     /**
      * Creates a text without a past.
@@ -39,13 +41,22 @@ final class TopText {
         this.levels = unicode ? BLOCKS : ASCII;
     }
 
-    List<String> lines(List<JvmRates> jvms) {
+    List<String> lines(List<JvmRates> all) {
+        return lines(all, new TopView());
+    }
+
+    /** @param all the JVMs; the same list again adds nothing to the charts */
+    List<String> lines(List<JvmRates> all, TopView view) {
+        goesOn = all != latest;
+        latest = all;
+        List<JvmRates> jvms = view.of(all);
         List<String> lines = new ArrayList<>();
         List<JvmRates> open = jvms.stream().filter(jvm -> jvm.state() == JvmRates.State.OPEN).toList();
-        double all = open.stream().mapToDouble(JvmRates::bytesPerSecond).sum();
+        double speed = open.stream().mapToDouble(JvmRates::bytesPerSecond).sum();
         lines.add("%s  %s by %s with a driver".formatted(
-                LocalTime.now().format(CLOCK), Units.rate(all),
+                LocalTime.now().format(CLOCK), Units.rate(speed),
                 Units.count(open.size(), "JVM")));
+        lines.addAll(columns > 0 && view.lines().isEmpty() ? List.of("? shows the keys") : view.lines());
         for (JvmRates jvm : open) {
             lines.add("");
             lines.add(name(jvm) + ": " + Units.rate(jvm.bytesPerSecond()));
@@ -65,7 +76,7 @@ final class TopText {
 
     /** Forgets the past of sessions that have closed: a program may open thousands. A JVM that is silent may go on. */
     private void forget(List<JvmRates> silent) {
-        history.keySet().removeIf(key -> !drawn.contains(key)
+        history.keySet().removeIf(key -> goesOn && !drawn.contains(key)
                 && silent.stream().noneMatch(jvm -> key.startsWith(jvm.pid() + "/")));
         drawn.clear();
     }
@@ -77,7 +88,7 @@ final class TopText {
     /** Returns the name of a class without its package, which would fill the line. */
     private static String shortName(JvmRates jvm) {
         String program = jvm.program();
-        return Text.name(program.endsWith(".jar") ? program : program.substring(program.lastIndexOf('.') + 1));
+        return Text.name(program.endsWith(".jar") || program.endsWith(".java") ? program : program.substring(program.lastIndexOf('.') + 1));
     }
 
     private void session(long pid, JvmRates.Session session, List<String> lines) {
@@ -111,7 +122,9 @@ final class TopText {
         }
         drawn.add(key);
         Deque<Double> past = history.computeIfAbsent(key, ignored -> new ArrayDeque<>());
-        past.addLast(rate);
+        if (goesOn || past.isEmpty()) {
+            past.addLast(rate);
+        }
         if (past.size() > columns) {
             past.removeFirst();
         }

@@ -3,6 +3,7 @@ package io.gds4j.tools.terminal;
 import io.gds4j.internal.file.OwnFolder;
 import java.io.IOException;
 import java.nio.file.DirectoryNotEmptyException;
+import java.nio.file.FileSystemException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.concurrent.ThreadLocalRandom;
@@ -40,12 +41,18 @@ public final class TemporaryFolder implements AutoCloseable {
             }
             return named;
         }
-        String root = System.getProperty(PROJECT_ROOT);
-        if (root == null) {
-            Path target = Path.of("target");
-            return Files.isDirectory(target) ? target : Path.of("");
+        Path target = Path.of(System.getProperty(PROJECT_ROOT, ""), "target");
+        boolean inProject = System.getProperty(PROJECT_ROOT) != null;
+        try {
+            Path chosen = inProject ? Files.createDirectories(target) : Files.isDirectory(target) ? target : Path.of("");
+            if (Files.isWritable(chosen)) {
+                return chosen;
+            }
+        } catch (FileSystemException e) {
+            // the message below names the remedy
         }
-        return Files.createDirectories(Path.of(root, "target"));
+        throw CommandFailure.badInput(target.toString(),
+                "%s cannot be written: name another folder with --dir".formatted(target.toAbsolutePath()));
     }
 
     /**

@@ -4,6 +4,8 @@ import io.gds4j.ffi.posix.FfmPosix;
 import java.io.File;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
+import java.util.ArrayList;
+import java.util.List;
 import java.util.concurrent.TimeUnit;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
@@ -27,28 +29,34 @@ final class TerminalQueries {
 
     /** Size of the controlling terminal, from {@code stty}, because shells do not export COLUMNS and LINES. */
     static Size size() {
+        Matcher size = ROWS_AND_COLUMNS.matcher(stty("size"));
+        return size.matches()
+                ? new Size(Integer.parseInt(size.group(1)), Integer.parseInt(size.group(2)))
+                : Size.UNKNOWN;
+    }
+
+    /** Returns what {@code stty} prints for the controlling terminal; nothing if there is none, or no answer. */
+    static String stty(String... arguments) {
+        List<String> command = new ArrayList<>(List.of("stty"));
+        command.addAll(List.of(arguments));
         try {
-            Process stty = new ProcessBuilder("stty", "size")
+            Process stty = new ProcessBuilder(command)
                     .redirectInput(new File("/dev/tty"))
                     .redirectError(ProcessBuilder.Redirect.DISCARD)
                     .start();
             try {
                 if (!stty.waitFor(TIMEOUT_MILLIS, TimeUnit.MILLISECONDS)) {
-                    return Size.UNKNOWN;
+                    return "";
                 }
-                String answer = new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
-                Matcher size = ROWS_AND_COLUMNS.matcher(answer);
-                return size.matches()
-                        ? new Size(Integer.parseInt(size.group(1)), Integer.parseInt(size.group(2)))
-                        : Size.UNKNOWN;
+                return new String(stty.getInputStream().readAllBytes(), StandardCharsets.US_ASCII);
             } finally {
                 stty.destroyForcibly();
             }
         } catch (IOException e) {
-            return Size.UNKNOWN;
+            return "";
         } catch (InterruptedException e) {
             Thread.currentThread().interrupt();
-            return Size.UNKNOWN;
+            return "";
         }
     }
 }

@@ -80,4 +80,9 @@ public final class Text {
             return line.toString().stripTrailing();
         }).toList();
     }
+
+    /** Returns a text whose URLs have neither user and password nor query. */
+    public static String withoutSecrets(String text) {
+        return text.replaceAll("://[^\\s'/?#]*@", "://").replaceAll("(://[^\\s'?]*\\?)[^\\s']*", "$1...");
+    }
 }

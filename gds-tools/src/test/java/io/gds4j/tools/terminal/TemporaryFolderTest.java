@@ -1,6 +1,7 @@
 package io.gds4j.tools.terminal;
 
 import static org.assertj.core.api.Assertions.assertThat;
+import static org.assertj.core.api.Assertions.assertThatThrownBy;
 
 import java.io.IOException;
 import java.nio.file.Files;
@@ -58,6 +59,21 @@ class TemporaryFolderTest {
     @Test
     void namedFolderIsUsed() throws IOException {
         assertThat(TemporaryFolder.parent(parent)).isEqualTo(parent);
+    }
+
+    @Test
+    void projectThatCannotBeWrittenNamesTheOption() {
+        String before = System.getProperty(TemporaryFolder.PROJECT_ROOT, "");
+        System.setProperty(TemporaryFolder.PROJECT_ROOT, "/sys");
+        try {
+            assertThatThrownBy(() -> TemporaryFolder.parent(null))
+                    .hasMessage("/sys/target cannot be written: name another folder with --dir");
+        } finally {
+            System.clearProperty(TemporaryFolder.PROJECT_ROOT);
+            if (!before.isEmpty()) {
+                System.setProperty(TemporaryFolder.PROJECT_ROOT, before);
+            }
+        }
     }
 
     /** Deletes a folder of many files. */
