@@ -41,6 +41,7 @@ module io.gds4j {
             io.gds4j.ffi,
             io.gds4j.engine,
             io.gds4j.compat,
+            io.gds4j.loader,
             io.gds4j.libcufile,
             io.gds4j.jcuda,
             io.gds4j.interop,

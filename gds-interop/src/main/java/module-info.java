@@ -11,4 +11,5 @@ module io.gds4j.interop {
     exports io.gds4j.interop.djl;
     exports io.gds4j.interop.dlpack;
     exports io.gds4j.interop.metrics;
+    exports io.gds4j.interop.ort;
 }

@@ -2,6 +2,7 @@ package io.gds4j.memory;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.lifetime.Loan;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import java.lang.foreign.MemorySegment;
@@ -238,8 +239,30 @@ public final class MemoryRange implements IoMemory {
     void claim() {
         checkAccess();
         if (owner != null && !owner.lifetime().claim()) {
-            throw owner.isOpen() && owner.lifetime().isGiven() ? MemoryAllocation.given() : MemoryAllocation.closed();
+            throw unclaimable(owner);
         }
+    }
+
+    private static CuFileException unclaimable(MemoryAllocation owner) {
+        return owner.isOpen() && owner.lifetime().isGiven() ? MemoryAllocation.given() : MemoryAllocation.closed();
+    }
+
+    /** Like {@link #claim()}, for code outside of Java. */
+    Loan lend(Object borrower) {
+        if (!outlivesCall()) {
+            throw CuFileException.invalid("MemoryRange.lend",
+                    "the program could close the arena of the memory while native code uses it;"
+                            + " use an allocation, or an automatic or global arena");
+        }
+        checkAccess();
+        if (owner == null) {
+            return Loan.ofUnowned(this, borrower);
+        }
+        Loan loan = owner.lifetime().lend(this, borrower);
+        if (loan == null) {
+            throw unclaimable(owner);
+        }
+        return loan;
     }
 
     /** Ends what {@link #claim()} began. */

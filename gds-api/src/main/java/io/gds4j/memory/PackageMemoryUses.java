@@ -1,6 +1,7 @@
 package io.gds4j.memory;
 
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Loan;
 import io.gds4j.internal.lifetime.MemoryUses;
 import io.gds4j.internal.lifetime.ThreadState;
 import java.util.function.LongConsumer;
@@ -25,6 +26,11 @@ final class PackageMemoryUses extends MemoryUses<MemoryRange, MemoryAllocation, 
     @Override
     public void unclaim(MemoryRange range) {
         range.unclaim();
+    }
+
+    @Override
+    public Loan lend(MemoryRange range, Object borrower) {
+        return range.lend(borrower);
     }
 
     @Override

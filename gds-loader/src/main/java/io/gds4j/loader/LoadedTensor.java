@@ -126,6 +126,17 @@ public final class LoadedTensor implements SavePlan.TensorInMemory {
     }
 
     /**
+     * Lends the tensor to native code that keeps its address. Until the loan is closed, closing the memory throws EBUSY.
+     *
+     * @throws CuFileException INVALID_VALUE if its address is no multiple of its elements, as may be in mapped files, and for a segment of
+     *         an arena that the program can close; CUDA_POINTER_INVALID if the tensor is freed
+     */
+    public TensorLoan lend() {
+        TensorLoan.requireAligned(this);
+        return TensorLoan.of("LoadedTensor.lend() of " + CheckpointException.quote(name()), List.of(range));
+    }
+
+    /**
      * Returns the tensor in host memory, so that the same program runs with and without a GPU.
      *
      * @return this tensor if it has a {@link #segment}, else a copy of its own; the garbage collector frees the copy

@@ -251,6 +251,18 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         }
     }
 
+    /**
+     * Lends all tensors that were not taken to native code that keeps their addresses. Until the loan is closed, {@link #close} throws
+     * EBUSY.
+     *
+     * @throws CuFileException as {@link LoadedTensor#lend}; then nothing is lent
+     */
+    public synchronized TensorLoan lend() {
+        checkOpen();
+        held.values().forEach(one -> TensorLoan.requireAligned(one.tensor));
+        return TensorLoan.of("LoadedTensors.lend()", blocks.stream().map(DestinationBlock::memory).toList());
+    }
+
     /** Returns what the load did. */
     public LoadReport report() {
         return report;
@@ -264,14 +276,17 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
     /**
      * Waits for I/O on the tensors, then frees the tensors that were not taken. Idempotent.
      *
-     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while their memory is registered with a driver; call it again after
-     *         the registration is closed
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY), and nothing has changed, while their memory is lent or registered with a driver;
+     *         call it again after the loan or the registration is closed
      */
     @Override
     public void close() {
         synchronized (this) {
-            closed = true;
-            held.clear();
+            if (!closed) {
+                blocks.forEach(DestinationBlock::checkUnclaimed);
+                closed = true;
+                held.clear();
+            }
         }
         synchronized (blocks) {
             while (!blocks.isEmpty()) {

@@ -16,6 +16,7 @@ import java.lang.constant.MethodHandleDesc;
 import java.lang.foreign.AddressLayout;
 import java.lang.foreign.Arena;
 import java.lang.foreign.FunctionDescriptor;
+import java.lang.foreign.GroupLayout;
 import java.lang.foreign.Linker;
 import java.lang.foreign.MemoryLayout;
 import java.lang.foreign.MemorySegment;
@@ -159,6 +160,8 @@ public final class ForeignCalls extends ClassLoader {
             case ValueLayout.OfLong number -> "jlong";
             case ValueLayout.OfFloat number -> "jfloat";
             case ValueLayout.OfDouble number -> "jdouble";
+            case GroupLayout struct -> struct.memberLayouts().stream().map(ForeignCalls::text)
+                    .collect(Collectors.joining(", ", "struct(", ")"));
             default -> throw new AssertionError("no name for " + layout);
         };
     }

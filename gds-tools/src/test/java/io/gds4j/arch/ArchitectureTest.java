@@ -66,7 +66,8 @@ class ArchitectureTest {
                 Arguments.of(
                         "gds-loader",
                         new String[]{Rooms.LOADER},
-                        Rooms.apiAnd("io.gds4j.internal.lifetime", Rooms.INTERNAL_FILE, Rooms.INTERNAL_TEXT,
+                        Rooms.apiAnd("io.gds4j.internal.lifetime", "io.gds4j.internal.memory", Rooms.INTERNAL_FILE,
+                                Rooms.INTERNAL_TEXT,
                                 Rooms.JDK,
                                 Rooms.FLIGHT_RECORDER,
                                 Rooms.JSPECIFY, "io.gds4j.ffi.posix", Rooms.LOADER)),

@@ -31,7 +31,7 @@ class FrontPagesTest {
 
     /** Libraries that only tests use. */
     private static final List<String> OF_TESTS =
-            List.of("djl.pytorch", "s3proxy", "junit", "assertj", "jsonschema", "archunit", "slf4j", "jmh");
+            List.of("djl.pytorch", "ort", "s3proxy", "junit", "assertj", "jsonschema", "archunit", "slf4j", "jmh");
 
     private static List<String> matches(String text, String pattern) {
         return Pattern.compile(pattern).matcher(text).results().map((MatchResult found) -> found.group(1)).toList();

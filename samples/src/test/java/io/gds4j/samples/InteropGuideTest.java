@@ -2,11 +2,14 @@ package io.gds4j.samples;
 
 import static org.assertj.core.api.Assertions.assertThat;
 
+import ai.djl.Model;
 import ai.djl.ndarray.NDArray;
 import ai.djl.ndarray.NDManager;
+import ai.djl.nn.Block;
 import io.gds4j.CuFileDriver;
 import io.gds4j.CuFileHandle;
 import io.gds4j.CuFileStream;
+import io.gds4j.interop.djl.DjlParameters;
 import io.gds4j.interop.djl.SharedArray;
 import io.gds4j.interop.dlpack.DlPackCapsule;
 import io.gds4j.interop.dlpack.DlPackImport;
@@ -26,6 +29,7 @@ import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.LongConsumer;
 import org.junit.jupiter.api.Test;
@@ -90,6 +94,11 @@ class InteropGuideTest {
         try (SharedArray weight = SharedArray.of(tensors.get("weight"), manager)) {
             use(weight.array()); // an NDArray; writes reach the tensor
         }
+    }
+
+    /** Compiled; DjlParametersTest of gds-interop runs it where PyTorch is. */
+    static void share(Block block, LoadedTensors tensors, Model model) {
+        DjlParameters.share(block, tensors, model.getNDManager(), Map.of("weight", "0.weight", "bias", "0.bias"));
     }
 
     private static void use(NDArray array) {

@@ -12,6 +12,7 @@ import io.gds4j.loader.LoadReport;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorLoan;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.VerificationReport;
 import io.gds4j.loader.format.CheckpointException;
@@ -102,6 +103,11 @@ class LoadingGuideTest {
         Checkpoint checkpoint = Checkpoint.open(path);
         try (LoadedTensors tensors = checkpoint.plan().map()) {
             use(tensors.segment("lm_head.weight")); // read-only, where the file has it
+        }
+        try (LoadedTensors tensors = checkpoint.plan().map()) {
+            try (TensorLoan _ = tensors.lend()) { // or tensors.get(name).lend()
+                use(tensors.address("lm_head.weight"));
+            }
         }
     }
 
@@ -202,6 +208,10 @@ class LoadingGuideTest {
     @Test
     void guideNamesTheFormat() throws Exception {
         assertThat(Files.readString(GUIDE)).contains(Checkpoint.open(path).format().id());
+    }
+
+    private static void use(long address) {
+        assertThat(address).isNotZero();
     }
 
     private static void use(MemorySegment segment) {

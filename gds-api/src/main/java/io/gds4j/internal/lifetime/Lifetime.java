@@ -6,6 +6,10 @@ import io.gds4j.error.Errno;
 import java.lang.System.Logger.Level;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
+import java.util.Collections;
+import java.util.Iterator;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
@@ -26,6 +30,8 @@ public final class Lifetime {
     private final long number = NUMBERS.incrementAndGet();
     private final InFlight calls = InFlight.ofManyThreads();
     private final InFlight claims = new InFlight();
+    /** The claims that messages name; null before the first one. */
+    private volatile @Nullable Set<Loan> loans;
     private final CountDownLatch released = new CountDownLatch(1);
     private final String what;
     private final Runnable release;
@@ -151,6 +157,35 @@ public final class Lifetime {
     }
 
     /**
+     * Begins a claim that messages name; null once closing has begun.
+     *
+     * @param lent what the loan keeps reachable
+     * @param borrower its text names who lent it, and to whom
+     */
+    public @Nullable Loan lend(Object lent, Object borrower) {
+        if (!claim()) {
+            return null;
+        }
+        Loan loan = new Loan(this, lent, borrower);
+        loans().add(loan);
+        return loan;
+    }
+
+    private synchronized Set<Loan> loans() {
+        Set<Loan> known = loans;
+        if (known == null) {
+            known = ConcurrentHashMap.newKeySet();
+            loans = known;
+        }
+        return known;
+    }
+
+    void end(Loan loan) {
+        loans().remove(loan);
+        unclaim();
+    }
+
+    /**
      * Gives the right to close it away: from now on {@link #close} and claims are refused, and only {@link #closeGiven} releases it.
      *
      * @return false if it is claimed, given or closed already
@@ -238,9 +273,30 @@ public final class Lifetime {
         } else if (claims.isClosed()) {
             Uninterruptibly.await(released::await);
         } else {
-            throw busy(function,
-                    "it is claimed by a registration, an entry of a batch or a loan to another runtime (DLPack): end that first");
+            throw busy(function, claimed());
         }
+    }
+
+    /**
+     * Refuses what {@link #close} would refuse because of a claim. A claim that begins later is for the close to refuse.
+     *
+     * @throws CuFileException IO_NOT_SUPPORTED (EBUSY) while it is claimed
+     */
+    public void checkUnclaimed(String function) {
+        if (isClaimed()) {
+            throw busy(function, claimed());
+        }
+    }
+
+    private String claimed() {
+        Set<Loan> lent = loans;
+        Iterator<Loan> open = lent == null ? Collections.emptyIterator() : lent.iterator();
+        if (!open.hasNext()) {
+            return "it is claimed by a registration or an entry of a batch: end that first";
+        }
+        int claimed = claims.users();
+        return "it is lent by %s%s: end that first".formatted(
+                open.next(), claimed > 1 ? ", the first of %s claims".formatted(claimed) : "");
     }
 
     private CuFileException busy(String function, String why) {

@@ -48,6 +48,14 @@ public abstract class MemoryUses<R, A, D> {
     /** Ends what {@link #claim} began. */
     public abstract void unclaim(R range);
 
+    /**
+     * Lends memory to code outside of Java: freeing it is an error until the loan is closed, and the error names the borrower.
+     *
+     * @param borrower its text names who lent it, and to whom
+     * @throws io.gds4j.error.CuFileException as {@link #claim}; INVALID_VALUE for a segment of an arena that the program can close
+     */
+    public abstract Loan lend(R range, Object borrower);
+
     /** Returns the lifetime of a dma-buf, for claims. Their owner must refer to the dma-buf, which keeps it reachable. */
     public abstract Lifetime lifetime(D buffer);
 

@@ -6,6 +6,7 @@ import io.gds4j.ffi.dlpack.ManagedTensors;
 import io.gds4j.ffi.dlpack.StructKind;
 import io.gds4j.ffi.dlpack.TensorFields;
 import io.gds4j.internal.lifetime.Lifetime;
+import io.gds4j.internal.lifetime.Loan;
 import io.gds4j.internal.lifetime.Undo;
 import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.memory.MemoryAllocation;
@@ -34,6 +35,14 @@ import java.util.concurrent.atomic.AtomicReference;
 public final class DlPackCapsule implements AutoCloseable {
     private enum State {
         NEW, USED, CLOSED
+    }
+
+    /** Makes its text when a message needs it: a program may lend 100,000 tensors. */
+    private record Borrower(DlPackTensor tensor) {
+        @Override
+        public String toString() {
+            return "DLPack: " + tensor;
+        }
     }
 
     /** Not a lifetime: a program may lend 100,000 tensors, and a lifetime walks the stack at its creation. */
@@ -80,15 +89,8 @@ public final class DlPackCapsule implements AutoCloseable {
     }
 
     static DlPackCapsule lend(DlPackTensor tensor, DlPackVersion version) {
-        MemoryRange range = tensor.range();
-        if (!range.outlivesCall()) {
-            throw Refusals
-                    .invalid("the program could close the arena of the tensor's memory while another runtime uses it;"
-                            + " use an allocation, or an automatic or global arena");
-        }
-        MemoryAccess.USES.claim(range);
-        return Undo.ifFails(() -> MemoryAccess.USES.unclaim(range),
-                () -> create(tensor, version, () -> MemoryAccess.USES.unclaim(range)));
+        Loan loan = MemoryAccess.USES.lend(tensor.range(), new Borrower(tensor));
+        return Undo.ifFails(loan::close, () -> create(tensor, version, loan::close));
     }
 
     static DlPackCapsule give(DlPackTensor tensor, DlPackVersion version, MemoryAllocation owner) {

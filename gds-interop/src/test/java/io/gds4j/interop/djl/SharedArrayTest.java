@@ -4,28 +4,38 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.assertThatExceptionOfType;
 import static org.junit.jupiter.api.Assumptions.assumeTrue;
 
+import ai.djl.Model;
 import ai.djl.ndarray.NDArray;
 import ai.djl.ndarray.NDManager;
 import ai.djl.ndarray.types.DataType;
 import io.gds4j.CuFileDriver;
 import io.gds4j.error.CuFileException;
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.LoadPlan;
 import io.gds4j.loader.LoadedTensor;
 import io.gds4j.loader.LoadedTensors;
 import io.gds4j.loader.SafetensorsWriter;
+import io.gds4j.loader.TensorLoan;
 import io.gds4j.loader.TensorPattern;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.DimensionOrder;
 import io.gds4j.loader.format.TensorInfo;
+import io.gds4j.memory.MemoryRange;
+import java.lang.foreign.Arena;
 import java.lang.foreign.ValueLayout;
 import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
 import java.util.List;
+import java.util.Random;
 import org.junit.jupiter.api.BeforeAll;
 import org.junit.jupiter.api.Test;
 import org.junit.jupiter.api.io.TempDir;
 
 /** Arrays of DJL over tensors, where the natives of the profile djl are on the class path. */
 class SharedArrayTest {
+    private static final int ORDERS = Integer.getInteger("gds4j.loan.orders", 300);
+
     @TempDir
     private Path folder;
 
@@ -39,6 +49,10 @@ class SharedArrayTest {
     }
 
     private LoadedTensors load(CuFileDriver driver) {
+        return plan().load(driver);
+    }
+
+    private LoadPlan plan() {
         Path path = folder.resolve("m.safetensors");
         new SafetensorsWriter(path)
                 .tensor("f32", DType.F32, 4, 6)
@@ -46,7 +60,7 @@ class SharedArrayTest {
                 .tensor("f8", DType.F8_E4M3, 8)
                 .durable(false)
                 .write(new TensorPattern(1));
-        return Checkpoint.open(path).plan().load(driver);
+        return Checkpoint.open(path).plan();
     }
 
     @Test
@@ -67,7 +81,8 @@ class SharedArrayTest {
                 tensors.segment("f32").setAtIndex(ValueLayout.JAVA_FLOAT, 0, -5f);
                 assertThat(array.getFloat(0, 0)).isEqualTo(-5f);
                 assertThatExceptionOfType(CuFileException.class).isThrownBy(tensors::close)
-                        .withMessageContaining("claimed");
+                        .withMessageContaining("lent by SharedArray.of('f32'), at ");
+                assertThat(tensors.isOpen()).isTrue();
             }
         }
     }
@@ -105,6 +120,89 @@ class SharedArrayTest {
             assertThatExceptionOfType(CuFileException.class)
                     .isThrownBy(() -> SharedArray.of(tensors.get("f8"), manager))
                     .withMessageContaining("DJL has no type F8_E4M3");
+        }
+    }
+
+    @Test
+    void closingTheManagerEndsTheLoan() {
+        try (CuFileDriver driver = CuFileDriver.open(); NDManager manager = NDManager.newBaseManager()) {
+            LoadedTensors tensors = load(driver);
+            try (NDManager sub = manager.newSubManager()) {
+                assertThat(SharedArray.of(tensors.get("f32"), sub).array().sum().getFloat()).isNotNaN();
+            }
+            tensors.close();
+        }
+    }
+
+    @Test
+    void viewKeepsTheLoan() {
+        try (CuFileDriver driver = CuFileDriver.open(); NDManager manager = NDManager.newBaseManager()) {
+            LoadedTensors tensors = load(driver);
+            tensors.segment("f32").setAtIndex(ValueLayout.JAVA_FLOAT, 0, 7f);
+            SharedArray shared = SharedArray.of(tensors.get("f32"), manager);
+            NDArray view = shared.array().get("0:2");
+            shared.close();
+            assertThatExceptionOfType(CuFileException.class).isThrownBy(tensors::close).withMessageContaining("lent");
+            assertThat(view.getFloat(0, 0)).isEqualTo(7f);
+            view.close();
+            tensors.close();
+        }
+    }
+
+    @Test
+    void everyTypeOfDjlIsShared() {
+        List<DType> types = List.of(DType.U8, DType.I8, DType.I32, DType.I64, DType.F16, DType.F32, DType.F64,
+                DType.C64, DType.BOOL, DType.BF16);
+        MemoryRange memory = MemoryRange.ofSegment(Arena.ofAuto().allocate(64, 64));
+        try (NDManager manager = NDManager.newBaseManager()) {
+            for (DType type : types) {
+                TensorInfo info =
+                        new TensorInfo("t", type, List.of(2L, 4L), Path.of("f"), 0, type.bytes(8).getAsLong());
+                LoadedTensor tensor = new LoadedTensor(info, memory.slice(0, info.length()));
+                try (SharedArray shared = SharedArray.of(tensor, manager)) {
+                    assertThat(shared.array().getShape().getShape()).as(type.id()).containsExactly(2, 4);
+                }
+            }
+        }
+    }
+
+    @Test
+    void anyOrderOfClosingLeavesNoLoanAndNoCrash() {
+        long seed = System.nanoTime();
+        Random random = new Random(seed);
+        try (CuFileDriver driver = CuFileDriver.open(); NDManager base = NDManager.newBaseManager()) {
+            LoadPlan plan = plan().include("f32");
+            for (int order = 0; order < ORDERS; order++) {
+                LoadedTensors tensors = plan.load(driver);
+                float first = tensors.get("f32").asFloatBuffer().get(0);
+                Model model = order % 2 == 0 ? Model.newInstance("m", "PyTorch") : null;
+                NDManager manager = model == null ? base.newSubManager() : model.getNDManager();
+                List<NDArray> arrays = new ArrayList<>();
+                List<TensorLoan> loans = new ArrayList<>();
+                List<Runnable> closes = new ArrayList<>(List.of(model == null ? manager::close : model::close));
+                for (int i = random.nextInt(3); i >= 0; i--) {
+                    SharedArray shared = SharedArray.of(tensors.get("f32"), manager);
+                    closes.add(shared::close);
+                    arrays.addAll(List.of(shared.array(), shared.array().get("0:2"), shared.array().reshape(24)));
+                    loans.add(tensors.get("f32").lend());
+                }
+                arrays.forEach(array -> closes.add(array::close));
+                loans.forEach(loan -> closes.add(loan::close));
+                Collections.shuffle(closes, random);
+                for (Runnable close : closes) {
+                    close.run();
+                    boolean isLent = arrays.stream().anyMatch(array -> !array.isReleased())
+                            || loans.stream().anyMatch(TensorLoan::isOpen);
+                    if (isLent && random.nextInt(4) == 0) {
+                        assertThatExceptionOfType(CuFileException.class).as("seed %s, order %s", seed, order)
+                                .isThrownBy(tensors::close).withMessageContaining("lent by");
+                    }
+                    arrays.stream().filter(array -> !array.isReleased()).findAny().ifPresent(
+                            array -> assertThat(array.flatten().getFloat(0)).isEqualTo(first));
+                }
+                tensors.close();
+            }
+            assertThat(driver.allocator().usage().values()).allSatisfy(kind -> assertThat(kind.bytes()).isZero());
         }
     }
 }

@@ -66,7 +66,8 @@ class DlPackCapsuleTest {
     void memoryIsBusyUntilTheDeleterRan() {
         try (DlPackCapsule capsule = tensor.capsule()) {
             DlPackImport imported = capsule.open();
-            assertThatExceptionOfType(CuFileException.class).isThrownBy(memory::close).withMessageContaining("claimed");
+            assertThatExceptionOfType(CuFileException.class).isThrownBy(memory::close)
+                    .withMessageContaining("lent by DLPack: DlPackTensor");
             imported.close();
         }
         memory.close();

@@ -2,6 +2,7 @@ package io.gds4j.loader.internal.load;
 
 import io.gds4j.error.CuFileError;
 import io.gds4j.error.CuFileException;
+import io.gds4j.internal.memory.MemoryAccess;
 import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.memory.MemoryAllocation;
 import io.gds4j.memory.MemoryAllocator;
@@ -62,7 +63,14 @@ public final class DestinationBlock {
         return memory.slice(origin + offset, length);
     }
 
-    MemoryRange memory() {
+    /** Refuses what {@link #release} would refuse because the memory is lent or registered. */
+    public void checkUnclaimed() {
+        if (allocation != null && holders.get() == 1) {
+            MemoryAccess.USES.lifetimeOf(allocation).checkUnclaimed("LoadedTensors.close");
+        }
+    }
+
+    public MemoryRange memory() {
         return memory;
     }
 
