@@ -19,6 +19,7 @@ module io.gds4j.loader {
     provides io.gds4j.loader.format.CheckpointFormat with
             io.gds4j.loader.format.safetensors.SafetensorsFormat,
             io.gds4j.loader.format.gguf.GgufFormat,
+            io.gds4j.loader.format.torch.DistcpFormat,
             io.gds4j.loader.format.torch.TorchFormat,
             io.gds4j.loader.format.numpy.NpyFormat,
             io.gds4j.loader.format.numpy.NpzFormat,

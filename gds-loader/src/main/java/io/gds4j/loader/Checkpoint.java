@@ -79,6 +79,10 @@ public final class Checkpoint implements SavePlan.CheckpointContent {
             parts.add(file.typedMetadata());
             long covered = 0;
             for (TensorInfo tensor : file.tensors()) {
+                if (!tensor.isInOnePlace()) {
+                    sum += tensor.length();
+                    continue;
+                }
                 sum += Math.max(0, tensor.fileEnd() - Math.max(covered, tensor.fileOffset()));
                 covered = Math.max(covered, tensor.fileEnd());
             }

@@ -196,7 +196,7 @@ public final class CheckpointVerifier {
             Part part = parts.get(number);
             LoadedTensor tensor = tensors.get(part.tensor);
             MemorySegment actual = inMemory(tensor, part);
-            long read = read(tensor.info(), part);
+            long read = read(part);
             long at = MemorySegment.mismatch(expected, 0, read, actual, 0, read);
             if (at >= 0) {
                 done(part, new TensorMismatch(tensor.info(), part.offset + at, unsigned(expected, at),
@@ -230,7 +230,7 @@ public final class CheckpointVerifier {
         }
 
         /** Returns how many bytes of the part the file still has. */
-        private long read(TensorInfo tensor, Part part) throws IOException {
+        private long read(Part part) throws IOException {
             long complete = part.length;
             for (StridedCopy copy : slices.get(part.tensor).copies()) {
                 long pitch = copy.rows() == 1 ? copy.width() : copy.slicePitch();
@@ -244,7 +244,7 @@ public final class CheckpointVerifier {
                     }
                     if (length > 0) {
                         long position = copy.fileOffset() + row * copy.filePitch() + from - begin;
-                        long read = read(tensor, position, from - part.offset, length);
+                        long read = read(slices.get(part.tensor).file(copy), position, from - part.offset, length);
                         complete = read < length ? Math.min(complete, from - part.offset + read) : complete;
                     }
                 }
@@ -252,9 +252,9 @@ public final class CheckpointVerifier {
             return complete;
         }
 
-        private long read(TensorInfo tensor, long position, long offset, long length) throws IOException {
+        private long read(Path path, long position, long offset, long length) throws IOException {
             ByteBuffer buffer = expected.asSlice(offset, length).asByteBuffer();
-            sources.use(tensor.file(), file -> {
+            sources.use(path, file -> {
                 while (buffer.hasRemaining()) {
                     if (file.channel().read(buffer, position + buffer.position()) < 0) {
                         break;

@@ -98,10 +98,13 @@ public final class LoadedTensors implements Iterable<LoadedTensor>, AutoCloseabl
         if (slice.isWhole() && name.equals(whole.name())) {
             return whole;
         }
-        boolean atStart = slice.isWhole() || slice.copies().isEmpty();
-        long offset = atStart ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
-        return new TensorInfo(name, whole.dtype(), slice.shape(), whole.file(), offset, slice.bytes(),
-                whole.order());
+        if (slice.isWhole()) {
+            return whole.renamed(name);
+        }
+        boolean empty = slice.copies().isEmpty();
+        long offset = empty ? whole.fileOffset() : slice.copies().getFirst().fileOffset();
+        Path file = empty ? whole.file() : slice.file(slice.copies().getFirst());
+        return new TensorInfo(name, whole.dtype(), slice.shape(), file, offset, slice.bytes(), whole.order());
     }
 
     /** Returns the names of the tensors that were not taken, file by file in the order of their data. */

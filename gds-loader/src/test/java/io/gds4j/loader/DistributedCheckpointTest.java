@@ -4,13 +4,9 @@ import static org.assertj.core.api.Assertions.assertThat;
 import static org.assertj.core.api.Assertions.catchThrowableOfType;
 
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.parallel.ParallelRule;
 import io.gds4j.loader.parallel.Split;
-import java.io.IOException;
-import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.Collections;
 import java.util.List;
@@ -205,19 +201,5 @@ class DistributedCheckpointTest {
             shard(rank, shape, 1, at("[" + offsets + "]"));
         }
         assertThat(failure().getMessage()).contains("tensor 'w' is cut in 9 dimensions; at most 8 are allowed");
-    }
-
-    @Test
-    void classicFormIsRefusedByName() throws IOException {
-        Files.write(folder.resolve("__0_0.distcp"), new byte[]{'P', 'K', 3, 4});
-        Path metadata = folder.resolve(".metadata");
-        Files.write(
-                metadata,
-                "\u0080\4\u0095\0\0\0\0\0\0\0\0\u008c%torch.distributed.checkpoint.metadata"
-                        .getBytes(StandardCharsets.ISO_8859_1));
-        assertThat(failure().rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
-        assertThat(failure().getMessage()).contains("distributed checkpoint", "HuggingFaceStorageWriter");
-        CheckpointException e = catchThrowableOfType(CheckpointException.class, () -> Checkpoint.open(metadata));
-        assertThat(e.rule()).isEqualTo(CheckpointRule.UNSUPPORTED_FORMAT);
     }
 }

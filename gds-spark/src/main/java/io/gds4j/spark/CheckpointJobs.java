@@ -1,6 +1,7 @@
 package io.gds4j.spark;
 
 import io.gds4j.loader.Checkpoint;
+import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.parallel.ParallelPlan;
 import io.gds4j.loader.save.SaveOptions;
@@ -85,18 +86,21 @@ public final class CheckpointJobs {
         }
         long total = checkpoint.tensors().values().stream().mapToLong(TensorInfo::length).sum();
         long done = 0;
-        for (int file = 0; file < checkpoint.files().size(); file++) {
-            for (TensorInfo tensor : checkpoint.files().get(file).tensors()) {
+        Map<Path, Integer> numbers = new HashMap<>();
+        checkpoint.files().forEach(file -> numbers.put(file.path(), numbers.size()));
+        for (TensorInfo tensor : checkpoint.tensors().values()) {
+            for (TensorBox box : tensor.boxes()) {
+                long bytes = tensor.dtype().bytes(box.shape()).orElse(0);
+                int file = Objects.requireNonNull(numbers.get(box.file()));
                 long at = 0;
                 // A tensor without elements has a row, too.
                 do {
-                    long length = Math.min(MAX_EXTENT, tensor.length() - at);
+                    long length = Math.min(MAX_EXTENT, bytes - at);
                     int rank = (int) Math.min(partitions - 1, (long) ((double) done / total * partitions));
-                    extents.get(rank)
-                            .add(new VerifyTask.Extent(tensor.name(), file, tensor.fileOffset() + at, length));
+                    extents.get(rank).add(new VerifyTask.Extent(tensor.name(), file, box.fileOffset() + at, length));
                     done += length;
                     at += length;
-                } while (at < tensor.length());
+                } while (at < bytes);
             }
         }
         return extents;

@@ -62,6 +62,8 @@ public record CheckpointRule(String variant, String text, CuFileError error) imp
     public static final CheckpointRule TENSOR_IN_TWO_FILES =
             new CheckpointRule("TensorInTwoFiles", "two files have one tensor");
 
+    /** A tensor of several boxes that do not fill its shape, overlap, or lie outside their files. */
+    public static final CheckpointRule TENSOR_BOXES = new CheckpointRule("TensorBoxes", "incomplete checkpoint");
     /** A tensor whose name is longer than 4,096 characters. */
     public static final CheckpointRule TENSOR_NAME = new CheckpointRule("TensorName", "tensor name too long");
     /** A header whose content does not fit into the heap. */

@@ -1,6 +1,7 @@
 package io.gds4j.loader.format;
 
 import io.gds4j.internal.text.InertText;
+import io.gds4j.loader.internal.file.FileNames;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
@@ -133,7 +134,7 @@ public final class ShardIndex {
         while (in.next() == Token.NAME) {
             String tensor = in.text();
             String file = in.string("the file of a tensor in weight_map");
-            if (!isBelow(file)) {
+            if (!FileNames.areBelow(file)) {
                 throw CheckpointException.of(
                         CheckpointRule.INDEX_FILE_NAME,
                         path,
@@ -147,18 +148,6 @@ public final class ShardIndex {
                 throw in.here("tensor %s occurs twice in weight_map".formatted(CheckpointException.quote(tensor)));
             }
         }
-    }
-
-    private static boolean isBelow(String file) {
-        if (file.indexOf('\\') >= 0 || file.indexOf('\0') >= 0) {
-            return false;
-        }
-        for (String name : file.split("/", -1)) {
-            if (name.isEmpty() || name.equals(".") || name.equals("..")) {
-                return false;
-            }
-        }
-        return true;
     }
 
     /** Returns the names of the tensors. */

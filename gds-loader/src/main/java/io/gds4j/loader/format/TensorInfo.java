@@ -3,6 +3,7 @@ package io.gds4j.loader.format;
 import io.gds4j.error.CuFileException;
 import java.nio.file.Path;
 import java.util.Arrays;
+import java.util.Collections;
 import java.util.List;
 import java.util.Objects;
 import java.util.stream.Collectors;
@@ -21,9 +22,11 @@ public final class TensorInfo {
     private final long fileOffset;
     private final long length;
     private final DimensionOrder order;
+    /** The boxes of a tensor that lies in several places, else empty. */
+    private final List<TensorBox> boxes;
 
     /**
-     * Creates a description.
+     * Creates a description of a tensor in one place.
      *
      * @param name as {@link #name}
      * @param dtype as {@link #dtype}
@@ -43,6 +46,18 @@ public final class TensorInfo {
             long fileOffset,
             long length,
             DimensionOrder order) {
+        this(name, dtype, shape, file, fileOffset, length, order, List.of());
+    }
+
+    private TensorInfo(
+            String name,
+            DType dtype,
+            List<Long> shape,
+            Path file,
+            long fileOffset,
+            long length,
+            DimensionOrder order,
+            List<TensorBox> boxes) {
         shape = List.copyOf(shape);
         if (order.dimensions().size() != shape.size()) {
             throw invalid(name, "has %s dimensions and an order of %s"
@@ -60,6 +75,34 @@ public final class TensorInfo {
         this.fileOffset = fileOffset;
         this.length = length;
         this.order = order;
+        this.boxes = boxes;
+    }
+
+    /**
+     * Creates a description of a tensor that lies in several places, as those of a distributed checkpoint do.
+     *
+     * @param name as {@link #name}
+     * @param dtype as {@link #dtype}
+     * @param shape as {@link #shape}
+     * @param order order of the tensor, and of the elements of each box
+     * @param boxes boxes that fill the shape without a gap or an overlap, 1 or more
+     * @return the description
+     * @throws CuFileException INVALID_VALUE for no boxes, for a size beyond 2^63 bytes, and as the constructor
+     */
+    public static TensorInfo ofBoxes(String name, DType dtype, List<Long> shape, DimensionOrder order,
+            List<TensorBox> boxes) {
+        if (boxes.isEmpty()) {
+            throw invalid(name, "has no boxes");
+        }
+        long length = dtype.bytes(shape).orElseThrow(() -> invalid(name, "has a size that does not fit 64 bits"));
+        TensorBox first = boxes.getFirst();
+        return new TensorInfo(name, dtype, shape, first.file(), first.fileOffset(), length, order,
+                boxes.size() == 1 ? List.of() : List.copyOf(boxes));
+    }
+
+    /** Returns the same tensor under another name. */
+    public TensorInfo renamed(String other) {
+        return new TensorInfo(other, dtype, shape, file, fileOffset, length, order, boxes);
     }
 
     /** {@return name in the checkpoint} */
@@ -80,12 +123,12 @@ public final class TensorInfo {
         return shape;
     }
 
-    /** {@return file that contains the tensor} */
+    /** {@return file that contains the tensor, or its first box} */
     public Path file() {
         return file;
     }
 
-    /** {@return offset of its first byte in the file} */
+    /** {@return offset of its first byte in the file, or of that of its first box} */
     public long fileOffset() {
         return fileOffset;
     }
@@ -101,6 +144,18 @@ public final class TensorInfo {
      */
     public DimensionOrder order() {
         return order;
+    }
+
+    /** {@return where the tensor lies: one box, or several that fill its shape} */
+    public List<TensorBox> boxes() {
+        return isInOnePlace()
+                ? List.of(TensorBox.of(file, fileOffset, Collections.nCopies(shape.size(), 0L), shape))
+                : boxes;
+    }
+
+    /** Returns whether the bytes of the tensor follow each other in one file. */
+    public boolean isInOnePlace() {
+        return boxes.isEmpty();
     }
 
     /** Creates a description of a tensor in row-major order. */
@@ -135,7 +190,7 @@ public final class TensorInfo {
         return elements;
     }
 
-    /** Returns the offset after the last byte in the file. */
+    /** Returns the offset after the last byte in the file, for a tensor in one place. */
     public long fileEnd() {
         return fileOffset + length;
     }
@@ -157,7 +212,7 @@ public final class TensorInfo {
 
     @Override
     public String toString() {
-        return "%s %s%s%s, %s bytes at %s of %s"
+        return "%s %s%s%s, %s bytes %sat %s of %s"
                 .formatted(
                         CheckpointException.quote(name),
                         dtype,
@@ -166,6 +221,7 @@ public final class TensorInfo {
                                 .collect(Collectors.joining(", ", "[", "]")),
                         order.isRowMajor() ? "" : " in the order " + order,
                         length,
+                        isInOnePlace() ? "" : "in %s boxes, the first ".formatted(boxes.size()),
                         fileOffset,
                         file);
     }
@@ -174,7 +230,7 @@ public final class TensorInfo {
     public boolean equals(@Nullable Object other) {
         return other instanceof TensorInfo that && fileOffset == that.fileOffset && length == that.length
                 && name.equals(that.name) && dtype.equals(that.dtype) && shape.equals(that.shape)
-                && file.equals(that.file) && order.equals(that.order);
+                && file.equals(that.file) && order.equals(that.order) && boxes.equals(that.boxes);
     }
 
     @Override

@@ -1,6 +1,7 @@
 package io.gds4j.loader.parallel;
 
 import io.gds4j.loader.format.TensorInfo;
+import java.nio.file.Path;
 import java.util.List;
 
 /**
@@ -10,7 +11,8 @@ import java.util.List;
  * @param rank the rank, 0 or more
  * @param shape dimensions of the slice, which lie in the order of the tensor
  * @param bytes length of the slice in bytes; the copies fill it without a gap
- * @param copies the bytes of the file and their places, in the order of the slice; empty for a slice without elements
+ * @param copies the bytes of the file and their places, in the order of the slice, or box by box for a tensor of several boxes; empty
+ *        for a slice without elements
  * @since 0.1
  */
 public record TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long bytes, List<StridedCopy> copies) {
@@ -18,6 +20,21 @@ public record TensorSlice(TensorInfo tensor, int rank, List<Long> shape, long by
     public TensorSlice {
         shape = List.copyOf(shape);
         copies = List.copyOf(copies);
+    }
+
+    /** Returns a rank's slice that is the whole tensor. */
+    public static TensorSlice whole(TensorInfo tensor, int rank) {
+        long length = tensor.length();
+        if (tensor.isInOnePlace() || length == 0) {
+            return new TensorSlice(tensor, rank, tensor.shape(), length, length == 0 ? List.of()
+                    : List.of(new StridedCopy(tensor.fileOffset(), length, 1, length, 0, length)));
+        }
+        return BoxCopies.whole(tensor, rank);
+    }
+
+    /** Returns the file that has the bytes of one of the copies. */
+    public Path file(StridedCopy copy) {
+        return tensor.isInOnePlace() ? tensor.file() : tensor.boxes().get(copy.box()).file();
     }
 
     /** Returns whether the slice is the whole tensor. */

@@ -50,13 +50,13 @@ final class TensorSlicer {
         TensorInfo stored = tensor.stored();
         try {
             return switch (split) {
-                case Split.Replicate all -> whole(stored, rank);
+                case Split.Replicate all -> TensorSlice.whole(stored, rank);
                 case Split.Owner owner -> {
                     if (owner.rank() >= world) {
                         throw new Uneven(
                                 "belongs to rank %s; the ranks are 0 to %s".formatted(owner.rank(), world - 1));
                     }
-                    yield owner.rank() == rank ? whole(stored, rank) : null;
+                    yield owner.rank() == rank ? TensorSlice.whole(stored, rank) : null;
                 }
                 case Split.Expert expert -> expert(tensor, expert, rank);
                 case Split.Dimension dimension ->
@@ -104,14 +104,6 @@ final class TensorSlicer {
         return EMBEDDINGS.contains(Layers.parameter(Layers.layer(Layers.adapted(name))));
     }
 
-    private static TensorSlice whole(TensorInfo tensor, int rank) {
-        List<StridedCopy> copies = tensor.length() == 0
-                ? List.of()
-                : List.of(new StridedCopy(
-                        tensor.fileOffset(), tensor.length(), 1, tensor.length(), 0, tensor.length()));
-        return new TensorSlice(tensor, rank, tensor.shape(), tensor.length(), copies);
-    }
-
     private @Nullable TensorSlice expert(WholeTensor tensor, Split.Expert split, int rank) throws Uneven {
         Matcher expert = EXPERT.matcher(tensor.name());
         if (!expert.matches()) {
@@ -126,7 +118,7 @@ final class TensorSlicer {
                     "is one of %s experts, which %s ranks do not divide; a rule may round up".formatted(count, world));
         }
         long owner = Long.parseLong(expert.group(1)) / Math.ceilDiv(count, (long) world);
-        return owner == rank ? whole(tensor.stored(), rank) : null;
+        return owner == rank ? TensorSlice.whole(tensor.stored(), rank) : null;
     }
 
     private @Nullable TensorSlice dimension(
@@ -143,7 +135,7 @@ final class TensorSlicer {
     private @Nullable TensorSlice role(
             WholeTensor tensor, boolean outputs, List<Split.Part> parts, boolean roundUp, int rank) throws Uneven {
         if (world == 1) {
-            return whole(tensor.stored(), rank);
+            return TensorSlice.whole(tensor.stored(), rank);
         }
         Layers.Axes axes = layers.axes(tensor.info()).orElse(null);
         boolean vector = tensor.info().shape().size() == 1
@@ -174,7 +166,7 @@ final class TensorSlicer {
         boolean single = tensor.info().length() > 0 && shape.stream().allMatch(size -> size == 1);
         int dimension = axis.dimension();
         if (dimension < 0 || single || world == 1) {
-            return whole(tensor.stored(), rank);
+            return TensorSlice.whole(tensor.stored(), rank);
         }
         if (shape.get(dimension) < 0) {
             throw new Uneven("has a dimension that exceeds 2^63-1");
@@ -215,10 +207,13 @@ final class TensorSlicer {
         shape.set(dimension, kept);
         List<Range> joined = merged(ranges);
         if (kept == size && joined.size() == 1) {
-            return whole(tensor, rank);
+            return TensorSlice.whole(tensor, rank);
         }
         if (tensor.length() == 0 || kept == 0) {
             return new TensorSlice(tensor, rank, shape, 0, List.of());
+        }
+        if (!tensor.isInOnePlace()) {
+            return BoxCopies.cut(tensor, dimension, joined, shape, rank);
         }
         long rows = 1;
         long inner = 1;
@@ -267,7 +262,7 @@ final class TensorSlicer {
         return new StridedCopy(fileOffset, width, rows, filePitch, sliceOffset, slicePitch);
     }
 
-    private static long bytes(TensorInfo tensor, long elements) throws Uneven {
+    static long bytes(TensorInfo tensor, long elements) throws Uneven {
         DType type = tensor.dtype();
         return type.bytes(elements)
                 .orElseThrow(() -> new Uneven("is of type %s, and the split would cut a block of %s elements"

@@ -8,6 +8,7 @@ package io.gds4j.loader.parallel;
 import org.jspecify.annotations.NullMarked;
 
 // Tested by
+//   DistcpFormatTest: BoxCopies
 //   TensorSliceTest: TensorSlicer
 //   HeadsOracleTest: AttentionShapes
 //   ParallelLayoutsTest: AttentionLayers, CompressedLayer, GroupedLayer, Layers, ModelConfig

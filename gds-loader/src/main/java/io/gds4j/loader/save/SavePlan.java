@@ -292,14 +292,15 @@ public final class SavePlan {
                     all.get(key).ifPresent(value -> copy(key, value));
                 }
             }
+            Map<Path, FileVersion> versions = HashMap.newHashMap(checkpoint.files().size());
+            checkpoint.files().forEach(file -> versions.put(file.path(), file.version()));
             for (CheckpointFile file : checkpoint.files()) {
                 for (TensorInfo info : file.tensors()) {
-                    TensorInfo nameless = new TensorInfo("", info.dtype(), info.shape(), info.file(),
-                            info.fileOffset(), info.length(), info.order());
+                    TensorInfo nameless = info.renamed("");
                     String same =
                             info.length() == 0 || written == null ? null : written.putIfAbsent(nameless, info.name());
                     if (same == null) {
-                        add(info, file.version());
+                        add(info, versions);
                     } else {
                         requireNew(info.name());
                         metadata(SafetensorsText.ALIAS + info.name(), same);
@@ -327,7 +328,7 @@ public final class SavePlan {
             }
         }
 
-        private void add(TensorInfo info, FileVersion version) {
+        private void add(TensorInfo info, Map<Path, FileVersion> versions) {
             DType dtype = info.dtype();
             long[] shape = shape(info);
             if (!DType.ofSafetensors().contains(dtype)) {
@@ -337,7 +338,7 @@ public final class SavePlan {
             }
             add("tensor " + InertText.quote(info.name()),
                     new SaveTensor(
-                            info.name(), dtype, shape, info.length(), new SaveTensor.InFile(info, version))
+                            info.name(), dtype, shape, info.length(), SaveTensor.InFiles.of(info, versions))
                             .inOrderOf(info));
         }
 

@@ -3,11 +3,16 @@ package io.gds4j.loader.save;
 import io.gds4j.loader.format.DType;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.RowMajor;
+import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.source.FileVersion;
 import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
 import java.util.Arrays;
 import java.util.Comparator;
+import java.util.List;
+import java.util.Map;
+import java.util.Objects;
 import java.util.Optional;
 
 /**
@@ -38,11 +43,17 @@ record SaveTensor(
     }
 
     /**
-     * Bytes in a file of a checkpoint.
+     * Bytes in files of a checkpoint.
      *
-     * @param version version of the content that the file's header describes
+     * @param whole the tensor and its places
+     * @param versions for each of its boxes, the version of the content that the file's header describes
      */
-    record InFile(TensorInfo tensor, FileVersion version) implements Source {
+    record InFiles(TensorSlice whole, List<FileVersion> versions) implements Source {
+        /** @param versions those of all files */
+        static InFiles of(TensorInfo tensor, Map<Path, FileVersion> versions) {
+            return new InFiles(TensorSlice.whole(tensor, 0), tensor.boxes().stream()
+                    .map(box -> Objects.requireNonNull(versions.get(box.file()))).toList());
+        }
     }
 
     /** Describes a tensor whose source is in row-major order. */

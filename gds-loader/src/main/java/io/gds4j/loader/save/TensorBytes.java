@@ -1,10 +1,15 @@
 package io.gds4j.loader.save;
 
 import io.gds4j.CuFileDriver;
+import io.gds4j.CuFileHandle;
+import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.internal.CheckedFiles;
 import io.gds4j.loader.internal.RowMajor;
+import io.gds4j.loader.parallel.StridedCopy;
+import io.gds4j.loader.parallel.TensorSlice;
 import io.gds4j.memory.IoMemory;
 import io.gds4j.memory.MemoryRange;
+import io.gds4j.memory.ScatterCopy;
 import io.gds4j.source.FileVersion;
 import java.lang.foreign.MemorySegment;
 import java.nio.file.Path;
@@ -49,11 +54,14 @@ final class TensorBytes implements AutoCloseable {
         Map<Path, FileVersion> versions = new LinkedHashMap<>();
         for (SaveFile file : content.files()) {
             for (SaveTensor tensor : file.tensors()) {
-                if (tensor.source() instanceof SaveTensor.InFile original) {
-                    Path path = original.tensor().file();
-                    FileVersion known = versions.putIfAbsent(path, original.version());
-                    if (known != null) {
-                        CheckedFiles.check(path, known, original.version());
+                if (tensor.source() instanceof SaveTensor.InFiles original) {
+                    List<TensorBox> boxes = original.whole().tensor().boxes();
+                    for (int i = 0; i < boxes.size(); i++) {
+                        Path path = boxes.get(i).file();
+                        FileVersion known = versions.putIfAbsent(path, original.versions().get(i));
+                        if (known != null) {
+                            CheckedFiles.check(path, known, original.versions().get(i));
+                        }
                     }
                 }
             }
@@ -120,10 +128,32 @@ final class TensorBytes implements AutoCloseable {
                     driver.allocator().copyFromHost(made, to);
                 }
             }
-            case SaveTensor.InFile original ->
-                originals.read(
-                        original.tensor().file(),
-                        handle -> control.moved().readFully(handle, to, original.tensor().fileOffset() + offset));
+            case SaveTensor.InFiles original -> readFiles(original.whole(), offset, to);
+        }
+    }
+
+    /** Reads bytes of a tensor from its places. */
+    private void readFiles(TensorSlice whole, long offset, MemoryRange to) {
+        for (StridedCopy all : whole.copies()) {
+            for (StridedCopy rows : all.within(offset, offset + to.length())) {
+                originals.read(whole.file(rows), handle -> read(handle, rows, to, rows.sliceOffset() - offset));
+            }
+        }
+    }
+
+    private void read(CuFileHandle handle, StridedCopy rows, MemoryRange to, long offset) {
+        if (rows.rows() == 1) {
+            control.moved().readFully(handle, to.slice(offset, rows.width()), rows.fileOffset());
+            return;
+        }
+        long length = rows.fileEnd() - rows.fileOffset();
+        ScatterCopy copy = new ScatterCopy(
+                0, rows.filePitch(), rows.width(), rows.rows(), to, offset, rows.slicePitch());
+        long read = control.moved().count(
+                result -> handle.readScattered(rows.fileOffset(), length, List.of(copy), result));
+        if (read < length) {
+            throw CheckedFiles.changed(handle.path().orElseThrow(), "the file ends at %s, within a tensor"
+                    .formatted(rows.fileOffset() + read));
         }
     }
 

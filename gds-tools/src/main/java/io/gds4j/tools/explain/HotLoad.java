@@ -56,7 +56,8 @@ record HotLoad(double fixedSeconds, double bytesPerSecond) {
                     / destinations.size());
         }
         Set<Path> cached = files.stream().filter(ReadFile::isCached).map(ReadFile::path).collect(Collectors.toSet());
-        LoadPlan own = part(plan.select(tensor -> cached.contains(tensor.file())), room);
+        LoadPlan own = part(plan.select(
+                tensor -> tensor.boxes().stream().allMatch(box -> cached.contains(box.file()))), room);
         long least = Math.clamp(plan.bytes() / 2, 1, ENOUGH);
         if (own.bytes() < least) {
             throw new IOException(

@@ -119,6 +119,11 @@ public record LoadResult(
         fields.put("bytes", tensor.length());
         fields.put("file", tensor.file().toString());
         fields.put("fileOffset", tensor.fileOffset());
+        if (!tensor.isInOnePlace()) {
+            fields.put("boxes", tensor.boxes().stream().map(box -> Fields.of("file", box.file().toString())
+                    .and("fileOffset", box.fileOffset()).and("begin", box.begin()).and("shape", box.shape()).map())
+                    .toList());
+        }
         return fields;
     }
 

@@ -188,7 +188,8 @@ public final class LoadRun {
     /** Loads a checkpoint and shows progress. */
     public static LoadedTensors load(LoadPlan plan, CuFileDriver driver, Output output) {
         Map<String, Long> files = new LinkedHashMap<>();
-        plan.tensors().forEach(tensor -> files.merge(name(tensor.file()), tensor.length(), Long::sum));
+        plan.tensors().forEach(tensor -> tensor.boxes().forEach(box -> files.merge(
+                name(box.file()), tensor.dtype().bytes(box.shape()).orElse(0), Long::sum)));
         try (Progress progress = output.start("loading", files)) {
             return plan.load(driver, now -> progress.advanceTo(now.bytes(), name(now.file())));
         }

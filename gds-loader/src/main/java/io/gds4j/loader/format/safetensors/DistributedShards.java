@@ -10,6 +10,8 @@ import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.text.StrictJson;
 import io.gds4j.loader.internal.text.StrictJson.Malformed;
 import io.gds4j.loader.internal.text.StrictJson.Token;
+import io.gds4j.loader.internal.text.Tiling;
+import io.gds4j.loader.internal.text.Tiling.Box;
 import java.nio.charset.StandardCharsets;
 import java.util.ArrayList;
 import java.util.BitSet;
@@ -18,10 +20,7 @@ import java.util.HashMap;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.NavigableSet;
-import java.util.Optional;
 import java.util.OptionalLong;
-import java.util.TreeSet;
 import java.util.regex.Matcher;
 import java.util.regex.Pattern;
 import java.util.stream.Collector;
@@ -45,11 +44,7 @@ final class DistributedShards {
     private static final Collector<CharSequence, ?, String> RANGES = Collectors.joining(",", "[", "]");
     /** Name of a rank's file; ranks count from 1 here. */
     private static final String NAME = "shard-(\\d{5})-.*";
-    /** Each doubles the corners of a slice; device meshes have two or three. */
-    private static final int MAX_CUT_DIMENSIONS = 8;
     private static final int JSON_START = 8;
-    /** Comparisons of slices that name a gap: slices of a hostile file overlap each other. */
-    private static final int MAX_LOOKS_FOR_GAPS = 1_000_000;
 
     /** A part of a tensor, in a file. */
     private record Slice(int file, TensorInfo tensor, List<Long> begin) {
@@ -61,7 +56,6 @@ final class DistributedShards {
     private final List<CheckpointFile> files;
     private final List<Integer> absent;
     private final Map<String, List<Slice>> slices = new LinkedHashMap<>();
-    private int looksForGaps = MAX_LOOKS_FOR_GAPS;
 
     private DistributedShards(List<CheckpointFile> files) {
         this.files = files;
@@ -254,82 +248,25 @@ final class DistributedShards {
     /** Names the first elements that no slice has, and the ranks without a file. */
     private String uncovered(List<Slice> parts, List<Long> shape) {
         String ranks = absent.isEmpty() ? "" : ", nor is there one of " + listed(absent);
-        return gap(parts, shape, 0)
-                .map(gap -> "a shard is missing: no file has " + gap.stream().collect(RANGES) + ranks)
+        return Tiling.gap(shape, boxes(parts))
+                .map(gap -> "a shard is missing: no file has " + gap + ranks)
                 .orElse("a shard is missing or slices overlap");
     }
 
-    /** Returns the ranges of a dimension and those below it where slices, which all have the place above it, leave a gap. */
-    private Optional<List<String>> gap(List<Slice> parts, List<Long> shape, int dimension) {
-        if (parts.isEmpty()) {
-            return Optional.of(shape.stream().skip(dimension).map(size -> "0:" + size).toList());
-        }
-        looksForGaps -= parts.size();
-        if (dimension == shape.size() || looksForGaps < 0) {
-            return Optional.empty();
-        }
-        NavigableSet<Long> cuts = new TreeSet<>(List.of(0L, shape.get(dimension)));
-        parts.forEach(part -> cuts.addAll(List.of(part.begin.get(dimension), part.end(dimension))));
-        for (long from : cuts.headSet(cuts.last())) {
-            List<Slice> here = parts.stream()
-                    .filter(part -> part.begin.get(dimension) <= from && from < part.end(dimension)).toList();
-            Optional<List<String>> gap = gap(here, shape, dimension + 1);
-            if (gap.isPresent()) {
-                List<String> ranges = new ArrayList<>(List.of(from + ":" + cuts.higher(from)));
-                ranges.addAll(gap.get());
-                return Optional.of(ranges);
-            }
-        }
-        return Optional.empty();
-    }
-
-    /**
-     * Checks that slices cover each element of the shape once. Corners count +1 and -1 in turns, as in an inclusion-exclusion;
-     * boxes tile a shape exactly if their corners add up to those of the shape.
-     */
+    /** Checks that slices cover each element of the shape once. */
     private void checkTiling(String name, List<Long> shape, List<Slice> parts) {
-        int[] cut = IntStream.range(0, shape.size())
-                .filter(i -> parts.stream()
-                        .anyMatch(part -> !part.tensor.shape().get(i).equals(shape.get(i))))
-                .toArray();
-        if (cut.length > MAX_CUT_DIMENSIONS) {
-            throw broken(
-                    files.get(parts.getFirst().file),
-                    name,
-                    "tensor %s is cut in %s dimensions; at most %s are allowed"
-                            .formatted(CheckpointException.quote(name), cut.length, MAX_CUT_DIMENSIONS));
-        }
-        Map<List<Long>, Integer> corners = new HashMap<>();
-        addCorners(corners, cut, Collections.nCopies(shape.size(), 0L), shape, -1);
-        for (Slice part : parts) {
-            addCorners(corners, cut, part.begin, part.tensor.shape(), 1);
-        }
-        if (!corners.isEmpty()) {
-            throw broken(
-                    files.get(parts.getFirst().file),
-                    name,
-                    "the slices of tensor %s overlap and leave a gap: %s"
-                            .formatted(CheckpointException.quote(name), uncovered(parts, shape)));
-        }
+        List<Box> boxes = boxes(parts);
+        String quoted = CheckpointException.quote(name);
+        Tiling.fault(shape, boxes).ifPresent(fault -> {
+            throw broken(files.get(parts.getFirst().file), name, Tiling.excess(shape, boxes)
+                    .map(excess -> "tensor %s %s".formatted(quoted, excess))
+                    .orElseGet(() -> "the slices of tensor %s overlap and leave a gap: %s"
+                            .formatted(quoted, uncovered(parts, shape))));
+        });
     }
 
-    /** Adds {@code sign} for each corner of a box with an even number of ends, its opposite for the others. */
-    private static void addCorners(
-            Map<List<Long>, Integer> corners, int[] cut, List<Long> begin, List<Long> size, int sign) {
-        for (int ends = 0; ends < 1 << cut.length; ends++) {
-            int signed = Integer.bitCount(ends) % 2 == 0 ? sign : -sign;
-            corners.merge(
-                    corner(cut, begin, size, ends),
-                    signed,
-                    (before, added) -> before + added == 0 ? null : before + added);
-        }
-    }
-
-    /** Returns the corner at the end of the dimensions whose bit is set, at the beginning of the others. */
-    private static List<Long> corner(int[] cut, List<Long> begin, List<Long> size, int ends) {
-        return IntStream.range(0, cut.length)
-                .mapToObj(i -> begin.get(cut[i]) + ((ends >> i & 1) == 0 ? 0 : size.get(cut[i])))
-                .toList();
+    private static List<Box> boxes(List<Slice> parts) {
+        return parts.stream().map(part -> new Box(part.begin, part.tensor.shape())).toList();
     }
 
     /** Parses the metadata entry: for each tensor an object with saved_offsets. */

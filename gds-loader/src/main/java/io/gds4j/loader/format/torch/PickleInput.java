@@ -1,9 +1,10 @@
 package io.gds4j.loader.format.torch;
 
 import io.gds4j.loader.format.CheckpointException;
-import io.gds4j.loader.format.FormatInput;
+import io.gds4j.loader.format.FileHead;
 import java.nio.ByteBuffer;
 import java.nio.ByteOrder;
+import java.nio.file.Path;
 
 /**
  * The bytes of a pickle, read in order through one buffer. Skipped bytes are not read: a pickle can hold arrays of any size beside
@@ -14,7 +15,8 @@ final class PickleInput {
     static final long MAX_READ = 100_000_000;
     private static final int BUFFER = 64 << 10;
 
-    private final FormatInput file;
+    private final FileHead file;
+    private final Path path;
     /** Offset of the pickle in the file. */
     private final long origin;
     private final long end;
@@ -25,8 +27,9 @@ final class PickleInput {
     /** Offset in the file of the opcode that is being executed. */
     private long opcodeAt;
 
-    PickleInput(FormatInput file, long origin, long bytes) {
+    PickleInput(FileHead file, Path path, long origin, long bytes) {
         this.file = file;
+        this.path = path;
         this.origin = origin;
         this.end = origin + bytes;
         this.next = origin;
@@ -126,7 +129,7 @@ final class PickleInput {
         next -= buffer.remaining();
         buffer.clear();
         buffer.limit((int) Math.min(buffer.capacity(), end - next));
-        file.read(next, buffer);
+        buffer.put(file.read(next, buffer.remaining()));
         next += buffer.position();
         buffer.flip();
     }
@@ -142,7 +145,7 @@ final class PickleInput {
         if (bytesRead() + count > MAX_READ) {
             throw CheckpointException.of(
                     TorchRules.PICKLE_LIMIT,
-                    file.path(),
+                    path,
                     opcodeAt,
                     "the pickle has %s bytes; without long texts and arrays at most %s are allowed"
                             .formatted(end - origin, MAX_READ));
@@ -150,10 +153,10 @@ final class PickleInput {
     }
 
     CheckpointException limit(String detail) {
-        return CheckpointException.of(TorchRules.PICKLE_LIMIT, file.path(), opcodeAt, detail);
+        return CheckpointException.of(TorchRules.PICKLE_LIMIT, path, opcodeAt, detail);
     }
 
     CheckpointException broken(String detail) {
-        return CheckpointException.of(TorchRules.PICKLE_STRUCTURE, file.path(), opcodeAt, detail);
+        return CheckpointException.of(TorchRules.PICKLE_STRUCTURE, path, opcodeAt, detail);
     }
 }

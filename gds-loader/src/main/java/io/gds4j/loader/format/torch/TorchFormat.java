@@ -40,9 +40,6 @@ public final class TorchFormat implements CheckpointFormat {
     private static final byte[] TAR_MAGIC = "ustar".getBytes(StandardCharsets.US_ASCII);
     /** What the first member of an old archive can be. */
     private static final List<String> TAR_MEMBERS = List.of("sys_info\0", "pickle\0", "storages\0", "tensors\0");
-    private static final String DISTRIBUTED = "a distributed checkpoint of PyTorch in its own form (.distcp)";
-    private static final String SAVE_AS_SAFETENSORS =
-            "save it with HuggingFaceStorageWriter, or convert it with dcp_to_torch_save";
     private static final String SAVE_AGAIN = "load it with torch.load and save it again with torch.save";
 
     /** Creates the format; {@link java.util.ServiceLoader} calls this. */
@@ -60,10 +57,19 @@ public final class TorchFormat implements CheckpointFormat {
         return List.of(".pt", ".pth", ".bin");
     }
 
-    /** Yields to safetensors: repositories of models keep both, and trainers keep their arguments as {@code .bin}. */
+    /** Yields to safetensors and {@code .distcp}: repositories of models keep both, and trainers keep their arguments beside. */
     @Override
     public boolean yieldsTo(CheckpointFormat other) {
-        return other.id().equals("safetensors");
+        return other.id().equals("safetensors") || other.id().equals(DistcpFormat.ID);
+    }
+
+    @Override
+    public CheckpointParts partsOf(Path file) {
+        if (file.toString().endsWith(DistcpFormat.SUFFIX)) {
+            throw CheckpointException.of(CheckpointRule.UNSUPPORTED_FORMAT, file,
+                    "what one rank saved of a distributed checkpoint of PyTorch; name its folder");
+        }
+        return CheckpointParts.of(List.of(file));
     }
 
     @Override
@@ -73,9 +79,6 @@ public final class TorchFormat implements CheckpointFormat {
         }
         if (head.startsWith(PREVIEW)) {
             return new Recognition.Unsupported("a PyTorch file of a preview format (PYTORCH1)", SAVE_AGAIN);
-        }
-        if (isDistributedMetadata(head)) {
-            return new Recognition.Unsupported("the metadata of " + DISTRIBUTED, SAVE_AS_SAFETENSORS);
         }
         if (isLegacyTar(head.first())) {
             return new Recognition.Unsupported("a tar archive of PyTorch before version 0.1.10", SAVE_AGAIN);
@@ -110,14 +113,6 @@ public final class TorchFormat implements CheckpointFormat {
         return member.endsWith("serialized_exported_program.json") || member.endsWith("/archive_format");
     }
 
-    /** Returns whether a file is {@code .metadata} of a distributed checkpoint: a pickle of a newer protocol that names its class. */
-    private static boolean isDistributedMetadata(FileHead head) {
-        boolean pickle = head.startsWith((byte) 0x80) && head.size() > 2 && head.first().get(1) >= 4;
-        return pickle
-                && StandardCharsets.ISO_8859_1.decode(head.first()).toString()
-                        .contains("torch.distributed.checkpoint.metadata");
-    }
-
     /** Returns whether a file is a pickle, of any protocol, that begins with the number of old files. */
     private static boolean isLegacy(ByteBuffer first) {
         return first.limit() > 2
@@ -147,33 +142,37 @@ public final class TorchFormat implements CheckpointFormat {
 
     @Override
     public CheckpointFile read(FormatInput in) {
-        Path path = in.path();
-        ZipArchive archive = ZipArchive.read(in);
-        String root = rootOf(archive.members().stream().map(ZipMember::name).toList())
-                .orElseThrow(() -> CheckpointException.of(
-                        CheckpointRule.UNSUPPORTED_FORMAT, path,
-                        "a zip file without data.pkl, which torch.save writes"));
-        checkByteOrder(in, archive, root);
-        ZipMember pickle = archive.member(root + "/" + PICKLE).orElseThrow();
-        requireStored(path, pickle);
-        HeaderHeap heap = new HeaderHeap(0);
-        PickleInput input = new PickleInput(in, pickle.dataOffset(), pickle.bytes());
-        PickleValue value = PickleMachine.read(input, heap);
-        StateDict dict = StateDict.of(
-                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), input.bytesRead(), heap);
+        StateDict dict = describe(in, in.path());
         List<TensorInfo> tensors = dict.tensors();
         long dataOffset =
                 tensors.stream().mapToLong(TensorInfo::fileOffset).min().orElse(in.size());
         return CheckpointFile.of(
-                path, in.size(), dataOffset, tensors, Metadata.of(dict.metadata()), dict.warnings());
+                in.path(), in.size(), dataOffset, tensors, Metadata.of(dict.metadata()), dict.warnings());
     }
 
-    private static void checkByteOrder(FormatInput in, ZipArchive archive, String root) {
+    /** Describes an archive of torch.save, which may be a part of the file at {@code path}; offsets count from its first byte. */
+    static StateDict describe(FileHead in, Path path) {
+        ZipArchive archive = ZipArchive.read(in, path);
+        String root = rootOf(archive.members().stream().map(ZipMember::name).toList())
+                .orElseThrow(() -> CheckpointException.of(
+                        CheckpointRule.UNSUPPORTED_FORMAT, path,
+                        "a zip file without data.pkl, which torch.save writes"));
+        checkByteOrder(in, path, archive, root);
+        ZipMember pickle = archive.member(root + "/" + PICKLE).orElseThrow();
+        requireStored(path, pickle);
+        HeaderHeap heap = new HeaderHeap(0);
+        PickleInput input = new PickleInput(in, path, pickle.dataOffset(), pickle.bytes());
+        PickleValue value = PickleMachine.read(input, heap);
+        return StateDict.of(
+                value, path, new TensorBuilder(path, archive, root), pickle.dataOffset(), input.bytesRead(), heap);
+    }
+
+    private static void checkByteOrder(FileHead in, Path path, ZipArchive archive, String root) {
         Optional<ZipMember> member = archive.member(root + "/byteorder");
         if (member.isEmpty()) {
             return; // torch before 2.1, which supported no other order
         }
-        requireStored(in.path(), member.get());
+        requireStored(path, member.get());
         int length = (int) Math.min(member.get().bytes(), 16);
         byte[] text = new byte[length];
         in.read(member.get().dataOffset(), length).get(text);
@@ -181,7 +180,7 @@ public final class TorchFormat implements CheckpointFormat {
         if (!order.equals("little")) {
             throw CheckpointException.of(
                     CheckpointRule.UNSUPPORTED_FORMAT,
-                    in.path(),
+                    path,
                     member.get().dataOffset(),
                     "the byte order of the tensors is %s; only little is read"
                             .formatted(CheckpointException.quote(order)));
@@ -202,12 +201,6 @@ public final class TorchFormat implements CheckpointFormat {
 
     @Override
     public Optional<CheckpointParts> partsIn(CheckpointFolder folder) {
-        if (!folder.endingWith(".distcp").isEmpty()) {
-            throw CheckpointException.of(
-                    CheckpointRule.UNSUPPORTED_FORMAT,
-                    folder.path(),
-                    "this is %s; %s".formatted(DISTRIBUTED, SAVE_AS_SAFETENSORS));
-        }
         // beside the usual names trainers keep their optimizer's state and their arguments
         Optional<CheckpointParts> named = folder.named(SINGLE_NAME, INDEX_SUFFIX);
         if (named.isPresent()) {

@@ -19,6 +19,10 @@ final class TorchRules {
     /** A storage without a member in the archive, or of another size. */
     static final CheckpointRule STORAGE = new CheckpointRule("TorchStorage", "broken storage");
 
+    /** Metadata of a distributed checkpoint that is incomplete, contradicts its files, or names unknown classes. */
+    static final CheckpointRule DISTRIBUTED =
+            new CheckpointRule("DistributedCheckpoint", "broken distributed checkpoint");
+
     private TorchRules() {
     }
 }

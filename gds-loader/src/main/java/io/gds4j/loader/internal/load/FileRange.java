@@ -17,15 +17,15 @@ record FileRange(long begin, long end) {
         return end - begin;
     }
 
-    /** Adds the ranges to read for rows of a tensor. */
-    static void addRows(TensorInfo tensor, StridedCopy copy, List<FileRange> ranges) {
+    /** Adds the ranges to read for rows of the tensor or box that begins at {@code base}. */
+    static void addRows(long base, StridedCopy copy, List<FileRange> ranges) {
         if (copy.rows() > 1 && copy.width() >= MIN_ROW) {
             for (long row = 0; row < copy.rows(); row++) {
                 long begin = copy.fileOffset() + row * copy.filePitch();
                 ranges.add(new FileRange(begin, begin + copy.width()));
             }
         } else if (copy.rows() > 1) {
-            long begin = copy.fileOffset() - (copy.fileOffset() - tensor.fileOffset()) % copy.filePitch();
+            long begin = copy.fileOffset() - (copy.fileOffset() - base) % copy.filePitch();
             ranges.add(new FileRange(begin, begin + copy.rows() * copy.filePitch()));
         } else {
             ranges.add(new FileRange(copy.fileOffset(), copy.fileEnd()));

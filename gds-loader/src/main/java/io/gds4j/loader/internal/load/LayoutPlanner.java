@@ -5,6 +5,7 @@ import io.gds4j.error.CuFileException;
 import io.gds4j.internal.file.Pages;
 import io.gds4j.loader.format.CheckpointException;
 import io.gds4j.loader.format.CheckpointFile;
+import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.load.Layout.BlockSpec;
 import io.gds4j.loader.internal.load.Layout.Extent;
@@ -80,6 +81,12 @@ public final class LayoutPlanner {
 
     /** For each rank whose slices share memory of the caller, the bytes that are assigned. */
     private final Map<Integer, Long> used = new HashMap<>();
+    /** Memory for slices of several boxes, by the file of the first one and by rank, before that file has its turn. */
+    private final Map<Path, Map<Integer, Block>> begun = new HashMap<>();
+    /** What a file has of slices of several boxes. */
+    private final Map<Path, List<Run>> partsOf = new HashMap<>();
+    /** Whether a file may have boxes of tensors that others list: no bytes between two ranges are known to be padding. */
+    private boolean hasBoxes;
     /** Bytes of slices that no request covers yet. */
     private long left;
 
@@ -96,7 +103,7 @@ public final class LayoutPlanner {
         for (CheckpointFile file : files) {
             for (TensorInfo tensor : file.tensors()) {
                 if (options.filter().test(tensor)) {
-                    slices.add(whole(tensor));
+                    slices.add(TensorSlice.whole(tensor, 0));
                 }
             }
         }
@@ -118,7 +125,7 @@ public final class LayoutPlanner {
             TensorInfo next = sorted.get(i).slice().tensor();
             long distance = address(sorted.get(i)) - address(sorted.get(i - 1));
             boolean same = distance == 0 && one.file().equals(next.file()) && one.fileOffset() == next.fileOffset()
-                    && one.length() == next.length();
+                    && one.length() == next.length() && one.isInOnePlace() && next.isInOnePlace();
             if (distance < one.length() && !same) {
                 throw CuFileException.invalid("LoadPlan", "the destinations of tensors %s and %s overlap"
                         .formatted(CheckpointException.quote(one.name()), CheckpointException.quote(next.name())));
@@ -128,12 +135,6 @@ public final class LayoutPlanner {
 
     private long address(Placed tensor) {
         return Objects.requireNonNull(blocks.get(tensor.block()).callerMemory()).address();
-    }
-
-    private static TensorSlice whole(TensorInfo tensor) {
-        long length = tensor.length();
-        return new TensorSlice(tensor, 0, tensor.shape(), length,
-                length == 0 ? List.of() : List.of(row(tensor.fileOffset(), length, 0)));
     }
 
     /** Plans the load of slices by reads that serve all ranks; ignores those of ranks without a target. */
@@ -146,16 +147,24 @@ public final class LayoutPlanner {
     }
 
     private Layout plan(List<CheckpointFile> all, List<TensorSlice> slices) {
-        Map<Path, List<TensorSlice>> ofFile = new HashMap<>();
-        for (TensorSlice slice : slices) {
-            if (targets.containsKey(slice.rank())) {
-                ofFile.computeIfAbsent(slice.tensor().file(), path -> new ArrayList<>()).add(slice);
-                left += slice.bytes();
+        for (CheckpointFile file : all) {
+            for (TensorInfo tensor : file.tensors()) {
+                hasBoxes |= !tensor.isInOnePlace();
             }
         }
+        Map<Path, List<TensorSlice>> ofFile = new HashMap<>();
+        for (TensorSlice slice : slices) {
+            Target target = targets.get(slice.rank());
+            if (target != null && (slice.tensor().isInOnePlace() || slice.bytes() == 0)) {
+                ofFile.computeIfAbsent(slice.tensor().file(), path -> new ArrayList<>()).add(slice);
+            } else if (target != null) {
+                assemble(slice, target);
+            }
+            left += target == null ? 0 : slice.bytes();
+        }
         for (CheckpointFile file : all) {
-            List<TensorSlice> own = ofFile.get(file.path());
-            if (own != null) {
+            List<TensorSlice> own = ofFile.getOrDefault(file.path(), List.of());
+            if (!own.isEmpty() || partsOf.containsKey(file.path())) {
                 file(file, own);
             }
         }
@@ -176,6 +185,45 @@ public final class LayoutPlanner {
                 options.names(tensors));
     }
 
+    /** Gives a slice of several boxes its place, in the memory for the file of its first one, and notes what each file has of it. */
+    private void assemble(TensorSlice slice, Target target) {
+        Path home = slice.file(slice.copies().getFirst());
+        Block block = target.destinations() == null
+                ? begun.computeIfAbsent(home, path -> new TreeMap<>())
+                        .computeIfAbsent(slice.rank(), rank -> new Block(rank, target))
+                : new Block(slice.rank(), target, slice.tensor());
+        long offset = block.reserve(slice.bytes());
+        int index = placed.size();
+        placed.add(new Placed(slice, number(slice.tensor()), block.index, offset));
+        List<StridedCopy> copies = slice.copies();
+        for (int first = 0, next; first < copies.size(); first = next) {
+            int box = copies.get(first).box();
+            next = first;
+            while (next < copies.size() && copies.get(next).box() == box) {
+                next++;
+            }
+            List<StridedCopy> ofBox = new ArrayList<>(next - first);
+            for (StridedCopy copy : copies.subList(first, next)) {
+                ofBox.add(moved(copy, offset));
+            }
+            TensorBox from = slice.tensor().boxes().get(box);
+            partsOf.computeIfAbsent(from.file(), path -> new ArrayList<>())
+                    .add(new Run(index, block, ofBox, from.fileOffset(), true));
+        }
+    }
+
+    private static StridedCopy moved(StridedCopy copy, long distance) {
+        return new StridedCopy(copy.fileOffset(), copy.width(), copy.rows(), copy.filePitch(),
+                distance + copy.sliceOffset(), copy.slicePitch());
+    }
+
+    private int number(TensorInfo tensor) {
+        return numbers.computeIfAbsent(tensor, key -> {
+            tensors.add(key);
+            return tensors.size() - 1;
+        });
+    }
+
     private static StridedCopy row(long fileOffset, long length, long sliceOffset) {
         return new StridedCopy(fileOffset, length, 1, length, sliceOffset, length);
     }
@@ -189,14 +237,28 @@ public final class LayoutPlanner {
         private long end;
         /** Bytes of the run that belong to no tensor. */
         private long gaps;
+        /** Rows as the slice has them; those of one box if it has several. */
+        private final List<StridedCopy> ofSlice;
+        /** Offset in the file of the tensor or box that the rows are of. */
+        private final long base;
+        /** Whether the slice had its place before, as one of several boxes. */
+        private final boolean assembled;
         /** The rows: offsets count from the run until it has its place, and from the block's origin then. */
         private List<StridedCopy> copies;
 
         Run(int index, Block block) {
+            this(index, block, placed.get(index).slice().copies(), placed.get(index).slice().tensor().fileOffset(),
+                    false);
+        }
+
+        Run(int index, Block block, List<StridedCopy> rows, long base, boolean assembled) {
             this.block = block;
             this.first = index;
             this.last = index;
-            this.copies = placed.get(index).slice().copies();
+            this.ofSlice = rows;
+            this.base = base;
+            this.assembled = assembled;
+            this.copies = rows;
             long min = Long.MAX_VALUE;
             for (StridedCopy copy : copies) {
                 min = Math.min(min, copy.fileOffset());
@@ -252,8 +314,7 @@ public final class LayoutPlanner {
             List<StridedCopy> moved = new ArrayList<>(copies.size());
             for (StridedCopy copy : copies) {
                 moved.add(isOneRow() ? row(begin - head, head + end - begin, offset - head)
-                        : new StridedCopy(copy.fileOffset(), copy.width(), copy.rows(), copy.filePitch(),
-                                offset + copy.sliceOffset(), copy.slicePitch()));
+                        : LayoutPlanner.moved(copy, offset));
             }
             copies = moved;
         }
@@ -262,7 +323,7 @@ public final class LayoutPlanner {
         long bytesWithin(long from, long to, Set<Integer> brought) {
             if (first == last) {
                 long bytes = 0;
-                for (StridedCopy copy : placed.get(first).slice().copies()) {
+                for (StridedCopy copy : ofSlice) {
                     bytes += bytesBetween(copy, from, to);
                 }
                 if (bytes > 0) {
@@ -320,7 +381,11 @@ public final class LayoutPlanner {
         files.add(file);
         List<Block> own = new ArrayList<>(targets.size());
         List<Run> runs = new ArrayList<>();
-        targets.forEach((rank, target) -> runs.addAll(runs(rank, target, slices, own)));
+        targets.forEach((rank, target) -> runs.addAll(runs(file.path(), rank, target, slices, own)));
+        runs.addAll(partsOf.getOrDefault(file.path(), List.of()));
+        if (!partsOf.isEmpty()) {
+            runs.sort(Comparator.comparingLong(run -> run.begin));
+        }
         List<Needed> ranges = shared ? united(file, runs) : each(runs);
         List<Work> work = new ArrayList<>();
         Gathering gathering = new Gathering(index, work);
@@ -328,7 +393,7 @@ public final class LayoutPlanner {
         Set<Run> gathered = Collections.newSetFromMap(new IdentityHashMap<>());
         small.forEach(range -> gathered.addAll(range.runs));
         for (Run run : runs) {
-            if (!gathered.contains(run)) {
+            if (!run.assembled && !gathered.contains(run)) {
                 long head = head(run);
                 run.place(run.block.reserve(run.begin, head, run.bytes()), head);
             }
@@ -346,9 +411,13 @@ public final class LayoutPlanner {
     }
 
     /** Places the slices of a rank at the start of their blocks, and returns those that have bytes of their own as runs. */
-    private List<Run> runs(int rank, Target target, List<TensorSlice> slices, List<Block> own) {
+    private List<Run> runs(Path file, int rank, Target target, List<TensorSlice> slices, List<Block> own) {
         List<Run> runs = new ArrayList<>();
-        Block common = target.destinations() == null ? common(rank, target, slices) : null;
+        Block before = begun.getOrDefault(file, Map.of()).get(rank);
+        if (before != null) {
+            filling.remove(rank); // a block that others follow cannot grow
+        }
+        Block common = target.destinations() == null && before == null ? common(rank, target, slices) : before;
         if (common != null) {
             own.add(common);
         }
@@ -360,12 +429,8 @@ public final class LayoutPlanner {
             }
             TensorInfo tensor = slice.tensor();
             Block block = common == null ? new Block(rank, target, tensor) : common;
-            int number = numbers.computeIfAbsent(tensor, key -> {
-                tensors.add(key);
-                return tensors.size() - 1;
-            });
             int index = placed.size();
-            placed.add(new Placed(slice, number, block.index, 0));
+            placed.add(new Placed(slice, number(tensor), block.index, 0));
             if (tensor.fileOffset() != offset) {
                 offset = tensor.fileOffset();
                 sameOffset.clear();
@@ -401,7 +466,7 @@ public final class LayoutPlanner {
 
     /** Returns the bytes before a run that a read begins with; memory of the caller for one tensor has no room for them. */
     private long head(Run run) {
-        return shared || run.block.isFixed() ? 0 : Pages.offset(run.begin);
+        return shared || run.assembled || run.block.isFixed() ? 0 : Pages.offset(run.begin);
     }
 
     private static List<Needed> each(List<Run> runs) {
@@ -417,7 +482,7 @@ public final class LayoutPlanner {
         List<FileRange> rows = new ArrayList<>();
         for (Run run : runs) {
             for (StridedCopy copy : run.copies) {
-                FileRange.addRows(placed.get(run.first).slice().tensor(), copy, rows);
+                FileRange.addRows(run.base, copy, rows);
             }
         }
         List<Run> sorted = new ArrayList<>(runs);
@@ -425,7 +490,8 @@ public final class LayoutPlanner {
         List<Needed> ranges = new ArrayList<>();
         List<Run> open = new ArrayList<>();
         int next = 0;
-        for (FileRange range : FileRange.throughPadding(FileRange.united(rows), file.tensors())) {
+        List<FileRange> united = FileRange.united(rows);
+        for (FileRange range : hasBoxes ? united : FileRange.throughPadding(united, file.tensors())) {
             open.removeIf(run -> run.end <= range.begin());
             for (; next < sorted.size() && sorted.get(next).begin < range.end(); next++) {
                 open.add(sorted.get(next));
@@ -471,6 +537,7 @@ public final class LayoutPlanner {
         private final long limit = options.io().gatherBytes();
         private final List<Extent> extents = new ArrayList<>();
         private final Map<Block, List<Part>> images = new LinkedHashMap<>();
+        private final List<Image> alone = new ArrayList<>();
         private final Set<Integer> brought = new LinkedHashSet<>();
         private long tensorBytes;
 
@@ -494,7 +561,8 @@ public final class LayoutPlanner {
         /** Returns whether a range is small, its runs are nowhere else, and it fits the staging memory. */
         boolean takes(Needed range) {
             return range.length() < minDirect
-                    && range.runs.stream().allMatch(run -> run.begin >= range.begin && run.end <= range.end)
+                    && range.runs.stream().allMatch(run -> run.begin >= range.begin && run.end <= range.end
+                            && (!run.assembled || run.isOneRow()))
                     && imagesFit(range, Map.of());
         }
 
@@ -504,9 +572,17 @@ public final class LayoutPlanner {
             }
             Extent extent = extend(range);
             for (Run run : range.runs) {
-                List<Part> image = images.computeIfAbsent(run.block, key -> new ArrayList<>());
-                image.add(new Part(run, next(image), extent.stagingOffset() - extent.fileOffset()));
+                long shift = extent.stagingOffset() - extent.fileOffset();
                 tensorBytes += run.bytesWithin(run.begin, run.end, brought);
+                if (run.assembled) {
+                    // its place may lie within a tensor, so it is copied alone
+                    StridedCopy row = run.copies.getFirst();
+                    alone.add(new Image(run.block.index, row.sliceOffset(), row.width(),
+                            List.of(new Staged(new Rows(run.block.index, row), row.fileOffset() + shift))));
+                    continue;
+                }
+                List<Part> image = images.computeIfAbsent(run.block, key -> new ArrayList<>());
+                image.add(new Part(run, next(image), shift));
             }
         }
 
@@ -526,6 +602,9 @@ public final class LayoutPlanner {
         private boolean imagesFit(Needed range, Map<Block, List<Part>> before) {
             Map<Block, Long> ends = new HashMap<>();
             for (Run run : range.runs) {
+                if (run.assembled) {
+                    continue;
+                }
                 Long end = ends.get(run.block);
                 long offset = end == null
                         ? next(before.getOrDefault(run.block, List.of()))
@@ -561,11 +640,12 @@ public final class LayoutPlanner {
             if (extents.isEmpty()) {
                 return;
             }
-            List<Image> placedImages = new ArrayList<>(images.size());
+            List<Image> placedImages = new ArrayList<>(alone);
             images.forEach((block, parts) -> placedImages.add(image(block, parts)));
             work.add(new Gather(file, List.copyOf(extents), placedImages, array(brought), tensorBytes));
             extents.clear();
             images.clear();
+            alone.clear();
             brought.clear();
             tensorBytes = 0;
         }

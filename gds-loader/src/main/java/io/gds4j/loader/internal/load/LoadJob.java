@@ -252,7 +252,7 @@ public final class LoadJob<R extends AutoCloseable> implements LoadFuture.Job<R>
                         copy.slicePitch()).part(read.fileOffset(), read.length()));
             }
             ScatterCopy first = copies.getFirst();
-            if (copies.size() == 1 && first.bytes() == read.length()) {
+            if (copies.size() == 1 && first.rows() == 1 && first.bytes() == read.length()) {
                 MemoryRange memory = first.destination().range();
                 read(read.file(), memory, read.length(), read.fileOffset(), first.destinationOffset());
             } else {

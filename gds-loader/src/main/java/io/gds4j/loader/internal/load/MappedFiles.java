@@ -85,6 +85,13 @@ public final class MappedFiles {
     }
 
     private PlacedTensors map() {
+        for (TensorInfo tensor : plan.tensors()) {
+            if (!tensor.isInOnePlace()) {
+                throw CuFileException.of(CuFileError.IO_NOT_SUPPORTED, FUNCTION, tensor.file(),
+                        "tensor %s lies in %s places; load gathers them".formatted(
+                                CheckpointException.quote(tensor.name()), tensor.boxes().size()));
+            }
+        }
         for (CheckpointFile file : plan.files()) {
             extents.put(file.path(), new Extent(extents.size()));
         }

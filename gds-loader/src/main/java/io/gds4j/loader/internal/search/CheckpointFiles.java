@@ -10,11 +10,13 @@ import io.gds4j.loader.format.CheckpointRule;
 import io.gds4j.loader.format.FormatInput;
 import io.gds4j.loader.format.Recognition;
 import io.gds4j.loader.format.ShardIndex;
+import io.gds4j.loader.format.TensorBox;
 import io.gds4j.loader.format.TensorInfo;
 import io.gds4j.loader.internal.OpenFiles;
 import io.gds4j.loader.internal.SafetensorsText;
 import io.gds4j.loader.internal.file.Links;
 import io.gds4j.loader.internal.file.OpenedFile;
+import io.gds4j.loader.internal.text.Tiling;
 import io.gds4j.source.FileVersion;
 import java.io.IOException;
 import java.nio.ByteBuffer;
@@ -253,7 +255,9 @@ public record CheckpointFiles(
                 warnings.add(file.path() + ": " + warning);
             }
         }
-        combined.forEach(CheckpointFiles::check);
+        Map<Path, Long> sizes = HashMap.newHashMap(combined.size());
+        combined.forEach(file -> sizes.put(file.path(), file.size()));
+        combined.forEach(file -> check(file, sizes));
         return new CheckpointFiles(format, combined, warnings, parts.index().isPresent());
     }
 
@@ -269,7 +273,7 @@ public record CheckpointFiles(
     }
 
     /** Checks what every format must tell: one that a program adds may not have checked it. */
-    private static void check(CheckpointFile file) {
+    private static void check(CheckpointFile file, Map<Path, Long> sizes) {
         for (TensorInfo tensor : file.tensors()) {
             String name = tensor.name();
             if (name.length() > SafetensorsText.MAX_NAME) {
@@ -283,6 +287,10 @@ public record CheckpointFiles(
                         "tensor %s has %s bytes, which is not the size of %s of shape %s".formatted(
                                 CheckpointException.quote(name), tensor.length(), tensor.dtype(), tensor.shape()));
             }
+            if (!tensor.isInOnePlace()) {
+                checkBoxes(file, tensor, sizes);
+                continue;
+            }
             boolean within = tensor.fileOffset() >= 0 && tensor.fileOffset() <= file.size() - tensor.length();
             if (!tensor.file().equals(file.path()) || tensor.length() > 0 && !within) {
                 throw refused(CheckpointRule.INVALID_OFFSET, file, name,
@@ -290,6 +298,28 @@ public record CheckpointFiles(
                                 CheckpointException.quote(name), tensor.length(), tensor.fileOffset(), tensor.file(),
                                 file.size()));
             }
+        }
+    }
+
+    private static void checkBoxes(CheckpointFile file, TensorInfo tensor, Map<Path, Long> sizes) {
+        List<Tiling.Box> boxes = new ArrayList<>(tensor.boxes().size());
+        for (TensorBox box : tensor.boxes()) {
+            boolean fits = box.shape().size() == tensor.shape().size() && box.begin().size() == tensor.shape().size();
+            long length = fits ? tensor.dtype().bytes(box.shape()).orElse(-1) : -1;
+            long size = sizes.getOrDefault(box.file(), -1L);
+            if (length < 1 || box.fileOffset() < 0 || box.fileOffset() > size - length
+                    || box.begin().stream().anyMatch(begin -> begin < 0)) {
+                throw CheckpointException.of(CheckpointRule.TENSOR_BOXES, box.file(), box.fileOffset(), tensor.name(),
+                        "tensor %s has a part of %s at %s, %s bytes at %s of a file of %s bytes".formatted(
+                                CheckpointException.quote(tensor.name()), box.shape(), box.begin(), length,
+                                box.fileOffset(), size));
+            }
+            boxes.add(new Tiling.Box(box.begin(), box.shape()));
+        }
+        Optional<String> fault = Tiling.fault(tensor.shape(), boxes);
+        if (fault.isPresent() || !tensor.file().equals(file.path())) {
+            throw refused(CheckpointRule.TENSOR_BOXES, file, tensor.name(), "tensor %s %s".formatted(
+                    CheckpointException.quote(tensor.name()), fault.orElse("belongs to another file")));
         }
     }
 

@@ -15,9 +15,11 @@ public final class Formats {
     private static final List<String> OWN = List.of(
             "io.gds4j.loader.format.safetensors.SafetensorsFormat",
             "io.gds4j.loader.format.gguf.GgufFormat",
+            "io.gds4j.loader.format.torch.DistcpFormat",
             "io.gds4j.loader.format.torch.TorchFormat",
             "io.gds4j.loader.format.numpy.NpyFormat",
             "io.gds4j.loader.format.numpy.NpzFormat",
+            "io.gds4j.loader.format.onnx.OnnxFormat",
             "io.gds4j.loader.format.extents.ExtentsFormat");
     private static final List<CheckpointFormat> FOUND = find(CheckpointFormat.class.getClassLoader());
 

@@ -28,7 +28,7 @@ import java.util.Set;
 public final class NoCheckpoint {
     /** Endings of weights that no format reads. */
     private static final List<String> FOREIGN = List.of(
-            ".ckpt", ".distcp", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".onnx", ".ot", ".pt2", ".index.json");
+            ".ckpt", ".h5", ".hdf5", ".keras", ".msgpack", ".nemo", ".ot", ".pt2", ".index.json");
     /** Entries at the top of a folder of another program, and what the folder then is. */
     private static final Map<String, String> FOLDERS = Map.of(
             "_CHECKPOINT_METADATA", "an orbax checkpoint",

@@ -1,5 +1,7 @@
 package io.gds4j.loader.internal.zip;
 
+import java.util.Optional;
+
 /**
  * Where the central directory of a zip file is, as the records at the end of the file say.
  *
@@ -19,24 +21,32 @@ record EndRecord(long members, long offset, int length) {
     private static final int END64_BYTES = 56;
     /** Bytes of a ZIP64 end record before the part that its size field counts. */
     private static final int END64_LEAD = 12;
+    /** Bytes in which the end record of a file without a comment is found. */
+    private static final int SHORT_TAIL = 256;
     /** Largest central directory in bytes; the limit of safetensors headers. */
     private static final long MAX_DIRECTORY_BYTES = 100_000_000;
 
     /** Finds and checks the records at the end of the file. */
     static EndRecord read(ZipSource file) {
-        int tailBytes = (int) Math.min(file.size(), END_BYTES + MAX_COMMENT);
+        return find(file, SHORT_TAIL).or(() -> find(file, END_BYTES + MAX_COMMENT)).orElseThrow(() -> file.broken(
+                file.size(),
+                file.size() == 0
+                        ? "the file is empty"
+                        : "the end record of a zip file is missing; the file is cut, or is no zip file"));
+    }
+
+    /** Looks for the end record in the last bytes. */
+    private static Optional<EndRecord> find(ZipSource file, int bytes) {
+        int tailBytes = (int) Math.min(file.size(), bytes);
         long tailOffset = file.size() - tailBytes;
         LittleEndian tail = new LittleEndian(file.read(tailOffset, tailBytes));
         for (int at = tailBytes - END_BYTES; at >= 0; at--) {
             // the comment must reach the end of the file, else the signature is part of something else
             if (tail.u32(at) == END_SIGNATURE && at + END_BYTES + tail.u16(at + 20) == tailBytes) {
-                return classic(file, tail, at, tailOffset + at);
+                return Optional.of(classic(file, tail, at, tailOffset + at));
             }
         }
-        throw file.broken(file.size(),
-                file.size() == 0
-                        ? "the file is empty"
-                        : "the end record of a zip file is missing; the file is cut, or is no zip file");
+        return Optional.empty();
     }
 
     private static EndRecord classic(ZipSource file, LittleEndian tail, int at, long offset) {

@@ -76,7 +76,12 @@ public final class ZipArchive {
      * @throws CheckpointException if the file breaks a rule
      */
     public static ZipArchive read(FormatInput in) {
-        ZipSource file = new ZipSource(in, in.path());
+        return read(in, in.path());
+    }
+
+    /** Reads an archive that may be a part of the file at {@code path}; see {@link #read(FormatInput)}. */
+    public static ZipArchive read(FileHead in, Path path) {
+        ZipSource file = new ZipSource(in, path);
         ZipArchive archive = new ZipArchive(file, EndRecord.read(file));
         List<Entry> entries = archive.entries();
         entries.sort(Comparator.comparingLong(Entry::header));
