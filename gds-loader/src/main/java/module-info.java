@@ -10,6 +10,7 @@ module io.gds4j.loader {
     exports io.gds4j.loader.format.gguf;
     exports io.gds4j.loader.format.numpy;
     exports io.gds4j.loader.format.safetensors;
+    exports io.gds4j.loader.format.onnx;
     exports io.gds4j.loader.format.torch;
     exports io.gds4j.loader.parallel;
     exports io.gds4j.loader.save;
@@ -23,5 +24,6 @@ module io.gds4j.loader {
             io.gds4j.loader.format.torch.TorchFormat,
             io.gds4j.loader.format.numpy.NpyFormat,
             io.gds4j.loader.format.numpy.NpzFormat,
+            io.gds4j.loader.format.onnx.OnnxFormat,
             io.gds4j.loader.format.extents.ExtentsFormat;
 }

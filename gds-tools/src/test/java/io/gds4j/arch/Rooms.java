@@ -66,7 +66,8 @@ final class Rooms {
             "io.gds4j.loader.internal.zip",
             "io.gds4j.loader.internal.metadata", "io.gds4j.loader.format.safetensors", "io.gds4j.loader.format.gguf",
             "io.gds4j.loader.format.torch",
-            "io.gds4j.loader.format.numpy", "io.gds4j.loader.format.extents", "io.gds4j.loader.internal",
+            "io.gds4j.loader.format.numpy", "io.gds4j.loader.format.onnx", "io.gds4j.loader.format.extents",
+            "io.gds4j.loader.internal",
             "io.gds4j.loader.internal.search", "io.gds4j.loader.parallel", "io.gds4j.loader.internal.load",
             "io.gds4j.loader.save", "io.gds4j.loader"
     };
