@@ -78,6 +78,7 @@ class OpensByNameTest {
                 ColdRead.bytesPerSecond CuFileDriver.openFile
                 ColdRead.bytesPerSecond Posix.open
                 CuFileDriver.ioPath CuFileDriver.openFile
+                CuFileDriver.open CuFileDriver.openFile
                 JobRig.handle CuFileDriver.openFile
                 OutputFiles.openFile CuFileDriver.openFile
                 RecordMemory.new CuFileDriver.openFile
@@ -98,6 +99,8 @@ class OpensByNameTest {
                 JvmList.holdsDriver Files.newDirectoryStream
                 JvmList.isRunning Files.readString
                 JvmList.name Files.readString
+                Keys.isInForeground Files.readString
+                Keys.read Files.newInputStream
                 KernelFeatures.p2pdma Files.newInputStream
                 LibCuFile.entries Files.newDirectoryStream
                 LibCuFile.lines Files.readAllLines
@@ -116,8 +119,8 @@ class OpensByNameTest {
                 SystemReason$4.fail FileChannel.open
                 SystemReason$5.fail FileChannel.open
                 SystemReason$6.fail FileChannel.open
-                TerminalQueries.size ProcessBuilder.redirectError
-                TerminalQueries.size ProcessBuilder.redirectInput
+                TerminalQueries.stty ProcessBuilder.redirectError
+                TerminalQueries.stty ProcessBuilder.redirectInput
             the standard output
                 ResultStream$Sink.new FileOutputStream.new
             a file without a name

@@ -44,7 +44,8 @@ class CheckCommandTest {
         Path log = Files.writeString(folder.resolve("cufile.log"),
                 "INFO fine\n ERROR https://user:secret@host/model?token=secret failed\n");
         Path bundle = folder.resolve("problem.zip");
-        GdsRun run = GdsRun.gds(Map.of("CUFILE_LOGFILE_PATH", log.toString(), "AWS_SECRET_ACCESS_KEY", "secret"), () -> false,
+        GdsRun run = GdsRun.gds(Map.of("CUFILE_LOGFILE_PATH", log.toString(), "AWS_SECRET_ACCESS_KEY", "secret"),
+                () -> false,
                 "check", "--bundle", bundle.toString());
         assertThat(run.status()).isZero();
         assertThat(run.err()).contains("will hold", "versions.txt", "last-errors.txt, 1 lines");

@@ -2,6 +2,7 @@ package io.gds4j.tools.check;
 
 import io.gds4j.config.CuFileConfig;
 import io.gds4j.config.CuFileKeys;
+import io.gds4j.internal.file.FoundFile;
 import io.gds4j.internal.text.InertText;
 import io.gds4j.tools.terminal.BuildInfo;
 import io.gds4j.tools.terminal.Output;
@@ -10,13 +11,12 @@ import io.gds4j.tools.terminal.Text;
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
 import java.io.UncheckedIOException;
+import java.nio.channels.Channels;
 import java.nio.charset.StandardCharsets;
-import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.stream.Stream;
 import java.util.zip.ZipEntry;
 import java.util.zip.ZipOutputStream;
 
@@ -63,9 +63,12 @@ final class Bundle {
             return List.of("there is no log: neither logging.dir nor CUFILE_LOGFILE_PATH is set");
         }
         Path log = named.isEmpty() ? Path.of(folder, "cufile.log") : Path.of(named);
-        try (Stream<String> lines = Files.lines(log, StandardCharsets.ISO_8859_1)) {
-            List<String> errors =
-                    lines.filter(line -> line.contains("ERROR") || line.contains("WARN")).toList();
+        try (FoundFile found = FoundFile.at(log)) {
+            if (!found.status().isRegularFile()) {
+                return List.of(log + " is not a regular file");
+            }
+            List<String> errors = Channels.newReader(found.channel(), StandardCharsets.ISO_8859_1)
+                    .readAllLines().stream().filter(line -> line.contains("ERROR") || line.contains("WARN")).toList();
             return errors.subList(Math.max(0, errors.size() - LAST_LINES), errors.size());
         } catch (IOException | UncheckedIOException e) {
             return List.of(log + " cannot be read: " + e.getMessage());

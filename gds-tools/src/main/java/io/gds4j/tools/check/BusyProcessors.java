@@ -28,7 +28,8 @@ public final class BusyProcessors {
         return percent < BUSY ? Optional.empty()
                 : Optional.of(new Advice(
                         String.format(Locale.ROOT,
-                                "the processors are busy: in %.0f %% of the last minute threads waited for one", percent),
+                                "the processors are busy: in %.0f %% of the last minute threads waited for one",
+                                percent),
                         "measure again when other programs have ended, or give this one more processors"));
     }
 }

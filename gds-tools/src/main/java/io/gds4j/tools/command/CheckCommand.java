@@ -71,7 +71,8 @@ final class CheckCommand implements Callable<Integer> {
     @Override
     public Integer call() {
         return new CheckRun(
-                paths, directStorage.value(), printConfig, verbose, required, Optional.ofNullable(bundle), output.of(terminal, "check")).run()
+                paths, directStorage.value(), printConfig, verbose, required, Optional.ofNullable(bundle),
+                output.of(terminal, "check")).run()
                 .code();
     }
 }

@@ -88,7 +88,8 @@ final class TopText {
     /** Returns the name of a class without its package, which would fill the line. */
     private static String shortName(JvmRates jvm) {
         String program = jvm.program();
-        return Text.name(program.endsWith(".jar") || program.endsWith(".java") ? program : program.substring(program.lastIndexOf('.') + 1));
+        return Text.name(program.endsWith(".jar") || program.endsWith(".java") ? program
+                : program.substring(program.lastIndexOf('.') + 1));
     }
 
     private void session(long pid, JvmRates.Session session, List<String> lines) {

@@ -72,7 +72,8 @@ final class TopView {
     List<String> lines() {
         List<String> lines = new ArrayList<>();
         if (helps) {
-            lines.add("q ends, s sorts by process, speed or name, / filters by name (Enter ends it, Esc shows all), ? hides this");
+            lines.add(
+                    "q ends, s sorts by process, speed or name, / filters by name (Enter ends it, Esc shows all), ? hides this");
         }
         if (order != Order.PROCESS) {
             lines.add("by " + order.name().toLowerCase(Locale.ROOT));

@@ -44,7 +44,8 @@ public final class TemporaryFolder implements AutoCloseable {
         Path target = Path.of(System.getProperty(PROJECT_ROOT, ""), "target");
         boolean inProject = System.getProperty(PROJECT_ROOT) != null;
         try {
-            Path chosen = inProject ? Files.createDirectories(target) : Files.isDirectory(target) ? target : Path.of("");
+            Path chosen =
+                    inProject ? Files.createDirectories(target) : Files.isDirectory(target) ? target : Path.of("");
             if (Files.isWritable(chosen)) {
                 return chosen;
             }

@@ -10,3 +10,4 @@ import org.jspecify.annotations.NullMarked;
 // Tested by
 //   LoadTest: LoadJob
 //   LoadFailureTest: LoadJob
+//   MappedTensorsTest: MappedFiles
