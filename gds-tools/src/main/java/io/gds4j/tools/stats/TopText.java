@@ -56,7 +56,7 @@ final class TopText {
         lines.add("%s  %s by %s with a driver".formatted(
                 LocalTime.now().format(CLOCK), Units.rate(speed),
                 Units.count(open.size(), "JVM")));
-        lines.addAll(columns > 0 && view.lines().isEmpty() ? List.of("? shows the keys") : view.lines());
+        lines.addAll(view.lines());
         for (JvmRates jvm : open) {
             lines.add("");
             lines.add(name(jvm) + ": " + Units.rate(jvm.bytesPerSecond()));
