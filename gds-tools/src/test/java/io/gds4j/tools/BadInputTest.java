@@ -222,7 +222,8 @@ class BadInputTest {
                 "--backend", "compat");
 
         assertThat(run.status()).isEqualTo(4);
-        assertThat(run.errorLine()).contains("compat: properties.allow_compat_mode is false");
+        assertThat(run.errorLine()).contains("GPUDirect Storage is required (allow_compat_mode=false")
+                .doesNotContain("force_compat_mode");
     }
 
     @ParameterizedTest

@@ -74,6 +74,8 @@ class EveryOptionTest {
             "0 patterns -p 1 -s 64K -i 16K -r 1 --memory host --backend compat --dir OUT --stats --json --no-progress",
             "0 patterns --from PATTERNS -o OUT/patterns.svg -q",
             "3 stats 4194304999 --any-user --json --no-progress -q",
+            "0 load MODEL --map --json --no-progress",
+            "0 check --bundle OUT/bundle.zip -q",
             "0 top ME --any-user --interval 0.1 --count 1 --json --no-progress",
             "0 top ME -i 0.1 -n 1 -q",
             "0 completion bash --json --no-progress -q",
