@@ -17,6 +17,6 @@ import scala.util.Using
     val driver = use(CuFileDriver.open())
     for tensor <- use(Checkpoint.load(path, driver)).asScala do
       println(s"loaded ${tensor.name} ${tensor.shape} by ${driver.backendName}")
-    val loader = use(RecordLoader.builder(driver, RecordFiles.fixed(JavaList.of(path), 0, 4), 2).open())
+    val loader = use(RecordLoader.builder(driver, RecordFiles.fixed(JavaList.of(path), 4), 2).open())
     println(s"${loader.asScala.map(batch => Using.resource(batch)(_.count)).sum} records")
   }.get

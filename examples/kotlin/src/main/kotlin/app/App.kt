@@ -16,7 +16,7 @@ fun main() {
                 println("loaded ${tensor.name} ${tensor.shape} by ${driver.backendName}")
             }
         }
-        RecordLoader.builder(driver, RecordFiles.fixed(listOf(path), 0, 4), 2).open().use { loader ->
+        RecordLoader.builder(driver, RecordFiles.fixed(listOf(path), 4), 2).open().use { loader ->
             println("${loader.asSequence().sumOf { batch -> batch.use { it.count() } }} records")
         }
     }
