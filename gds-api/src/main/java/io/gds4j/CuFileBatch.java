@@ -248,32 +248,6 @@ public final class CuFileBatch implements AutoCloseable {
     }
 
     /**
-     * Adds a read as {@link #addRead(CuFileHandle, IoMemory, long, long, long)} does.
-     *
-     * @param handle the file
-     * @param memory receives the bytes
-     * @param size bytes, 0 to 2^62
-     * @param fileOffset first byte in the file
-     * @param bufferOffset first byte in the memory
-     */
-    public void read(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        addRead(handle, memory, size, fileOffset, bufferOffset);
-    }
-
-    /**
-     * Adds a write as {@link #addWrite(CuFileHandle, IoMemory, long, long, long)} does.
-     *
-     * @param handle the file
-     * @param memory holds the bytes
-     * @param size bytes, 0 to 2^62
-     * @param fileOffset first byte in the file
-     * @param bufferOffset first byte in the memory
-     */
-    public void write(CuFileHandle handle, IoMemory memory, long size, long fileOffset, long bufferOffset) {
-        addWrite(handle, memory, size, fileOffset, bufferOffset);
-    }
-
-    /**
      * Adds a read that fills the segment. A segment over a Java array is filled when a caller has taken the completion, from a copy in native
      * memory; it is unchanged past the bytes read, and unchanged if the read fails.
      *

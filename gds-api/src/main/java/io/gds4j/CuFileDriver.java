@@ -297,18 +297,6 @@ public final class CuFileDriver implements AutoCloseable {
     }
 
     /**
-     * Opens a file as {@link #openFile} does.
-     *
-     * @param path the file
-     * @param options as of {@link #openFile}
-     * @return the registered file
-     * @throws CuFileException as {@link #openFile}
-     */
-    public CuFileHandle open(Path path, OpenOption... options) {
-        return openFile(path, options);
-    }
-
-    /**
      * Makes a handle of a source: reads, vectored reads, batches, streams, futures and the loader work on it. The bytes count as
      * {@link IoPath#USER_SOURCE}. The backend {@code compat} serves it, also where libcufile serves files.
      *
@@ -366,17 +354,6 @@ public final class CuFileDriver implements AutoCloseable {
      */
     public CuFileBuffer registerBuffer(MemoryAllocation allocation) {
         return registerBuffer(allocation.range());
-    }
-
-    /**
-     * Registers a whole allocation as {@link #registerBuffer(MemoryAllocation)} does.
-     *
-     * @param allocation the memory
-     * @return the registration
-     * @throws CuFileException as {@link #registerBuffer(MemoryRange)}
-     */
-    public CuFileBuffer register(MemoryAllocation allocation) {
-        return registerBuffer(allocation);
     }
 
     /**

@@ -24,7 +24,7 @@ import java.util.List;
  * }</pre>
  *
  * <p>
- * {@link LoadedTensor#lend} and {@link LoadedTensors#lend} make loans. Nobody ends a loan that is forgotten: only the program knows when
+ * {@link LoadedTensor#lend} and {@link LoadedTensors#lend} make loans. The collector ends no forgotten loan: only the program knows when
  * native code is done. Thread-safe.
  *
  * @since 0.1

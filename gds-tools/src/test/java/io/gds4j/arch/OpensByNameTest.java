@@ -78,7 +78,6 @@ class OpensByNameTest {
                 ColdRead.bytesPerSecond CuFileDriver.openFile
                 ColdRead.bytesPerSecond Posix.open
                 CuFileDriver.ioPath CuFileDriver.openFile
-                CuFileDriver.open CuFileDriver.openFile
                 JobRig.handle CuFileDriver.openFile
                 OutputFiles.openFile CuFileDriver.openFile
                 RecordMemory.new CuFileDriver.openFile

@@ -212,9 +212,9 @@ class FirstGuessesTest {
 
     @Test
     void memoryOfAGpuIsAllocatedReadAndRegistered(CuFileDriver driver) {
-        try (CuFileHandle file = driver.open(data, READ, WRITE);
+        try (CuFileHandle file = driver.openFile(data, READ, WRITE);
                 MemoryAllocation memory = driver.allocate(4096, 1);
-                CuFileBuffer registered = driver.register(memory)) {
+                CuFileBuffer registered = driver.registerBuffer(memory)) {
             assertThat(memory.device()).isEqualTo(1);
             assertThat(file.write(memory)).isEqualTo(4096);
             assertThat(file.read(registered)).isEqualTo(4096);
@@ -225,13 +225,13 @@ class FirstGuessesTest {
     @Test
     void batchIsSubmittedAndAwaited(CuFileDriver driver) {
         byte[] bytes = new byte[10];
-        try (CuFileHandle file = driver.open(data, READ, WRITE);
+        try (CuFileHandle file = driver.openFile(data, READ, WRITE);
                 MemoryAllocation memory = driver.allocate(4096);
                 CuFileBatch batch = driver.batch()) {
             file.write(new byte[]{1, 2, 3}, 0);
             batch.addRead(file, bytes, 0);
             for (int i = 0; i < 4; i++) {
-                batch.read(file, memory, 512, 512L * i, 512L * i);
+                batch.addRead(file, memory, 512, 512L * i, 512L * i);
             }
             batch.submit();
             assertThat(batch.await()).hasSize(5);

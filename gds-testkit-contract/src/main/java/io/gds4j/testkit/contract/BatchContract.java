@@ -280,7 +280,7 @@ public abstract class BatchContract extends BackendContract {
             assertThat(batch.outstanding()).isEqualTo(1);
             assertThat(batch.await()).extracting(Completion::bytes).containsExactly(2L * PAGE);
             assertThat(array).startsWith(file.expected(0, 2 * PAGE)).endsWith(new byte[PAGE]);
-            batch.write(handle, memory.range(), PAGE, 0, 0);
+            batch.addWrite(handle, memory.range(), PAGE, 0, 0);
             batch.submit();
             batch.await();
             assertThat(driver().bytesRead() - read).isEqualTo(2L * PAGE);

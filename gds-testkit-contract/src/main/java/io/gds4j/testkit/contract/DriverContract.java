@@ -430,7 +430,7 @@ public abstract class DriverContract extends BackendContract {
     void bytesReadAndWrittenCountAtEveryLevel() {
         GuardedFile file = newFile(10_000);
         try (CuFileDriver driver = newDriver();
-                CuFileHandle handle = driver.open(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
+                CuFileHandle handle = driver.openFile(file.path(), StandardOpenOption.READ, StandardOpenOption.WRITE);
                 MemoryAllocation memory = driver.allocator().allocate(MemoryKind.HOST, 8192)) {
             handle.read(memory);
             handle.read(memory, 8192);
